@@ -57,6 +57,9 @@ pub enum SdkError {
     /// A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
     #[error("{reason}")]
     Session { reason: String, fault: String },
+    /// A model cannot be downloaded. `fault` is one of the codes of the core's `DownloadFault`, such as `network`.
+    #[error("{reason}")]
+    Download { reason: String, fault: String, is_retryable: bool },
     /// A fault in causerie itself, which was caught.
     #[error("{reason}")]
     Internal { reason: String },
@@ -64,7 +67,7 @@ pub enum SdkError {
 
 impl From<causerie::SdkError> for SdkError {
     fn from(err: causerie::SdkError) -> Self {
-        let reason = err.to_string();
+        let (reason, is_retryable) = (err.to_string(), err.is_retryable());
         match err.kind() {
             ErrorKind::ModelNotFound => Self::ModelNotFound { reason },
             ErrorKind::ModelLoad => Self::ModelLoad { reason },
@@ -83,6 +86,7 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::Generation => Self::Generation { reason },
             ErrorKind::Serialization => Self::Serialization { reason },
             ErrorKind::Session(fault) => Self::Session { reason, fault: fault_name(fault).to_owned() },
+            ErrorKind::Download(fault) => Self::Download { reason, fault: fault.code().to_owned(), is_retryable },
             _ => Self::Internal { reason },
         }
     }

@@ -7,6 +7,7 @@
 mod conversation;
 mod error;
 mod function;
+mod hub;
 mod json;
 mod message;
 mod number;
@@ -15,6 +16,7 @@ mod response;
 mod rounds;
 mod runner;
 mod stream;
+mod transport;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,10 @@ pub use error::SdkError;
 pub use function::{
     Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,
     Validation, function_schema, functions_from_json, functions_to_json, read_reply, validate,
+};
+pub use hub::{
+    CachedModel, DownloadPlan, DownloadStream, Hub, HubOptions, PlannedFile, PullEvent, PullProgress, PullState,
+    plans_from_lock,
 };
 pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
@@ -37,5 +43,6 @@ pub use response::{
 pub use rounds::{FunctionOutcome, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
 pub use stream::ResponseStream;
+pub use transport::{HttpHeader, HttpRequest, HttpSink, HttpTransport};
 
 uniffi::setup_scaffolding!();

@@ -56,6 +56,7 @@ from causerie.function import (
     validate,
 )
 from causerie.handlers import FunctionHandlers
+from causerie.hub import CachedModel, DownloadPlan, Hub, PlannedFile, PullProgress, PullState, plans_from_lock, pull
 from causerie.library import TextPiece, TextStream, Tokenizer, generate, load, stream_generate
 from causerie.message import (
     Audio,
@@ -97,6 +98,7 @@ __all__ = [
     "Audio",
     "AudioSample",
     "CacheType",
+    "CachedModel",
     "ChatMessage",
     "ChatMessageContent",
     "ChatMessageRole",
@@ -108,6 +110,7 @@ __all__ = [
     "DefaultFunctionCallParser",
     "Device",
     "Diagnostic",
+    "DownloadPlan",
     "FinishReason",
     "FunctionCallParser",
     "FunctionCalls",
@@ -118,6 +121,7 @@ __all__ = [
     "GemmaFunctionCallParser",
     "GenerationOptions",
     "GenerationStats",
+    "Hub",
     "Image",
     "JsonStyleFunctionCallParser",
     "LlamaFunctionCallParser",
@@ -131,7 +135,10 @@ __all__ = [
     "OnBusy",
     "OnCancel",
     "PhiFunctionCallParser",
+    "PlannedFile",
     "PromptReport",
+    "PullProgress",
+    "PullState",
     "ReasoningChunk",
     "RejectedCall",
     "ReplySection",
@@ -173,6 +180,8 @@ __all__ = [
     "load",
     "messages_from_json",
     "messages_to_json",
+    "plans_from_lock",
+    "pull",
     "reply_schema",
     "stream_generate",
     "validate",

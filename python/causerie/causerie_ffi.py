@@ -540,6 +540,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_to_json() != 21424:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_plans_from_lock() != 5761:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 21593:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_read_reply() != 11354:
@@ -579,6 +581,62 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 8287:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_commit() != 45917:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_is_gated() != 23691:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_license() != 17317:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_name() != 28919:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_size() != 56387:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadplan_to_json() != 14761:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json() != 6520:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadstream_cancel() != 57571:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadstream_next() != 59682:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking() != 61764:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httpsink_begin() != 58371:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httpsink_fail() != 38792:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httpsink_finish() != 62387:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httpsink_is_open() != 34286:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httpsink_receive() != 31486:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_httptransport_send() != 5079:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_cache() != 2539:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_find() != 17345:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_finish() != 17951:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_install() != 64498:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_missing_bytes() != 852:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_missing_files() != 13269:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_models() != 51325:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_plan() != 517:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_remove() != 36519:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_start_fetch() != 41351:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_hub_start_pull() != 61060:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_constructor_hub_new() != 34321:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -666,6 +724,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_from_json.restype = ctypes
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_to_json.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_to_json.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_plans_from_lock.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_plans_from_lock.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.restype = ctypes.c_uint16
@@ -726,6 +787,90 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.restype = c
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_commit.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_commit.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_is_gated.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_is_gated.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_license.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_license.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_name.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_name.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_size.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_size.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_to_json.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_to_json.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_cancel.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_cancel.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_begin.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_begin.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_fail.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_fail.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_finish.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_finish.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_is_open.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_is_open.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_receive.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_receive.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httptransport_send.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_httptransport_send.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_cache.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_cache.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_find.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_find.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_finish.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_finish.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_install.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_install.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_missing_bytes.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_missing_bytes.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_missing_files.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_missing_files.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_models.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_models.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_plan.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_plan.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_remove.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_remove.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_start_fetch.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_start_fetch.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_start_pull.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_hub_start_pull.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_hub_new.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_hub_new.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ctypes.c_uint16
@@ -816,6 +961,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_messages_to_json.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_messages_to_json.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_plans_from_lock.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_plans_from_lock.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info.argtypes = (
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -934,6 +1084,161 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.argtyp
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_commit.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_commit.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_is_gated.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_is_gated.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_license.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_license.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_name.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_name.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_size.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_size.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_to_json.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_to_json.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_downloadplan_from_json.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_downloadplan_from_json.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_cancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_cancel.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next.argtypes = (
+    ctypes.c_uint64,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_begin.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint32,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_begin.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_fail.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.c_int8,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_fail.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_finish.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_finish.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_is_open.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_is_open.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_receive.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_receive.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_httptransport_send.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_httptransport_send.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_cache.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_cache.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_find.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_find.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_finish.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_finish.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_install.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_install.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_bytes.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_bytes.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_files.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_files.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_models.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_models.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_plan.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_plan.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_remove.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_remove.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_fetch.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_fetch.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_pull.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_pull.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new.argtypes = (
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.c_uint64,
     ctypes.c_float,
@@ -1051,6 +1356,56 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadplan.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadplan.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_downloadplan.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_downloadplan.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadstream.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadstream.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_httpsink.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_httpsink.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_httpsink.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_httpsink.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_httptransport.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_httptransport.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_httptransport.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_httptransport.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_hub.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_hub.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_hub.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_hub.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_loadprogress.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1081,6 +1436,23 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.restype = None
+_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_HTTP_TRANSPORT_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,_UniffiRustBuffer,ctypes.c_uint64,ctypes.c_void_p,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_HTTP_TRANSPORT = ctypes.CFUNCTYPE(ctypes.c_uint64,ctypes.c_uint64,
+)
+_UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_HTTP_TRANSPORT = ctypes.CFUNCTYPE(None,ctypes.c_uint64,
+)
+class _UniffiVTableCallbackInterfaceCauserieFfiHttpTransport(ctypes.Structure):
+    _fields_ = [
+        ("uniffi_free", _UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_HTTP_TRANSPORT),
+        ("uniffi_clone", _UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_HTTP_TRANSPORT),
+        ("send", _UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_HTTP_TRANSPORT_METHOD0),
+    ]
+_UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport.argtypes = (
+    ctypes.POINTER(_UniffiVTableCallbackInterfaceCauserieFfiHttpTransport),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport.restype = None
 _UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOAD_PROGRESS_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,ctypes.c_float,ctypes.POINTER(ctypes.c_int8),
     ctypes.POINTER(_UniffiRustCallStatus),
 )
@@ -1399,6 +1771,128 @@ async def _uniffi_rust_call_async(rust_future, ffi_poll, ffi_complete, ffi_free,
 # Public interface members begin here.
 
 
+class _UniffiFfiConverterString:
+    @staticmethod
+    def check_lower(value):
+        if not isinstance(value, str):
+            raise TypeError("argument must be str, not {}".format(type(value).__name__))
+        return value
+
+    @staticmethod
+    def read(buf):
+        size = buf.read_i32()
+        if size < 0:
+            raise InternalError("Unexpected negative string length")
+        utf8_bytes = buf.read(size)
+        return utf8_bytes.decode("utf-8")
+
+    @staticmethod
+    def write(value, buf):
+        utf8_bytes = value.encode("utf-8")
+        buf.write_i32(len(utf8_bytes))
+        buf.write(utf8_bytes)
+
+    @staticmethod
+    def lift(buf):
+        with buf.consume_with_stream() as stream:
+            return stream.read(stream.remaining()).decode("utf-8")
+
+    @staticmethod
+    def lower(value):
+        with _UniffiRustBuffer.alloc_with_builder() as builder:
+            builder.write(value.encode("utf-8"))
+            return builder.finalize()
+
+class _UniffiFfiConverterUInt64(_UniffiConverterPrimitiveInt):
+    CLASS_NAME = "u64"
+    VALUE_MIN = 0
+    VALUE_MAX = 2**64
+
+    @staticmethod
+    def read(buf):
+        return buf.read_u64()
+
+    @staticmethod
+    def write(value, buf):
+        buf.write_u64(value)
+
+
+class _UniffiFfiConverterTypeSdkLong:
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterUInt64.write(value, buf)
+
+    @staticmethod
+    def read(buf):
+        return _UniffiFfiConverterUInt64.read(buf)
+
+    @staticmethod
+    def lift(value):
+        return _UniffiFfiConverterUInt64.lift(value)
+
+    @staticmethod
+    def check_lower(value):
+        return _UniffiFfiConverterUInt64.check_lower(value)
+
+    @staticmethod
+    def lower(value):
+        return _UniffiFfiConverterUInt64.lower(value)
+
+
+SdkLong = int
+
+
+@dataclass
+class CachedModel:
+    """
+    A model in the cache.
+"""
+    def __init__(self, *, name:str, commit:str, size:SdkLong, path:str):
+        self.name = name
+        self.commit = commit
+        self.size = size
+        self.path = path
+
+
+
+
+    def __str__(self):
+        return "CachedModel(name={}, commit={}, size={}, path={})".format(self.name, self.commit, self.size, self.path)
+    def __eq__(self, other):
+        if self.name != other.name:
+            return False
+        if self.commit != other.commit:
+            return False
+        if self.size != other.size:
+            return False
+        if self.path != other.path:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeCachedModel(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return CachedModel(
+            name=_UniffiFfiConverterString.read(buf),
+            commit=_UniffiFfiConverterString.read(buf),
+            size=_UniffiFfiConverterTypeSdkLong.read(buf),
+            path=_UniffiFfiConverterString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.name)
+        _UniffiFfiConverterString.check_lower(value.commit)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.size)
+        _UniffiFfiConverterString.check_lower(value.path)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.name, buf)
+        _UniffiFfiConverterString.write(value.commit, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.size, buf)
+        _UniffiFfiConverterString.write(value.path, buf)
+
 
 
 
@@ -1469,38 +1963,6 @@ class _UniffiFfiConverterTypeChatMessageRole(_UniffiConverterRustBuffer):
             buf.write_i32(4)
 
 
-
-class _UniffiFfiConverterString:
-    @staticmethod
-    def check_lower(value):
-        if not isinstance(value, str):
-            raise TypeError("argument must be str, not {}".format(type(value).__name__))
-        return value
-
-    @staticmethod
-    def read(buf):
-        size = buf.read_i32()
-        if size < 0:
-            raise InternalError("Unexpected negative string length")
-        utf8_bytes = buf.read(size)
-        return utf8_bytes.decode("utf-8")
-
-    @staticmethod
-    def write(value, buf):
-        utf8_bytes = value.encode("utf-8")
-        buf.write_i32(len(utf8_bytes))
-        buf.write(utf8_bytes)
-
-    @staticmethod
-    def lift(buf):
-        with buf.consume_with_stream() as stream:
-            return stream.read(stream.remaining()).decode("utf-8")
-
-    @staticmethod
-    def lower(value):
-        with _UniffiRustBuffer.alloc_with_builder() as builder:
-            builder.write(value.encode("utf-8"))
-            return builder.finalize()
 
 class _UniffiFfiConverterBytes(_UniffiConverterRustBuffer):
     @staticmethod
@@ -2050,45 +2512,6 @@ class _UniffiFfiConverterOptionalSequenceTypeSdkFunctionCall(_UniffiConverterRus
             return _UniffiFfiConverterSequenceTypeSdkFunctionCall.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterUInt64(_UniffiConverterPrimitiveInt):
-    CLASS_NAME = "u64"
-    VALUE_MIN = 0
-    VALUE_MAX = 2**64
-
-    @staticmethod
-    def read(buf):
-        return buf.read_u64()
-
-    @staticmethod
-    def write(value, buf):
-        buf.write_u64(value)
-
-
-class _UniffiFfiConverterTypeSdkLong:
-    @staticmethod
-    def write(value, buf):
-        _UniffiFfiConverterUInt64.write(value, buf)
-
-    @staticmethod
-    def read(buf):
-        return _UniffiFfiConverterUInt64.read(buf)
-
-    @staticmethod
-    def lift(value):
-        return _UniffiFfiConverterUInt64.lift(value)
-
-    @staticmethod
-    def check_lower(value):
-        return _UniffiFfiConverterUInt64.check_lower(value)
-
-    @staticmethod
-    def lower(value):
-        return _UniffiFfiConverterUInt64.lower(value)
-
-
-SdkLong = int
-
 
 class _UniffiFfiConverterOptionalTypeSdkFunctionCall(_UniffiConverterRustBuffer):
     @classmethod
@@ -4573,6 +4996,201 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.context_size, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.peak_memory, buf)
 
+@dataclass
+class HttpHeader:
+    """
+    A header of a request or of an answer.
+"""
+    def __init__(self, *, name:str, value:str):
+        self.name = name
+        self.value = value
+
+
+
+
+    def __str__(self):
+        return "HttpHeader(name={}, value={})".format(self.name, self.value)
+    def __eq__(self, other):
+        if self.name != other.name:
+            return False
+        if self.value != other.value:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeHttpHeader(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return HttpHeader(
+            name=_UniffiFfiConverterString.read(buf),
+            value=_UniffiFfiConverterString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.name)
+        _UniffiFfiConverterString.check_lower(value.value)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.name, buf)
+        _UniffiFfiConverterString.write(value.value, buf)
+
+class _UniffiFfiConverterSequenceTypeHttpHeader(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeHttpHeader.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeHttpHeader.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeHttpHeader.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class HttpRequest:
+    """
+    A GET request. Its headers may contain a token.
+"""
+    def __init__(self, *, url:str, headers:typing.List[HttpHeader]):
+        self.url = url
+        self.headers = headers
+
+
+
+
+    def __str__(self):
+        return "HttpRequest(url={}, headers={})".format(self.url, self.headers)
+    def __eq__(self, other):
+        if self.url != other.url:
+            return False
+        if self.headers != other.headers:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeHttpRequest(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return HttpRequest(
+            url=_UniffiFfiConverterString.read(buf),
+            headers=_UniffiFfiConverterSequenceTypeHttpHeader.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.url)
+        _UniffiFfiConverterSequenceTypeHttpHeader.check_lower(value.headers)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.url, buf)
+        _UniffiFfiConverterSequenceTypeHttpHeader.write(value.headers, buf)
+
+class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterBoolean.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterBoolean.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterBoolean.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class HubOptions:
+    """
+    Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+"""
+    def __init__(self, *, cache:typing.Optional[str] = None, endpoint:typing.Optional[str] = None, token:typing.Optional[str] = None, is_offline:typing.Optional[bool] = None, checks_space:typing.Optional[bool] = None, idle_timeout_milliseconds:typing.Optional[SdkLong] = None, retry_pause_milliseconds:typing.Optional[SdkLong] = None):
+        self.cache = cache
+        self.endpoint = endpoint
+        self.token = token
+        self.is_offline = is_offline
+        self.checks_space = checks_space
+        self.idle_timeout_milliseconds = idle_timeout_milliseconds
+        self.retry_pause_milliseconds = retry_pause_milliseconds
+
+
+
+
+    def __str__(self):
+        return "HubOptions(cache={}, endpoint={}, token={}, is_offline={}, checks_space={}, idle_timeout_milliseconds={}, retry_pause_milliseconds={})".format(self.cache, self.endpoint, self.token, self.is_offline, self.checks_space, self.idle_timeout_milliseconds, self.retry_pause_milliseconds)
+    def __eq__(self, other):
+        if self.cache != other.cache:
+            return False
+        if self.endpoint != other.endpoint:
+            return False
+        if self.token != other.token:
+            return False
+        if self.is_offline != other.is_offline:
+            return False
+        if self.checks_space != other.checks_space:
+            return False
+        if self.idle_timeout_milliseconds != other.idle_timeout_milliseconds:
+            return False
+        if self.retry_pause_milliseconds != other.retry_pause_milliseconds:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return HubOptions(
+            cache=_UniffiFfiConverterOptionalString.read(buf),
+            endpoint=_UniffiFfiConverterOptionalString.read(buf),
+            token=_UniffiFfiConverterOptionalString.read(buf),
+            is_offline=_UniffiFfiConverterOptionalBoolean.read(buf),
+            checks_space=_UniffiFfiConverterOptionalBoolean.read(buf),
+            idle_timeout_milliseconds=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            retry_pause_milliseconds=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalString.check_lower(value.cache)
+        _UniffiFfiConverterOptionalString.check_lower(value.endpoint)
+        _UniffiFfiConverterOptionalString.check_lower(value.token)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.is_offline)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.checks_space)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.idle_timeout_milliseconds)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.retry_pause_milliseconds)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalString.write(value.cache, buf)
+        _UniffiFfiConverterOptionalString.write(value.endpoint, buf)
+        _UniffiFfiConverterOptionalString.write(value.token, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.is_offline, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.checks_space, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.idle_timeout_milliseconds, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.retry_pause_milliseconds, buf)
+
 
 
 
@@ -5064,6 +5682,57 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceString.write(value.problems, buf)
 
 @dataclass
+class PlannedFile:
+    """
+    A file of a plan that the app fetches.
+"""
+    def __init__(self, *, url:str, path:str, size:SdkLong, digest:str):
+        self.url = url
+        self.path = path
+        self.size = size
+        self.digest = digest
+
+
+
+
+    def __str__(self):
+        return "PlannedFile(url={}, path={}, size={}, digest={})".format(self.url, self.path, self.size, self.digest)
+    def __eq__(self, other):
+        if self.url != other.url:
+            return False
+        if self.path != other.path:
+            return False
+        if self.size != other.size:
+            return False
+        if self.digest != other.digest:
+            return False
+        return True
+
+class _UniffiFfiConverterTypePlannedFile(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return PlannedFile(
+            url=_UniffiFfiConverterString.read(buf),
+            path=_UniffiFfiConverterString.read(buf),
+            size=_UniffiFfiConverterTypeSdkLong.read(buf),
+            digest=_UniffiFfiConverterString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.url)
+        _UniffiFfiConverterString.check_lower(value.path)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.size)
+        _UniffiFfiConverterString.check_lower(value.digest)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.url, buf)
+        _UniffiFfiConverterString.write(value.path, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.size, buf)
+        _UniffiFfiConverterString.write(value.digest, buf)
+
+@dataclass
 class PromptReport:
     """
     What a prompt left out of the history. Messages are given by their index.
@@ -5107,6 +5776,151 @@ class _UniffiFfiConverterTypePromptReport(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.dropped_messages, buf)
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.shrunk_messages, buf)
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.miscounted_results, buf)
+
+
+
+
+
+
+class PullState(enum.Enum):
+    """
+    What a download is doing.
+"""
+
+    RESOLVING = 0
+    """
+    The hub is asked which files the name means.
+"""
+
+    WAITING = 1
+    """
+    Another process downloads the same file, or the server has to be asked again later.
+"""
+
+    DOWNLOADING = 2
+    """
+    Bytes arrive.
+"""
+
+    VERIFYING = 3
+    """
+    The content of a file is checked.
+"""
+
+    READY = 4
+    """
+    The model can be loaded.
+"""
+
+
+
+class _UniffiFfiConverterTypePullState(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return PullState.RESOLVING
+        if variant == 2:
+            return PullState.WAITING
+        if variant == 3:
+            return PullState.DOWNLOADING
+        if variant == 4:
+            return PullState.VERIFYING
+        if variant == 5:
+            return PullState.READY
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == PullState.RESOLVING:
+            return
+        if value == PullState.WAITING:
+            return
+        if value == PullState.DOWNLOADING:
+            return
+        if value == PullState.VERIFYING:
+            return
+        if value == PullState.READY:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == PullState.RESOLVING:
+            buf.write_i32(1)
+        if value == PullState.WAITING:
+            buf.write_i32(2)
+        if value == PullState.DOWNLOADING:
+            buf.write_i32(3)
+        if value == PullState.VERIFYING:
+            buf.write_i32(4)
+        if value == PullState.READY:
+            buf.write_i32(5)
+
+
+
+@dataclass
+class PullProgress:
+    """
+    The progress of a download. Numbers never go backwards, except for the speed.
+"""
+    def __init__(self, *, state:PullState, file:str, done:SdkLong, total:SdkLong, resumed_from:SdkLong, bytes_per_second:SdkLong):
+        self.state = state
+        self.file = file
+        self.done = done
+        self.total = total
+        self.resumed_from = resumed_from
+        self.bytes_per_second = bytes_per_second
+
+
+
+
+    def __str__(self):
+        return "PullProgress(state={}, file={}, done={}, total={}, resumed_from={}, bytes_per_second={})".format(self.state, self.file, self.done, self.total, self.resumed_from, self.bytes_per_second)
+    def __eq__(self, other):
+        if self.state != other.state:
+            return False
+        if self.file != other.file:
+            return False
+        if self.done != other.done:
+            return False
+        if self.total != other.total:
+            return False
+        if self.resumed_from != other.resumed_from:
+            return False
+        if self.bytes_per_second != other.bytes_per_second:
+            return False
+        return True
+
+class _UniffiFfiConverterTypePullProgress(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return PullProgress(
+            state=_UniffiFfiConverterTypePullState.read(buf),
+            file=_UniffiFfiConverterString.read(buf),
+            done=_UniffiFfiConverterTypeSdkLong.read(buf),
+            total=_UniffiFfiConverterTypeSdkLong.read(buf),
+            resumed_from=_UniffiFfiConverterTypeSdkLong.read(buf),
+            bytes_per_second=_UniffiFfiConverterTypeSdkLong.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypePullState.check_lower(value.state)
+        _UniffiFfiConverterString.check_lower(value.file)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.done)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.total)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.resumed_from)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.bytes_per_second)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypePullState.write(value.state, buf)
+        _UniffiFfiConverterString.write(value.file, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.done, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.total, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.resumed_from, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.bytes_per_second, buf)
 
 class _UniffiFfiConverterOptionalFloat64(_UniffiConverterRustBuffer):
     @classmethod
@@ -6462,6 +7276,137 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
 
 
 
+
+
+
+class PullEvent:
+    """
+    An event of a download.
+"""
+    def __init__(self):
+        raise RuntimeError("PullEvent cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class PROGRESS:
+        """
+        Progress, at most ten times a second.
+"""
+
+        def __init__(self, progress:PullProgress):
+            self.progress = progress
+
+            """
+        The progress.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "PullEvent.PROGRESS(progress={})".format(self.progress)
+        def __eq__(self, other):
+            if not isinstance(other, PullEvent):
+                return NotImplemented
+            if not other.is_PROGRESS():
+                return False
+            if self.progress != other.progress:
+                return False
+            return True
+
+    @dataclass
+    class READY:
+        """
+        The last event: the model is there.
+"""
+
+        def __init__(self, path:str):
+            self.path = path
+
+            """
+        The file or folder to load.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "PullEvent.READY(path={})".format(self.path)
+        def __eq__(self, other):
+            if not isinstance(other, PullEvent):
+                return NotImplemented
+            if not other.is_READY():
+                return False
+            if self.path != other.path:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_PROGRESS(self) -> bool:
+        return isinstance(self, PullEvent.PROGRESS)
+    def is_progress(self) -> bool:
+        return isinstance(self, PullEvent.PROGRESS)
+    def is_READY(self) -> bool:
+        return isinstance(self, PullEvent.READY)
+    def is_ready(self) -> bool:
+        return isinstance(self, PullEvent.READY)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+PullEvent.PROGRESS = type("PullEvent.PROGRESS", (PullEvent.PROGRESS, PullEvent,), {})  # type: ignore
+PullEvent.READY = type("PullEvent.READY", (PullEvent.READY, PullEvent,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypePullEvent(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return PullEvent.PROGRESS(
+                _UniffiFfiConverterTypePullProgress.read(buf),
+            )
+        if variant == 2:
+            return PullEvent.READY(
+                _UniffiFfiConverterString.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_PROGRESS():
+            _UniffiFfiConverterTypePullProgress.check_lower(value.progress)
+            return
+        if value.is_READY():
+            _UniffiFfiConverterString.check_lower(value.path)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_PROGRESS():
+            buf.write_i32(1)
+            _UniffiFfiConverterTypePullProgress.write(value.progress, buf)
+        if value.is_READY():
+            buf.write_i32(2)
+            _UniffiFfiConverterString.write(value.path, buf)
+
+
+
+
+
 # SdkError
 # We want to define each variant as a nested class that's also a subclass,
 # which is tricky in Python.  To accomplish this we're going to create each
@@ -6715,6 +7660,24 @@ class SdkError:  # type: ignore
         def __repr__(self):
             return "SdkError.Session({})".format(str(self))
     _UniffiTempSdkError.Session = Session # type: ignore
+    class Download(_UniffiTempSdkError):
+        """
+        A model cannot be downloaded. `fault` is one of the codes of the core's `DownloadFault`, such as `network`.
+"""
+
+        def __init__(self, reason, fault, is_retryable):
+            super().__init__(", ".join([
+                "reason={!r}".format(reason),
+                "fault={!r}".format(fault),
+                "is_retryable={!r}".format(is_retryable),
+            ]))
+            self.reason = reason
+            self.fault = fault
+            self.is_retryable = is_retryable
+
+        def __repr__(self):
+            return "SdkError.Download({})".format(str(self))
+    _UniffiTempSdkError.Download = Download # type: ignore
     class Internal(_UniffiTempSdkError):
         """
         A fault in causerie itself, which was caught.
@@ -6808,6 +7771,12 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 17:
+            return SdkError.Download(
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterBoolean.read(buf),
+            )
+        if variant == 18:
             return SdkError.Internal(
                 _UniffiFfiConverterString.read(buf),
             )
@@ -6868,6 +7837,11 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             _UniffiFfiConverterString.check_lower(value.reason)
             _UniffiFfiConverterString.check_lower(value.fault)
             return
+        if isinstance(value, SdkError.Download):
+            _UniffiFfiConverterString.check_lower(value.reason)
+            _UniffiFfiConverterString.check_lower(value.fault)
+            _UniffiFfiConverterBoolean.check_lower(value.is_retryable)
+            return
         if isinstance(value, SdkError.Internal):
             _UniffiFfiConverterString.check_lower(value.reason)
             return
@@ -6927,8 +7901,13 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             buf.write_i32(16)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.fault, buf)
-        if isinstance(value, SdkError.Internal):
+        if isinstance(value, SdkError.Download):
             buf.write_i32(17)
+            _UniffiFfiConverterString.write(value.reason, buf)
+            _UniffiFfiConverterString.write(value.fault, buf)
+            _UniffiFfiConverterBoolean.write(value.is_retryable, buf)
+        if isinstance(value, SdkError.Internal):
+            buf.write_i32(18)
             _UniffiFfiConverterString.write(value.reason, buf)
 
 class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
@@ -8026,6 +9005,1080 @@ class _UniffiFfiConverterTypeConversation:
         buf.write_u64(cls.lower(value))
 
 
+class DownloadPlanProtocol(typing.Protocol):
+    """
+    The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+"""
+
+    def commit(self, ) -> str:
+        """
+        The commit, by which all files are fetched.
+"""
+        raise NotImplementedError
+    def is_gated(self, ) -> bool:
+        """
+        Whether an account must accept the repository's conditions first.
+"""
+        raise NotImplementedError
+    def license(self, ) -> typing.Optional[str]:
+        """
+        The licence that the repository states.
+"""
+        raise NotImplementedError
+    def name(self, ) -> str:
+        """
+        The name of the model.
+"""
+        raise NotImplementedError
+    def size(self, ) -> SdkLong:
+        """
+        The size of all files in bytes.
+"""
+        raise NotImplementedError
+    def to_json(self, ) -> str:
+        """
+        The plan as JSON.
+"""
+        raise NotImplementedError
+
+class DownloadPlan(DownloadPlanProtocol):
+    """
+    The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+"""
+
+    _handle: ctypes.c_uint64
+    @classmethod
+    def from_json(cls, json: str) -> DownloadPlan:
+        """
+        Reads a plan from JSON.
+"""
+
+        _UniffiFfiConverterString.check_lower(json)
+        _uniffi_lowered_args = (
+            _UniffiFfiConverterString.lower(json),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDownloadPlan.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_constructor_downloadplan_from_json,
+            *_uniffi_lowered_args,
+        )
+        return cls._uniffi_make_instance(_uniffi_ffi_result)
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_downloadplan, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadplan, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def commit(self, ) -> str:
+        """
+        The commit, by which all files are fetched.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_commit,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def is_gated(self, ) -> bool:
+        """
+        Whether an account must accept the repository's conditions first.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBoolean.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_is_gated,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def license(self, ) -> typing.Optional[str]:
+        """
+        The licence that the repository states.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_license,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def name(self, ) -> str:
+        """
+        The name of the model.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_name,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def size(self, ) -> SdkLong:
+        """
+        The size of all files in bytes.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeSdkLong.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_size,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def to_json(self, ) -> str:
+        """
+        The plan as JSON.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_to_json,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeDownloadPlan:
+    @staticmethod
+    def lift(value: int) -> DownloadPlan:
+        return DownloadPlan._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: DownloadPlan):
+        if not isinstance(value, DownloadPlan):
+            raise TypeError("Expected DownloadPlan instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: DownloadPlan) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> DownloadPlan:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: DownloadPlan, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+class _UniffiFfiConverterOptionalTypePullEvent(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypePullEvent.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypePullEvent.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypePullEvent.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+class DownloadStreamProtocol(typing.Protocol):
+    """
+    The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+"""
+
+    def cancel(self, ) -> None:
+        """
+        Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+        or after the end, does nothing.
+"""
+        raise NotImplementedError
+    async def next(self, ) -> typing.Optional[PullEvent]:
+        """
+        The next event; none after the last one.
+"""
+        raise NotImplementedError
+    def next_blocking(self, ) -> typing.Optional[PullEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        raise NotImplementedError
+
+class DownloadStream(DownloadStreamProtocol):
+    """
+    The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_downloadstream, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cancel(self, ) -> None:
+        """
+        Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+        or after the end, does nothing.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_cancel,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def next(self, ) -> typing.Optional[PullEvent]:
+        """
+        The next event; none after the last one.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypePullEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def next_blocking(self, ) -> typing.Optional[PullEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypePullEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeDownloadStream:
+    @staticmethod
+    def lift(value: int) -> DownloadStream:
+        return DownloadStream._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: DownloadStream):
+        if not isinstance(value, DownloadStream):
+            raise TypeError("Expected DownloadStream instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: DownloadStream) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> DownloadStream:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: DownloadStream, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
+class HttpSinkProtocol(typing.Protocol):
+    """
+    Receives the answer to one request: its head, the pieces of its body, and its end.
+"""
+
+    def begin(self, status: SdkCount,headers: typing.List[HttpHeader]) -> bool:
+        """
+        Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+        cancelled.
+"""
+        raise NotImplementedError
+    def fail(self, reason: str,is_retryable: bool) -> None:
+        """
+        Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+        certificate is not trusted.
+"""
+        raise NotImplementedError
+    def finish(self, ) -> None:
+        """
+        Takes the end of the body.
+"""
+        raise NotImplementedError
+    def is_open(self, ) -> bool:
+        """
+        Whether the hub still waits for the answer. If not, the request must be cancelled.
+"""
+        raise NotImplementedError
+    def receive(self, piece: bytes) -> bool:
+        """
+        Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+        if not, it must be cancelled.
+"""
+        raise NotImplementedError
+
+class HttpSink(HttpSinkProtocol):
+    """
+    Receives the answer to one request: its head, the pieces of its body, and its end.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_httpsink, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_httpsink, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def begin(self, status: SdkCount,headers: typing.List[HttpHeader]) -> bool:
+        """
+        Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+        cancelled.
+"""
+
+        _UniffiFfiConverterTypeSdkCount.check_lower(status)
+
+        _UniffiFfiConverterSequenceTypeHttpHeader.check_lower(headers)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeSdkCount.lower(status),
+            _UniffiFfiConverterSequenceTypeHttpHeader.lower(headers),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBoolean.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_begin,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def fail(self, reason: str,is_retryable: bool) -> None:
+        """
+        Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+        certificate is not trusted.
+"""
+
+        _UniffiFfiConverterString.check_lower(reason)
+
+        _UniffiFfiConverterBoolean.check_lower(is_retryable)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(reason),
+            _UniffiFfiConverterBoolean.lower(is_retryable),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_fail,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def finish(self, ) -> None:
+        """
+        Takes the end of the body.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_finish,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def is_open(self, ) -> bool:
+        """
+        Whether the hub still waits for the answer. If not, the request must be cancelled.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBoolean.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_is_open,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def receive(self, piece: bytes) -> bool:
+        """
+        Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+        if not, it must be cancelled.
+"""
+
+        _UniffiFfiConverterBytes.check_lower(piece)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterBytes.lower(piece),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBoolean.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_receive,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeHttpSink:
+    @staticmethod
+    def lift(value: int) -> HttpSink:
+        return HttpSink._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: HttpSink):
+        if not isinstance(value, HttpSink):
+            raise TypeError("Expected HttpSink instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: HttpSink) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> HttpSink:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: HttpSink, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
+class HttpTransport():
+    """
+    Sends GET requests for a hub.
+
+    Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+    the rest (retries, ranges, digests) is done by the hub.
+"""
+
+    def send(self, request: HttpRequest,sink: HttpSink) -> None:
+        """
+        Begins a request and returns. The answer goes to the sink, from any thread.
+"""
+        raise NotImplementedError
+
+class HttpTransportImpl(HttpTransport):
+    """
+    Sends GET requests for a hub.
+
+    Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+    the rest (retries, ranges, digests) is done by the hub.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_httptransport, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_httptransport, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def send(self, request: HttpRequest,sink: HttpSink) -> None:
+        """
+        Begins a request and returns. The answer goes to the sink, from any thread.
+"""
+
+        _UniffiFfiConverterTypeHttpRequest.check_lower(request)
+
+        _UniffiFfiConverterTypeHttpSink.check_lower(sink)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeHttpRequest.lower(request),
+            _UniffiFfiConverterTypeHttpSink.lower(sink),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_httptransport_send,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+# Put all the bits inside a class to keep the top-level namespace clean
+class _UniffiTraitImplHttpTransportImpl:
+    # For each method, generate a callback function to pass to Rust
+
+    @_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_HTTP_TRANSPORT_METHOD0
+    def send(
+            uniffi_handle,
+            request,
+            sink,
+            uniffi_out_return,
+            uniffi_call_status_ptr,
+        ):
+        uniffi_obj = _UniffiFfiConverterTypeHttpTransport._handle_map.get(uniffi_handle)
+        def make_call():
+            uniffi_args = (_UniffiFfiConverterTypeHttpRequest.lift(request), _UniffiFfiConverterTypeHttpSink.lift(sink), )
+            uniffi_method = uniffi_obj.send
+            return uniffi_method(*uniffi_args)
+        write_return_value = lambda v: None
+        _uniffi_trait_interface_call_with_error(
+                uniffi_call_status_ptr.contents,
+                make_call,
+                write_return_value,
+                SdkError,
+                _UniffiFfiConverterTypeSdkError.lower,
+        )
+
+    @_UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_HTTP_TRANSPORT
+    def _uniffi_free(uniffi_handle):
+        _UniffiFfiConverterTypeHttpTransport._handle_map.remove(uniffi_handle)
+
+    @_UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_HTTP_TRANSPORT
+    def _uniffi_clone(uniffi_handle):
+        return _UniffiFfiConverterTypeHttpTransport._handle_map.clone(uniffi_handle)
+
+    # Generate the FFI VTable.  This has a field for each callback interface method.
+    _uniffi_vtable = _UniffiVTableCallbackInterfaceCauserieFfiHttpTransport(
+        _uniffi_free,
+        _uniffi_clone,
+        send,
+    )
+    # Send Rust a pointer to the VTable.  Note: this means we need to keep the struct alive forever,
+    # or else bad things will happen when Rust tries to access it.
+    _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport(ctypes.byref(_uniffi_vtable))
+
+class _UniffiFfiConverterTypeHttpTransport:
+    _handle_map = _UniffiHandleMap()
+
+    @staticmethod
+    def lift(value: int):
+        if (value & 1) == 0:
+            # Rust-generated handle, construct a new class that uses the handle to implement the
+            # interface
+            return HttpTransportImpl._uniffi_make_instance(value)
+        else:
+            # Python-generated handle, get the object from the handle map
+            return _UniffiFfiConverterTypeHttpTransport._handle_map.remove(value)
+
+    @staticmethod
+    def check_lower(value: HttpTransport):
+        if not isinstance(value, HttpTransport):
+            raise TypeError("Expected HttpTransport subclass, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: HttpTransport):
+         if isinstance(value, HttpTransportImpl):
+            # Rust-implementated object.  Clone the handle and return it
+            return value._uniffi_clone_handle()
+         else:
+            # Python-implementated object, generate a new vtable handle and return that.
+            return _UniffiFfiConverterTypeHttpTransport._handle_map.insert(value)
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer):
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: HttpTransport, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+class _UniffiFfiConverterSequenceTypePlannedFile(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypePlannedFile.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypePlannedFile.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypePlannedFile.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterSequenceTypeCachedModel(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeCachedModel.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeCachedModel.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeCachedModel.read(buf) for i in range(count)
+        ]
+
+
+class HubProtocol(typing.Protocol):
+    """
+    Downloads models by name. See the crate `causerie-hub`.
+"""
+
+    def cache(self, ) -> str:
+        """
+        The folder that models are downloaded into.
+"""
+        raise NotImplementedError
+    def find(self, name: str) -> str:
+        """
+        The file or folder of a model that is there. Sends no request.
+"""
+        raise NotImplementedError
+    def finish(self, plan: DownloadPlan) -> str:
+        """
+        Makes a model visible whose files are all installed. Returns the file or folder to load.
+"""
+        raise NotImplementedError
+    async def install(self, plan: DownloadPlan,file: str) -> str:
+        """
+        Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+"""
+        raise NotImplementedError
+    def missing_bytes(self, plan: DownloadPlan) -> SdkLong:
+        """
+        The bytes of a plan that are not there.
+"""
+        raise NotImplementedError
+    def missing_files(self, plan: DownloadPlan) -> typing.List[PlannedFile]:
+        """
+        The files of a plan that are not there, for an app that fetches them itself.
+"""
+        raise NotImplementedError
+    def models(self, ) -> typing.List[CachedModel]:
+        """
+        All models that are there.
+"""
+        raise NotImplementedError
+    async def plan(self, name: str) -> DownloadPlan:
+        """
+        Asks the hub which files a name means now, and what they are. Downloads no model.
+"""
+        raise NotImplementedError
+    def remove(self, name: str) -> SdkLong:
+        """
+        Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+"""
+        raise NotImplementedError
+    def start_fetch(self, plan: DownloadPlan) -> DownloadStream:
+        """
+        Downloads the files of a plan. Nothing happens before the first event is pulled.
+"""
+        raise NotImplementedError
+    def start_pull(self, name: str) -> DownloadStream:
+        """
+        Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+"""
+        raise NotImplementedError
+
+class Hub(HubProtocol):
+    """
+    Downloads models by name. See the crate `causerie-hub`.
+"""
+
+    _handle: ctypes.c_uint64
+    def __init__(self, options: HubOptions,transport: typing.Optional[HttpTransport]):
+        """
+        A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
+        have no client.
+"""
+
+        _UniffiFfiConverterTypeHubOptions.check_lower(options)
+
+        _UniffiFfiConverterOptionalTypeHttpTransport.check_lower(transport)
+        _uniffi_lowered_args = (
+            _UniffiFfiConverterTypeHubOptions.lower(options),
+            _UniffiFfiConverterOptionalTypeHttpTransport.lower(transport),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeHub.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new,
+            *_uniffi_lowered_args,
+        )
+        self._handle = _uniffi_ffi_result
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_hub, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_hub, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cache(self, ) -> str:
+        """
+        The folder that models are downloaded into.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_cache,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def find(self, name: str) -> str:
+        """
+        The file or folder of a model that is there. Sends no request.
+"""
+
+        _UniffiFfiConverterString.check_lower(name)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(name),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_find,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def finish(self, plan: DownloadPlan) -> str:
+        """
+        Makes a model visible whose files are all installed. Returns the file or folder to load.
+"""
+
+        _UniffiFfiConverterTypeDownloadPlan.check_lower(plan)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDownloadPlan.lower(plan),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_finish,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def install(self, plan: DownloadPlan,file: str) -> str:
+        """
+        Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+"""
+
+        _UniffiFfiConverterTypeDownloadPlan.check_lower(plan)
+
+        _UniffiFfiConverterString.check_lower(file)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDownloadPlan.lower(plan),
+            _UniffiFfiConverterString.lower(file),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterString.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_install(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def missing_bytes(self, plan: DownloadPlan) -> SdkLong:
+        """
+        The bytes of a plan that are not there.
+"""
+
+        _UniffiFfiConverterTypeDownloadPlan.check_lower(plan)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDownloadPlan.lower(plan),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeSdkLong.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_bytes,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def missing_files(self, plan: DownloadPlan) -> typing.List[PlannedFile]:
+        """
+        The files of a plan that are not there, for an app that fetches them itself.
+"""
+
+        _UniffiFfiConverterTypeDownloadPlan.check_lower(plan)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDownloadPlan.lower(plan),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterSequenceTypePlannedFile.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_files,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def models(self, ) -> typing.List[CachedModel]:
+        """
+        All models that are there.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterSequenceTypeCachedModel.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_models,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def plan(self, name: str) -> DownloadPlan:
+        """
+        Asks the hub which files a name means now, and what they are. Downloads no model.
+"""
+
+        _UniffiFfiConverterString.check_lower(name)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(name),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDownloadPlan.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_plan(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_u64,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_u64,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_u64,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def remove(self, name: str) -> SdkLong:
+        """
+        Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+"""
+
+        _UniffiFfiConverterString.check_lower(name)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(name),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeSdkLong.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_remove,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_fetch(self, plan: DownloadPlan) -> DownloadStream:
+        """
+        Downloads the files of a plan. Nothing happens before the first event is pulled.
+"""
+
+        _UniffiFfiConverterTypeDownloadPlan.check_lower(plan)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDownloadPlan.lower(plan),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDownloadStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_fetch,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_pull(self, name: str) -> DownloadStream:
+        """
+        Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+"""
+
+        _UniffiFfiConverterString.check_lower(name)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(name),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDownloadStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_pull,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeHub:
+    @staticmethod
+    def lift(value: int) -> Hub:
+        return Hub._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: Hub):
+        if not isinstance(value, Hub):
+            raise TypeError("Expected Hub instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: Hub) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> Hub:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: Hub, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
 class LoadProgress():
     """
     Watches a model while it is loaded. It is called on the thread that loads.
@@ -8192,6 +10245,54 @@ class _UniffiFfiConverterOptionalTypeLoadProgress(_UniffiConverterRustBuffer):
             return _UniffiFfiConverterTypeLoadProgress.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
+
+class _UniffiFfiConverterSequenceTypeDownloadPlan(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeDownloadPlan.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeDownloadPlan.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeDownloadPlan.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterOptionalTypeHttpTransport(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeHttpTransport.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeHttpTransport.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeHttpTransport.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
 def function_schema(function: SdkFunction) -> str:
     """
     The entry of a function in the tool list that the model reads, as JSON text.
@@ -8322,6 +10423,23 @@ def messages_to_json(messages: typing.List[ChatMessage]) -> str:
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+def plans_from_lock(json: str) -> typing.List[DownloadPlan]:
+    """
+    Reads the plans of a lock file, as `causerie pull --lock` writes it.
+"""
+
+    _UniffiFfiConverterString.check_lower(json)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterString.lower(json),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterSequenceTypeDownloadPlan.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_plans_from_lock,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def read_model_info(path: str,context_size: typing.Union[object, typing.Optional[SdkCount]] = _DEFAULT) -> ModelInfo:
     """
     Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
@@ -8400,11 +10518,14 @@ __all__ = [
     "Device",
     "CacheType",
     "FunctionNames",
+    "PullState",
     "ReplySection",
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",
+    "PullEvent",
     "SdkError",
+    "CachedModel",
     "Diagnostic",
     "SdkFunctionCall",
     "RejectedCall",
@@ -8415,10 +10536,15 @@ __all__ = [
     "GenerationOptions",
     "Sampling",
     "GenerationStats",
+    "HttpHeader",
+    "HttpRequest",
+    "HubOptions",
     "SamplingDefaults",
     "LoadOptions",
     "ModelInfo",
+    "PlannedFile",
     "PromptReport",
+    "PullProgress",
     "RoundOptions",
     "ScoredToken",
     "TokenLogprob",
@@ -8430,6 +10556,7 @@ __all__ = [
     "load_scripted_model",
     "messages_from_json",
     "messages_to_json",
+    "plans_from_lock",
     "read_model_info",
     "read_reply",
     "validate",
@@ -8439,6 +10566,16 @@ __all__ = [
     "ModelRunnerProtocol",
     "Conversation",
     "ConversationProtocol",
+    "DownloadPlan",
+    "DownloadPlanProtocol",
+    "DownloadStream",
+    "DownloadStreamProtocol",
+    "HttpSink",
+    "HttpSinkProtocol",
+    "HttpTransportImpl",
+    "HttpTransport",
+    "Hub",
+    "HubProtocol",
     "LoadProgressImpl",
     "LoadProgress",
 ]

@@ -27,6 +27,7 @@ class SdkError(Exception):
     Generation: ClassVar[type[error.Generation]]
     Serialization: ClassVar[type[error.Serialization]]
     Session: ClassVar[type[error.Session]]
+    Download: ClassVar[type[error.Download]]
     Internal: ClassVar[type[error.Internal]]
 
     reason: str
@@ -131,6 +132,18 @@ class Session(SdkError):
         super().__init__(reason, fault)
         self.fault = fault
         """`file`, `version`, `model` or `corrupt`."""
+
+
+class Download(SdkError):
+    """A model cannot be downloaded. What has arrived is kept, except for damaged files."""
+
+    def __init__(self, reason: str, fault: str, is_retryable: bool) -> None:
+        super().__init__(reason, fault, is_retryable)
+        self.fault = fault
+        """`cancelled`, `offline`, `network`, `sign_in`, `conditions`, `token`, `forbidden`, `rate_limited`, `no_space`,
+        `corrupt` or `storage`."""
+        self.is_retryable = is_retryable
+        """Whether the same call can succeed later."""
 
 
 class Internal(SdkError):

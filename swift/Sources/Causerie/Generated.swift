@@ -1060,6 +1060,1163 @@ public func FfiConverterTypeConversation_lower(_ value: Conversation) -> UInt64 
 
 
 /**
+ * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+ */
+public protocol DownloadPlanProtocol: AnyObject, Sendable {
+
+    /**
+     * The commit, by which all files are fetched.
+     */
+    func commit()  -> String
+
+    /**
+     * Whether an account must accept the repository's conditions first.
+     */
+    func isGated()  -> Bool
+
+    /**
+     * The licence that the repository states.
+     */
+    func license()  -> String?
+
+    /**
+     * The name of the model.
+     */
+    func name()  -> String
+
+    /**
+     * The size of all files in bytes.
+     */
+    func size()  -> SdkLong
+
+    /**
+     * The plan as JSON.
+     */
+    func toJson()  -> String
+
+}
+/**
+ * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+ */
+open class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_downloadplan(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_downloadplan(handle, $0) }
+    }
+
+
+    /**
+     * Reads a plan from JSON.
+     */
+public static func fromJson(json: String)throws  -> DownloadPlan  {
+    return try  FfiConverterTypeDownloadPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_downloadplan_from_json(
+        FfiConverterString.lower(json),uniffiCallStatus
+    )
+})
+}
+
+
+
+    /**
+     * The commit, by which all files are fetched.
+     */
+open func commit() -> String  {
+    return try!  FfiConverterString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_commit(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Whether an account must accept the repository's conditions first.
+     */
+open func isGated() -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_is_gated(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The licence that the repository states.
+     */
+open func license() -> String?  {
+    return try!  FfiConverterOptionString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_license(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The name of the model.
+     */
+open func name() -> String  {
+    return try!  FfiConverterString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_name(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The size of all files in bytes.
+     */
+open func size() -> SdkLong  {
+    return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_size(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The plan as JSON.
+     */
+open func toJson() -> String  {
+    return try!  FfiConverterString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadplan_to_json(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDownloadPlan: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = DownloadPlan
+
+    public static func lift(_ handle: UInt64) throws -> DownloadPlan {
+        return DownloadPlan(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: DownloadPlan) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DownloadPlan {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: DownloadPlan, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDownloadPlan_lift(_ handle: UInt64) throws -> DownloadPlan {
+    return try FfiConverterTypeDownloadPlan.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDownloadPlan_lower(_ value: DownloadPlan) -> UInt64 {
+    return FfiConverterTypeDownloadPlan.lower(value)
+}
+
+
+
+
+
+
+/**
+ * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+ */
+public protocol DownloadStreamProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+     * or after the end, does nothing.
+     */
+    func cancel()
+
+    /**
+     * The next event; none after the last one.
+     */
+    func next() async throws  -> PullEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    func nextBlocking() throws  -> PullEvent?
+
+}
+/**
+ * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+ */
+open class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_downloadstream(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_downloadstream(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+     * or after the end, does nothing.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadstream_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * The next event; none after the last one.
+     */
+open func next()async throws  -> PullEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_downloadstream_next(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypePullEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+open func nextBlocking()throws  -> PullEvent?  {
+    return try  FfiConverterOptionTypePullEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDownloadStream: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = DownloadStream
+
+    public static func lift(_ handle: UInt64) throws -> DownloadStream {
+        return DownloadStream(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: DownloadStream) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DownloadStream {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: DownloadStream, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> DownloadStream {
+    return try FfiConverterTypeDownloadStream.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UInt64 {
+    return FfiConverterTypeDownloadStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Receives the answer to one request: its head, the pieces of its body, and its end.
+ */
+public protocol HttpSinkProtocol: AnyObject, Sendable {
+
+    /**
+     * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+     * cancelled.
+     */
+    func begin(status: SdkCount, headers: [HttpHeader])  -> Bool
+
+    /**
+     * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+     * certificate is not trusted.
+     */
+    func fail(reason: String, isRetryable: Bool)
+
+    /**
+     * Takes the end of the body.
+     */
+    func finish()
+
+    /**
+     * Whether the hub still waits for the answer. If not, the request must be cancelled.
+     */
+    func isOpen()  -> Bool
+
+    /**
+     * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+     * if not, it must be cancelled.
+     */
+    func receive(piece: Data)  -> Bool
+
+}
+/**
+ * Receives the answer to one request: its head, the pieces of its body, and its end.
+ */
+open class HttpSink: HttpSinkProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_httpsink(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_httpsink(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+     * cancelled.
+     */
+open func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httpsink_begin(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkCount_lower(status),
+        FfiConverterSequenceTypeHttpHeader.lower(headers),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+     * certificate is not trusted.
+     */
+open func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httpsink_fail(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(reason),
+        FfiConverterBool.lower(isRetryable),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Takes the end of the body.
+     */
+open func finish()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httpsink_finish(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Whether the hub still waits for the answer. If not, the request must be cancelled.
+     */
+open func isOpen() -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httpsink_is_open(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+     * if not, it must be cancelled.
+     */
+open func receive(piece: Data) -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httpsink_receive(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(piece),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHttpSink: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = HttpSink
+
+    public static func lift(_ handle: UInt64) throws -> HttpSink {
+        return HttpSink(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: HttpSink) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpSink {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: HttpSink, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpSink_lift(_ handle: UInt64) throws -> HttpSink {
+    return try FfiConverterTypeHttpSink.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpSink_lower(_ value: HttpSink) -> UInt64 {
+    return FfiConverterTypeHttpSink.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Sends GET requests for a hub.
+ *
+ * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+ * the rest (retries, ranges, digests) is done by the hub.
+ */
+public protocol HttpTransport: AnyObject, Sendable {
+
+    /**
+     * Begins a request and returns. The answer goes to the sink, from any thread.
+     */
+    func send(request: HttpRequest, sink: HttpSink) throws
+
+}
+/**
+ * Sends GET requests for a hub.
+ *
+ * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+ * the rest (retries, ranges, digests) is done by the hub.
+ */
+open class HttpTransportImpl: HttpTransport, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_httptransport(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_httptransport(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Begins a request and returns. The answer goes to the sink, from any thread.
+     */
+open func send(request: HttpRequest, sink: HttpSink)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_httptransport_send(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeHttpRequest_lower(request),
+        FfiConverterTypeHttpSink_lower(sink),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceHttpTransport {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceHttpTransport = UniffiVTableCallbackInterfaceHttpTransport(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeHttpTransport.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface HttpTransport: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeHttpTransport.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface HttpTransport: handle missing in uniffiClone")
+            }
+        },
+        send: { (
+            uniffiHandle: UInt64,
+            request: RustBuffer,
+            sink: UInt64,
+            uniffiOutReturn: UnsafeMutableRawPointer,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> () in
+                guard let uniffiObj = try? FfiConverterTypeHttpTransport.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.send(
+                     request: try FfiConverterTypeHttpRequest_lift(request),
+                     sink: try FfiConverterTypeHttpSink_lift(sink)
+                )
+            }
+
+
+            let writeReturn = { () }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceHttpTransport> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceHttpTransport>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitHttpTransport() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_httptransport(UniffiCallbackInterfaceHttpTransport.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHttpTransport: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<HttpTransport>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = HttpTransport
+
+    public static func lift(_ handle: UInt64) throws -> HttpTransport {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return HttpTransportImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: HttpTransport) -> UInt64 {
+         if let rustImpl = value as? HttpTransportImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpTransport {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: HttpTransport, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpTransport_lift(_ handle: UInt64) throws -> HttpTransport {
+    return try FfiConverterTypeHttpTransport.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpTransport_lower(_ value: HttpTransport) -> UInt64 {
+    return FfiConverterTypeHttpTransport.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Downloads models by name. See the crate `causerie-hub`.
+ */
+public protocol HubProtocol: AnyObject, Sendable {
+
+    /**
+     * The folder that models are downloaded into.
+     */
+    func cache()  -> String
+
+    /**
+     * The file or folder of a model that is there. Sends no request.
+     */
+    func find(name: String) throws  -> String
+
+    /**
+     * Makes a model visible whose files are all installed. Returns the file or folder to load.
+     */
+    func finish(plan: DownloadPlan) throws  -> String
+
+    /**
+     * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+     */
+    func install(plan: DownloadPlan, file: String) async throws  -> String
+
+    /**
+     * The bytes of a plan that are not there.
+     */
+    func missingBytes(plan: DownloadPlan)  -> SdkLong
+
+    /**
+     * The files of a plan that are not there, for an app that fetches them itself.
+     */
+    func missingFiles(plan: DownloadPlan)  -> [PlannedFile]
+
+    /**
+     * All models that are there.
+     */
+    func models()  -> [CachedModel]
+
+    /**
+     * Asks the hub which files a name means now, and what they are. Downloads no model.
+     */
+    func plan(name: String) async throws  -> DownloadPlan
+
+    /**
+     * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+     */
+    func remove(name: String) throws  -> SdkLong
+
+    /**
+     * Downloads the files of a plan. Nothing happens before the first event is pulled.
+     */
+    func startFetch(plan: DownloadPlan)  -> DownloadStream
+
+    /**
+     * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+     */
+    func startPull(name: String)  -> DownloadStream
+
+}
+/**
+ * Downloads models by name. See the crate `causerie-hub`.
+ */
+open class Hub: HubProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_hub(self.handle, $0) }
+    }
+    /**
+     * A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
+     * have no client.
+     */
+public convenience init(options: HubOptions, transport: HttpTransport?)throws  {
+    let handle =
+        try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_hub_new(
+        FfiConverterTypeHubOptions_lower(options),
+        FfiConverterOptionTypeHttpTransport.lower(transport),uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_hub(handle, $0) }
+    }
+
+
+
+
+    /**
+     * The folder that models are downloaded into.
+     */
+open func cache() -> String  {
+    return try!  FfiConverterString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_cache(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The file or folder of a model that is there. Sends no request.
+     */
+open func find(name: String)throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_find(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(name),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Makes a model visible whose files are all installed. Returns the file or folder to load.
+     */
+open func finish(plan: DownloadPlan)throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_finish(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeDownloadPlan_lower(plan),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+     */
+open func install(plan: DownloadPlan, file: String)async throws  -> String  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_hub_install(
+                        self.uniffiCloneHandle(),FfiConverterTypeDownloadPlan_lower(plan),FfiConverterString.lower(file)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterString.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The bytes of a plan that are not there.
+     */
+open func missingBytes(plan: DownloadPlan) -> SdkLong  {
+    return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_missing_bytes(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeDownloadPlan_lower(plan),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The files of a plan that are not there, for an app that fetches them itself.
+     */
+open func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
+    return try!  FfiConverterSequenceTypePlannedFile.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_missing_files(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeDownloadPlan_lower(plan),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * All models that are there.
+     */
+open func models() -> [CachedModel]  {
+    return try!  FfiConverterSequenceTypeCachedModel.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_models(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Asks the hub which files a name means now, and what they are. Downloads no model.
+     */
+open func plan(name: String)async throws  -> DownloadPlan  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_hub_plan(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(name)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_u64,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_u64,
+            freeFunc: ffi_causerie_ffi_rust_future_free_u64,
+            liftFunc: FfiConverterTypeDownloadPlan_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+     */
+open func remove(name: String)throws  -> SdkLong  {
+    return try  FfiConverterTypeSdkLong_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_remove(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(name),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Downloads the files of a plan. Nothing happens before the first event is pulled.
+     */
+open func startFetch(plan: DownloadPlan) -> DownloadStream  {
+    return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_start_fetch(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeDownloadPlan_lower(plan),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+     */
+open func startPull(name: String) -> DownloadStream  {
+    return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_hub_start_pull(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(name),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHub: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = Hub
+
+    public static func lift(_ handle: UInt64) throws -> Hub {
+        return Hub(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: Hub) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Hub {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: Hub, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHub_lift(_ handle: UInt64) throws -> Hub {
+    return try FfiConverterTypeHub.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
+    return FfiConverterTypeHub.lower(value)
+}
+
+
+
+
+
+
+/**
  * Watches a model while it is loaded. It is called on the thread that loads.
  */
 public protocol LoadProgress: AnyObject, Sendable {
@@ -1808,6 +2965,95 @@ public func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) 
 }
 
 
+
+
+/**
+ * A model in the cache.
+ */
+public struct CachedModel: Equatable, Hashable {
+    /**
+     * A name that loads this model.
+     */
+    public var name: String
+    /**
+     * The commit that its files are of.
+     */
+    public var commit: String
+    /**
+     * The size of its files in bytes.
+     */
+    public var size: SdkLong
+    /**
+     * The file or folder to load.
+     */
+    public var path: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * A name that loads this model.
+         */name: String,
+        /**
+         * The commit that its files are of.
+         */commit: String,
+        /**
+         * The size of its files in bytes.
+         */size: SdkLong,
+        /**
+         * The file or folder to load.
+         */path: String) {
+        self.name = name
+        self.commit = commit
+        self.size = size
+        self.path = path
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension CachedModel: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CachedModel {
+        return
+            try CachedModel(
+                name: FfiConverterString.read(from: &buf),
+                commit: FfiConverterString.read(from: &buf),
+                size: FfiConverterTypeSdkLong.read(from: &buf),
+                path: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: CachedModel, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterString.write(value.commit, into: &buf)
+        FfiConverterTypeSdkLong.write(value.size, into: &buf)
+        FfiConverterString.write(value.path, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCachedModel_lift(_ buf: RustBuffer) throws -> CachedModel {
+    return try FfiConverterTypeCachedModel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCachedModel_lower(_ value: CachedModel) -> RustBuffer {
+    return FfiConverterTypeCachedModel.lower(value)
+}
 
 
 /**
@@ -2718,6 +3964,269 @@ public func FfiConverterTypeGenerationStats_lower(_ value: GenerationStats) -> R
 
 
 /**
+ * A header of a request or of an answer.
+ */
+public struct HttpHeader: Equatable, Hashable {
+    /**
+     * The name, in any case.
+     */
+    public var name: String
+    /**
+     * The value.
+     */
+    public var value: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name, in any case.
+         */name: String,
+        /**
+         * The value.
+         */value: String) {
+        self.name = name
+        self.value = value
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HttpHeader: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpHeader {
+        return
+            try HttpHeader(
+                name: FfiConverterString.read(from: &buf),
+                value: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HttpHeader, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterString.write(value.value, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpHeader_lift(_ buf: RustBuffer) throws -> HttpHeader {
+    return try FfiConverterTypeHttpHeader.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpHeader_lower(_ value: HttpHeader) -> RustBuffer {
+    return FfiConverterTypeHttpHeader.lower(value)
+}
+
+
+/**
+ * A GET request. Its headers may contain a token.
+ */
+public struct HttpRequest: Equatable, Hashable {
+    /**
+     * The whole address.
+     */
+    public var url: String
+    /**
+     * The headers to send.
+     */
+    public var headers: [HttpHeader]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The whole address.
+         */url: String,
+        /**
+         * The headers to send.
+         */headers: [HttpHeader]) {
+        self.url = url
+        self.headers = headers
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HttpRequest: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpRequest {
+        return
+            try HttpRequest(
+                url: FfiConverterString.read(from: &buf),
+                headers: FfiConverterSequenceTypeHttpHeader.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HttpRequest, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.url, into: &buf)
+        FfiConverterSequenceTypeHttpHeader.write(value.headers, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpRequest_lift(_ buf: RustBuffer) throws -> HttpRequest {
+    return try FfiConverterTypeHttpRequest.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffer {
+    return FfiConverterTypeHttpRequest.lower(value)
+}
+
+
+/**
+ * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ */
+public struct HubOptions: Equatable, Hashable {
+    /**
+     * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
+     * app. On Android the app must name one.
+     */
+    public var cache: String?
+    /**
+     * The address of the hub. Default: `HF_ENDPOINT`, or else `https://huggingface.co`.
+     */
+    public var endpoint: String?
+    /**
+     * The token for private and gated repositories. It is sent to the endpoint only. Default: `HF_TOKEN` or the file of other
+     * tools.
+     */
+    public var token: String?
+    /**
+     * Whether requests are switched off. Default: `HF_HUB_OFFLINE`.
+     */
+    public var isOffline: Bool?
+    /**
+     * Whether a download is refused if the disk has too little space. Default: yes.
+     */
+    public var checksSpace: Bool?
+    /**
+     * Milliseconds without a byte after which a transfer is tried again. Default: 30,000.
+     */
+    public var idleTimeoutMilliseconds: SdkLong?
+    /**
+     * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
+     * Default: 1,000.
+     */
+    public var retryPauseMilliseconds: SdkLong?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
+         * app. On Android the app must name one.
+         */cache: String? = nil,
+        /**
+         * The address of the hub. Default: `HF_ENDPOINT`, or else `https://huggingface.co`.
+         */endpoint: String? = nil,
+        /**
+         * The token for private and gated repositories. It is sent to the endpoint only. Default: `HF_TOKEN` or the file of other
+         * tools.
+         */token: String? = nil,
+        /**
+         * Whether requests are switched off. Default: `HF_HUB_OFFLINE`.
+         */isOffline: Bool? = nil,
+        /**
+         * Whether a download is refused if the disk has too little space. Default: yes.
+         */checksSpace: Bool? = nil,
+        /**
+         * Milliseconds without a byte after which a transfer is tried again. Default: 30,000.
+         */idleTimeoutMilliseconds: SdkLong? = nil,
+        /**
+         * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
+         * Default: 1,000.
+         */retryPauseMilliseconds: SdkLong? = nil) {
+        self.cache = cache
+        self.endpoint = endpoint
+        self.token = token
+        self.isOffline = isOffline
+        self.checksSpace = checksSpace
+        self.idleTimeoutMilliseconds = idleTimeoutMilliseconds
+        self.retryPauseMilliseconds = retryPauseMilliseconds
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HubOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HubOptions {
+        return
+            try HubOptions(
+                cache: FfiConverterOptionString.read(from: &buf),
+                endpoint: FfiConverterOptionString.read(from: &buf),
+                token: FfiConverterOptionString.read(from: &buf),
+                isOffline: FfiConverterOptionBool.read(from: &buf),
+                checksSpace: FfiConverterOptionBool.read(from: &buf),
+                idleTimeoutMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                retryPauseMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HubOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.cache, into: &buf)
+        FfiConverterOptionString.write(value.endpoint, into: &buf)
+        FfiConverterOptionString.write(value.token, into: &buf)
+        FfiConverterOptionBool.write(value.isOffline, into: &buf)
+        FfiConverterOptionBool.write(value.checksSpace, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.idleTimeoutMilliseconds, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.retryPauseMilliseconds, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHubOptions_lift(_ buf: RustBuffer) throws -> HubOptions {
+    return try FfiConverterTypeHubOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHubOptions_lower(_ value: HubOptions) -> RustBuffer {
+    return FfiConverterTypeHubOptions.lower(value)
+}
+
+
+/**
  * Options for loading a model.
  */
 public struct LoadOptions: Equatable, Hashable {
@@ -3018,6 +4527,95 @@ public func FfiConverterTypeModelInfo_lower(_ value: ModelInfo) -> RustBuffer {
 
 
 /**
+ * A file of a plan that the app fetches.
+ */
+public struct PlannedFile: Equatable, Hashable {
+    /**
+     * The address of the file, whose answer redirects to the place where the file is stored.
+     */
+    public var url: String
+    /**
+     * The path in the repository.
+     */
+    public var path: String
+    /**
+     * The size in bytes.
+     */
+    public var size: SdkLong
+    /**
+     * The digest of the content: 64 hexadecimal digits of SHA-256, or the 40 of git's id.
+     */
+    public var digest: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The address of the file, whose answer redirects to the place where the file is stored.
+         */url: String,
+        /**
+         * The path in the repository.
+         */path: String,
+        /**
+         * The size in bytes.
+         */size: SdkLong,
+        /**
+         * The digest of the content: 64 hexadecimal digits of SHA-256, or the 40 of git's id.
+         */digest: String) {
+        self.url = url
+        self.path = path
+        self.size = size
+        self.digest = digest
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PlannedFile: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlannedFile {
+        return
+            try PlannedFile(
+                url: FfiConverterString.read(from: &buf),
+                path: FfiConverterString.read(from: &buf),
+                size: FfiConverterTypeSdkLong.read(from: &buf),
+                digest: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PlannedFile, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.url, into: &buf)
+        FfiConverterString.write(value.path, into: &buf)
+        FfiConverterTypeSdkLong.write(value.size, into: &buf)
+        FfiConverterString.write(value.digest, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlannedFile_lift(_ buf: RustBuffer) throws -> PlannedFile {
+    return try FfiConverterTypePlannedFile.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlannedFile_lower(_ value: PlannedFile) -> RustBuffer {
+    return FfiConverterTypePlannedFile.lower(value)
+}
+
+
+/**
  * What a prompt left out of the history. Messages are given by their index.
  */
 public struct PromptReport: Equatable, Hashable {
@@ -3093,6 +4691,115 @@ public func FfiConverterTypePromptReport_lift(_ buf: RustBuffer) throws -> Promp
 #endif
 public func FfiConverterTypePromptReport_lower(_ value: PromptReport) -> RustBuffer {
     return FfiConverterTypePromptReport.lower(value)
+}
+
+
+/**
+ * The progress of a download. Numbers never go backwards, except for the speed.
+ */
+public struct PullProgress: Equatable, Hashable {
+    /**
+     * What the download is doing.
+     */
+    public var state: PullState
+    /**
+     * The file that it is about; empty while the name is resolved.
+     */
+    public var file: String
+    /**
+     * Bytes of all files that are there.
+     */
+    public var done: SdkLong
+    /**
+     * Bytes of all files; 0 until it is known.
+     */
+    public var total: SdkLong
+    /**
+     * The bytes that were there already when the download began.
+     */
+    public var resumedFrom: SdkLong
+    /**
+     * The speed during the last seconds.
+     */
+    public var bytesPerSecond: SdkLong
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * What the download is doing.
+         */state: PullState,
+        /**
+         * The file that it is about; empty while the name is resolved.
+         */file: String,
+        /**
+         * Bytes of all files that are there.
+         */done: SdkLong,
+        /**
+         * Bytes of all files; 0 until it is known.
+         */total: SdkLong,
+        /**
+         * The bytes that were there already when the download began.
+         */resumedFrom: SdkLong,
+        /**
+         * The speed during the last seconds.
+         */bytesPerSecond: SdkLong) {
+        self.state = state
+        self.file = file
+        self.done = done
+        self.total = total
+        self.resumedFrom = resumedFrom
+        self.bytesPerSecond = bytesPerSecond
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PullProgress: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullProgress {
+        return
+            try PullProgress(
+                state: FfiConverterTypePullState.read(from: &buf),
+                file: FfiConverterString.read(from: &buf),
+                done: FfiConverterTypeSdkLong.read(from: &buf),
+                total: FfiConverterTypeSdkLong.read(from: &buf),
+                resumedFrom: FfiConverterTypeSdkLong.read(from: &buf),
+                bytesPerSecond: FfiConverterTypeSdkLong.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PullProgress, into buf: inout [UInt8]) {
+        FfiConverterTypePullState.write(value.state, into: &buf)
+        FfiConverterString.write(value.file, into: &buf)
+        FfiConverterTypeSdkLong.write(value.done, into: &buf)
+        FfiConverterTypeSdkLong.write(value.total, into: &buf)
+        FfiConverterTypeSdkLong.write(value.resumedFrom, into: &buf)
+        FfiConverterTypeSdkLong.write(value.bytesPerSecond, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullProgress_lift(_ buf: RustBuffer) throws -> PullProgress {
+    return try FfiConverterTypePullProgress.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullProgress_lower(_ value: PullProgress) -> RustBuffer {
+    return FfiConverterTypePullProgress.lower(value)
 }
 
 
@@ -5023,6 +6730,198 @@ public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
 
 
 /**
+ * An event of a download.
+ */
+
+public enum PullEvent: Equatable, Hashable {
+
+    /**
+     * Progress, at most ten times a second.
+     */
+    case progress(
+        /**
+         * The progress.
+         */progress: PullProgress
+    )
+    /**
+     * The last event: the model is there.
+     */
+    case ready(
+        /**
+         * The file or folder to load.
+         */path: String
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PullEvent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
+    typealias SwiftType = PullEvent
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullEvent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .progress(progress: try FfiConverterTypePullProgress.read(from: &buf)
+        )
+
+        case 2: return .ready(path: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PullEvent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .progress(progress):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypePullProgress.write(progress, into: &buf)
+
+
+        case let .ready(path):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(path, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullEvent_lift(_ buf: RustBuffer) throws -> PullEvent {
+    return try FfiConverterTypePullEvent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullEvent_lower(_ value: PullEvent) -> RustBuffer {
+    return FfiConverterTypePullEvent.lower(value)
+}
+
+
+
+/**
+ * What a download is doing.
+ */
+
+public enum PullState: Equatable, Hashable {
+
+    /**
+     * The hub is asked which files the name means.
+     */
+    case resolving
+    /**
+     * Another process downloads the same file, or the server has to be asked again later.
+     */
+    case waiting
+    /**
+     * Bytes arrive.
+     */
+    case downloading
+    /**
+     * The content of a file is checked.
+     */
+    case verifying
+    /**
+     * The model can be loaded.
+     */
+    case ready
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PullState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePullState: FfiConverterRustBuffer {
+    typealias SwiftType = PullState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .resolving
+
+        case 2: return .waiting
+
+        case 3: return .downloading
+
+        case 4: return .verifying
+
+        case 5: return .ready
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PullState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .resolving:
+            writeInt(&buf, Int32(1))
+
+
+        case .waiting:
+            writeInt(&buf, Int32(2))
+
+
+        case .downloading:
+            writeInt(&buf, Int32(3))
+
+
+        case .verifying:
+            writeInt(&buf, Int32(4))
+
+
+        case .ready:
+            writeInt(&buf, Int32(5))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullState_lift(_ buf: RustBuffer) throws -> PullState {
+    return try FfiConverterTypePullState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
+    return FfiConverterTypePullState.lower(value)
+}
+
+
+
+/**
  * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 
@@ -5481,6 +7380,11 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     case Session(reason: String, fault: String
     )
     /**
+     * A model cannot be downloaded. `fault` is one of the codes of the core's `DownloadFault`, such as `network`.
+     */
+    case Download(reason: String, fault: String, isRetryable: Bool
+    )
+    /**
      * A fault in causerie itself, which was caught.
      */
     case Internal(reason: String
@@ -5574,7 +7478,12 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             reason: try FfiConverterString.read(from: &buf),
             fault: try FfiConverterString.read(from: &buf)
             )
-        case 17: return .Internal(
+        case 17: return .Download(
+            reason: try FfiConverterString.read(from: &buf),
+            fault: try FfiConverterString.read(from: &buf),
+            isRetryable: try FfiConverterBool.read(from: &buf)
+            )
+        case 18: return .Internal(
             reason: try FfiConverterString.read(from: &buf)
             )
 
@@ -5674,8 +7583,15 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             FfiConverterString.write(fault, into: &buf)
 
 
-        case let .Internal(reason):
+        case let .Download(reason,fault,isRetryable):
             writeInt(&buf, Int32(17))
+            FfiConverterString.write(reason, into: &buf)
+            FfiConverterString.write(fault, into: &buf)
+            FfiConverterBool.write(isRetryable, into: &buf)
+
+
+        case let .Internal(reason):
+            writeInt(&buf, Int32(18))
             FfiConverterString.write(reason, into: &buf)
 
         }
@@ -6270,6 +8186,30 @@ fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionBool: FfiConverterRustBuffer {
+    typealias SwiftType = Bool?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterBool.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterBool.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
     typealias SwiftType = String?
 
@@ -6286,6 +8226,30 @@ fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterString.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
+    typealias SwiftType = HttpTransport?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeHttpTransport.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeHttpTransport.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -6550,6 +8514,30 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOnCancel.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypePullEvent: FfiConverterRustBuffer {
+    typealias SwiftType = PullEvent?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypePullEvent.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypePullEvent.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -6971,6 +8959,56 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer {
+    typealias SwiftType = [DownloadPlan]
+
+    public static func write(_ value: [DownloadPlan], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeDownloadPlan.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DownloadPlan] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [DownloadPlan]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeDownloadPlan.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeCachedModel: FfiConverterRustBuffer {
+    typealias SwiftType = [CachedModel]
+
+    public static func write(_ value: [CachedModel], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeCachedModel.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [CachedModel] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [CachedModel]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeCachedModel.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer {
     typealias SwiftType = [ChatMessage]
 
@@ -7038,6 +9076,56 @@ fileprivate struct FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuff
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeGenerationStats.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer {
+    typealias SwiftType = [HttpHeader]
+
+    public static func write(_ value: [HttpHeader], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeHttpHeader.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HttpHeader] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [HttpHeader]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeHttpHeader.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
+    typealias SwiftType = [PlannedFile]
+
+    public static func write(_ value: [PlannedFile], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypePlannedFile.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PlannedFile] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [PlannedFile]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypePlannedFile.read(from: &buf))
         }
         return seq
     }
@@ -7558,6 +9646,17 @@ public func validate(call: SdkFunctionCall, functions: [SdkFunction]) -> Validat
 })
 }
 /**
+ * Reads the plans of a lock file, as `causerie pull --lock` writes it.
+ */
+public func plansFromLock(json: String)throws  -> [DownloadPlan]  {
+    return try  FfiConverterSequenceTypeDownloadPlan.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_plans_from_lock(
+        FfiConverterString.lower(json),uniffiCallStatus
+    )
+})
+}
+/**
  * Reads a history from JSON text: an array of chat-completions messages.
  */
 public func messagesFromJson(text: String)throws  -> [ChatMessage]  {
@@ -7653,6 +9752,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_func_validate() != 50377) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_func_plans_from_lock() != 5761) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_func_messages_from_json() != 60591) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -7719,6 +9821,66 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_commit() != 45917) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_is_gated() != 23691) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_license() != 17317) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_name() != 28919) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_size() != 56387) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadplan_to_json() != 14761) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadstream_cancel() != 57571) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadstream_next() != 59682) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking() != 61764) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_cache() != 2539) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_find() != 17345) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_finish() != 17951) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_install() != 64498) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_missing_bytes() != 852) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_missing_files() != 13269) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_models() != 51325) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_plan() != 517) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_remove() != 36519) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_start_fetch() != 41351) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_hub_start_pull() != 61060) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -7773,7 +9935,32 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() != 27767) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_httpsink_begin() != 58371) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_httpsink_fail() != 38792) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_httpsink_finish() != 62387) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_httpsink_is_open() != 34286) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_httpsink_receive() != 31486) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_httptransport_send() != 5079) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json() != 6520) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_constructor_hub_new() != 34321) {
+        return InitializationResult.apiChecksumMismatch
+    }
 
+    uniffiCallbackInitHttpTransport()
     uniffiCallbackInitLoadProgress()
     return InitializationResult.ok
 }()

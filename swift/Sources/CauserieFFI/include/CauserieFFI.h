@@ -250,6 +250,13 @@ typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, int8
     );
 
 #endif
+#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_HTTP_TRANSPORT_METHOD0
+#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_HTTP_TRANSPORT_METHOD0
+typedef void (*UniffiCallbackInterfaceHttpTransportMethod0)(uint64_t, RustBuffer, uint64_t, void* _Nonnull,
+        RustCallStatus *_Nonnull uniffiCallStatus
+    );
+
+#endif
 #ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOAD_PROGRESS
 #define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOAD_PROGRESS
 typedef struct UniffiVTableCallbackInterfaceLoadProgress {
@@ -257,6 +264,15 @@ typedef struct UniffiVTableCallbackInterfaceLoadProgress {
     UniffiCallbackInterfaceClone _Nonnull uniffiClone;
     UniffiCallbackInterfaceLoadProgressMethod0 _Nonnull proceed;
 } UniffiVTableCallbackInterfaceLoadProgress;
+
+#endif
+#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_HTTP_TRANSPORT
+#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_HTTP_TRANSPORT
+typedef struct UniffiVTableCallbackInterfaceHttpTransport {
+    UniffiCallbackInterfaceFree _Nonnull uniffiFree;
+    UniffiCallbackInterfaceClone _Nonnull uniffiClone;
+    UniffiCallbackInterfaceHttpTransportMethod0 _Nonnull send;
+} UniffiVTableCallbackInterfaceHttpTransport;
 
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_CONVERSATION
@@ -352,6 +368,146 @@ void uniffi_causerie_ffi_fn_method_conversation_truncate(uint64_t ptr, uint32_t 
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_CONVERSATION_UNREGISTER_FUNCTION
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_CONVERSATION_UNREGISTER_FUNCTION
 int8_t uniffi_causerie_ffi_fn_method_conversation_unregister_function(uint64_t ptr, RustBuffer name, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_DOWNLOADPLAN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_DOWNLOADPLAN
+uint64_t uniffi_causerie_ffi_fn_clone_downloadplan(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_DOWNLOADPLAN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_DOWNLOADPLAN
+void uniffi_causerie_ffi_fn_free_downloadplan(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CONSTRUCTOR_DOWNLOADPLAN_FROM_JSON
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CONSTRUCTOR_DOWNLOADPLAN_FROM_JSON
+uint64_t uniffi_causerie_ffi_fn_constructor_downloadplan_from_json(RustBuffer json, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_COMMIT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_COMMIT
+RustBuffer uniffi_causerie_ffi_fn_method_downloadplan_commit(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_IS_GATED
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_IS_GATED
+int8_t uniffi_causerie_ffi_fn_method_downloadplan_is_gated(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_LICENSE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_LICENSE
+RustBuffer uniffi_causerie_ffi_fn_method_downloadplan_license(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_NAME
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_NAME
+RustBuffer uniffi_causerie_ffi_fn_method_downloadplan_name(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_SIZE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_SIZE
+uint64_t uniffi_causerie_ffi_fn_method_downloadplan_size(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_TO_JSON
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADPLAN_TO_JSON
+RustBuffer uniffi_causerie_ffi_fn_method_downloadplan_to_json(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_DOWNLOADSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_DOWNLOADSTREAM
+uint64_t uniffi_causerie_ffi_fn_clone_downloadstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_DOWNLOADSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_DOWNLOADSTREAM
+void uniffi_causerie_ffi_fn_free_downloadstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_CANCEL
+void uniffi_causerie_ffi_fn_method_downloadstream_cancel(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_NEXT
+uint64_t uniffi_causerie_ffi_fn_method_downloadstream_next(uint64_t ptr
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_NEXT_BLOCKING
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_DOWNLOADSTREAM_NEXT_BLOCKING
+RustBuffer uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HUB
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HUB
+uint64_t uniffi_causerie_ffi_fn_clone_hub(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HUB
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HUB
+void uniffi_causerie_ffi_fn_free_hub(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CONSTRUCTOR_HUB_NEW
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CONSTRUCTOR_HUB_NEW
+uint64_t uniffi_causerie_ffi_fn_constructor_hub_new(RustBuffer options, RustBuffer transport, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_CACHE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_CACHE
+RustBuffer uniffi_causerie_ffi_fn_method_hub_cache(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_FIND
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_FIND
+RustBuffer uniffi_causerie_ffi_fn_method_hub_find(uint64_t ptr, RustBuffer name, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_FINISH
+RustBuffer uniffi_causerie_ffi_fn_method_hub_finish(uint64_t ptr, uint64_t plan, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_INSTALL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_INSTALL
+uint64_t uniffi_causerie_ffi_fn_method_hub_install(uint64_t ptr, uint64_t plan, RustBuffer file
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MISSING_BYTES
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MISSING_BYTES
+uint64_t uniffi_causerie_ffi_fn_method_hub_missing_bytes(uint64_t ptr, uint64_t plan, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MISSING_FILES
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MISSING_FILES
+RustBuffer uniffi_causerie_ffi_fn_method_hub_missing_files(uint64_t ptr, uint64_t plan, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MODELS
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_MODELS
+RustBuffer uniffi_causerie_ffi_fn_method_hub_models(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_PLAN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_PLAN
+uint64_t uniffi_causerie_ffi_fn_method_hub_plan(uint64_t ptr, RustBuffer name
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_REMOVE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_REMOVE
+uint64_t uniffi_causerie_ffi_fn_method_hub_remove(uint64_t ptr, RustBuffer name, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_START_FETCH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_START_FETCH
+uint64_t uniffi_causerie_ffi_fn_method_hub_start_fetch(uint64_t ptr, uint64_t plan, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_START_PULL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HUB_START_PULL
+uint64_t uniffi_causerie_ffi_fn_method_hub_start_pull(uint64_t ptr, RustBuffer name, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_LOADPROGRESS
@@ -479,6 +635,61 @@ uint64_t uniffi_causerie_ffi_fn_method_responsestream_next(uint64_t ptr
 RustBuffer uniffi_causerie_ffi_fn_method_responsestream_next_blocking(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HTTPSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HTTPSINK
+uint64_t uniffi_causerie_ffi_fn_clone_httpsink(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HTTPSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HTTPSINK
+void uniffi_causerie_ffi_fn_free_httpsink(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_BEGIN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_BEGIN
+int8_t uniffi_causerie_ffi_fn_method_httpsink_begin(uint64_t ptr, uint32_t status, RustBuffer headers, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_FAIL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_FAIL
+void uniffi_causerie_ffi_fn_method_httpsink_fail(uint64_t ptr, RustBuffer reason, int8_t is_retryable, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_FINISH
+void uniffi_causerie_ffi_fn_method_httpsink_finish(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_IS_OPEN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_IS_OPEN
+int8_t uniffi_causerie_ffi_fn_method_httpsink_is_open(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_RECEIVE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPSINK_RECEIVE
+int8_t uniffi_causerie_ffi_fn_method_httpsink_receive(uint64_t ptr, RustBuffer piece, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HTTPTRANSPORT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_HTTPTRANSPORT
+uint64_t uniffi_causerie_ffi_fn_clone_httptransport(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HTTPTRANSPORT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_HTTPTRANSPORT
+void uniffi_causerie_ffi_fn_free_httptransport(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_HTTPTRANSPORT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_HTTPTRANSPORT
+void uniffi_causerie_ffi_fn_init_callback_vtable_httptransport(const UniffiVTableCallbackInterfaceHttpTransport* _Nonnull vtable
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPTRANSPORT_SEND
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_HTTPTRANSPORT_SEND
+void uniffi_causerie_ffi_fn_method_httptransport_send(uint64_t ptr, RustBuffer request, uint64_t sink, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_SDKERROR_UNIFFI_TRAIT_DISPLAY
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_SDKERROR_UNIFFI_TRAIT_DISPLAY
 RustBuffer uniffi_causerie_ffi_fn_method_sdkerror_uniffi_trait_display(RustBuffer ptr, RustCallStatus *_Nonnull out_status
@@ -507,6 +718,11 @@ RustBuffer uniffi_causerie_ffi_fn_func_read_reply(RustBuffer text, RustCallStatu
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_VALIDATE
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_VALIDATE
 RustBuffer uniffi_causerie_ffi_fn_func_validate(RustBuffer call, RustBuffer functions, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_PLANS_FROM_LOCK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_PLANS_FROM_LOCK
+RustBuffer uniffi_causerie_ffi_fn_func_plans_from_lock(RustBuffer json, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_MESSAGES_FROM_JSON
@@ -824,6 +1040,12 @@ uint16_t uniffi_causerie_ffi_checksum_func_validate(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_PLANS_FROM_LOCK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_PLANS_FROM_LOCK
+uint16_t uniffi_causerie_ffi_checksum_func_plans_from_lock(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_MESSAGES_FROM_JSON
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_MESSAGES_FROM_JSON
 uint16_t uniffi_causerie_ffi_checksum_func_messages_from_json(void
@@ -956,6 +1178,126 @@ uint16_t uniffi_causerie_ffi_checksum_method_conversation_unregister_function(vo
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_COMMIT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_COMMIT
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_commit(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_IS_GATED
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_IS_GATED
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_is_gated(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_LICENSE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_LICENSE
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_license(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_NAME
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_NAME
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_name(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_SIZE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_SIZE
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_size(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_TO_JSON
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADPLAN_TO_JSON
+uint16_t uniffi_causerie_ffi_checksum_method_downloadplan_to_json(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_CANCEL
+uint16_t uniffi_causerie_ffi_checksum_method_downloadstream_cancel(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_NEXT
+uint16_t uniffi_causerie_ffi_checksum_method_downloadstream_next(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_NEXT_BLOCKING
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_DOWNLOADSTREAM_NEXT_BLOCKING
+uint16_t uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_CACHE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_CACHE
+uint16_t uniffi_causerie_ffi_checksum_method_hub_cache(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_FIND
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_FIND
+uint16_t uniffi_causerie_ffi_checksum_method_hub_find(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_FINISH
+uint16_t uniffi_causerie_ffi_checksum_method_hub_finish(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_INSTALL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_INSTALL
+uint16_t uniffi_causerie_ffi_checksum_method_hub_install(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MISSING_BYTES
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MISSING_BYTES
+uint16_t uniffi_causerie_ffi_checksum_method_hub_missing_bytes(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MISSING_FILES
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MISSING_FILES
+uint16_t uniffi_causerie_ffi_checksum_method_hub_missing_files(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MODELS
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_MODELS
+uint16_t uniffi_causerie_ffi_checksum_method_hub_models(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_PLAN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_PLAN
+uint16_t uniffi_causerie_ffi_checksum_method_hub_plan(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_REMOVE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_REMOVE
+uint16_t uniffi_causerie_ffi_checksum_method_hub_remove(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_FETCH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_FETCH
+uint16_t uniffi_causerie_ffi_checksum_method_hub_start_fetch(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_PULL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_PULL
+uint16_t uniffi_causerie_ffi_checksum_method_hub_start_pull(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_LOADPROGRESS_PROCEED
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_LOADPROGRESS_PROCEED
 uint16_t uniffi_causerie_ffi_checksum_method_loadprogress_proceed(void
@@ -1061,6 +1403,54 @@ uint16_t uniffi_causerie_ffi_checksum_method_responsestream_next(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_RESPONSESTREAM_NEXT_BLOCKING
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_RESPONSESTREAM_NEXT_BLOCKING
 uint16_t uniffi_causerie_ffi_checksum_method_responsestream_next_blocking(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_BEGIN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_BEGIN
+uint16_t uniffi_causerie_ffi_checksum_method_httpsink_begin(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_FAIL
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_FAIL
+uint16_t uniffi_causerie_ffi_checksum_method_httpsink_fail(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_FINISH
+uint16_t uniffi_causerie_ffi_checksum_method_httpsink_finish(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_IS_OPEN
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_IS_OPEN
+uint16_t uniffi_causerie_ffi_checksum_method_httpsink_is_open(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_RECEIVE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPSINK_RECEIVE
+uint16_t uniffi_causerie_ffi_checksum_method_httpsink_receive(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPTRANSPORT_SEND
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HTTPTRANSPORT_SEND
+uint16_t uniffi_causerie_ffi_checksum_method_httptransport_send(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_CONSTRUCTOR_DOWNLOADPLAN_FROM_JSON
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_CONSTRUCTOR_DOWNLOADPLAN_FROM_JSON
+uint16_t uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_CONSTRUCTOR_HUB_NEW
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_CONSTRUCTOR_HUB_NEW
+uint16_t uniffi_causerie_ffi_checksum_constructor_hub_new(void
 
 );
 #endif

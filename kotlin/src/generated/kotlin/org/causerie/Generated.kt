@@ -662,6 +662,9 @@ internal interface UniffiForeignFutureCompleteVoid : com.sun.jna.Callback {
 internal interface UniffiCallbackInterfaceLoadProgressMethod0 : com.sun.jna.Callback {
     fun callback(`uniffiHandle`: Long,`fraction`: Float,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,)
 }
+internal interface UniffiCallbackInterfaceHttpTransportMethod0 : com.sun.jna.Callback {
+    fun callback(`uniffiHandle`: Long,`request`: RustBuffer.ByValue,`sink`: Long,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,)
+}
 @Structure.FieldOrder("uniffiFree", "uniffiClone", "proceed")
 internal open class UniffiVTableCallbackInterfaceLoadProgress(
     @JvmField internal var `uniffiFree`: UniffiCallbackInterfaceFree? = null,
@@ -678,6 +681,25 @@ internal open class UniffiVTableCallbackInterfaceLoadProgress(
         `uniffiFree` = other.`uniffiFree`
         `uniffiClone` = other.`uniffiClone`
         `proceed` = other.`proceed`
+    }
+
+}
+@Structure.FieldOrder("uniffiFree", "uniffiClone", "send")
+internal open class UniffiVTableCallbackInterfaceHttpTransport(
+    @JvmField internal var `uniffiFree`: UniffiCallbackInterfaceFree? = null,
+    @JvmField internal var `uniffiClone`: UniffiCallbackInterfaceClone? = null,
+    @JvmField internal var `send`: UniffiCallbackInterfaceHttpTransportMethod0? = null,
+) : Structure() {
+    class UniffiByValue(
+        `uniffiFree`: UniffiCallbackInterfaceFree? = null,
+        `uniffiClone`: UniffiCallbackInterfaceClone? = null,
+        `send`: UniffiCallbackInterfaceHttpTransportMethod0? = null,
+    ): UniffiVTableCallbackInterfaceHttpTransport(`uniffiFree`,`uniffiClone`,`send`,), Structure.ByValue
+
+   internal fun uniffiSetValue(other: UniffiVTableCallbackInterfaceHttpTransport) {
+        `uniffiFree` = other.`uniffiFree`
+        `uniffiClone` = other.`uniffiClone`
+        `send` = other.`send`
     }
 
 }
@@ -715,6 +737,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_func_read_reply(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_validate(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_func_plans_from_lock(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_messages_from_json(
     ): Int
@@ -760,6 +784,46 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_unregister_function(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_commit(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_is_gated(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_license(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_name(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_size(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadplan_to_json(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadstream_cancel(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadstream_next(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_cache(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_find(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_finish(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_install(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_missing_bytes(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_missing_files(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_models(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_plan(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_remove(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_start_fetch(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_hub_start_pull(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_loadprogress_proceed(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete(
@@ -796,6 +860,22 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_responsestream_next_blocking(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httpsink_begin(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httpsink_fail(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httpsink_finish(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httpsink_is_open(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httpsink_receive(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_httptransport_send(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_constructor_hub_new(
+    ): Int
     external fun ffi_causerie_ffi_uniffi_contract_version(
     ): Int
 
@@ -812,6 +892,7 @@ internal object UniffiLib {
 
     init {
         Native.register(UniffiLib::class.java, findLibraryName(componentName = "causerie_ffi"))
+        uniffiCallbackInterfaceHttpTransport.register(this)
         uniffiCallbackInterfaceLoadProgress.register(this)
 
     }
@@ -855,6 +936,62 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_unregister_function(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
+    external fun uniffi_causerie_ffi_fn_clone_downloadplan(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_downloadplan(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_constructor_downloadplan_from_json(`json`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_commit(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_is_gated(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_license(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_name(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_size(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_downloadplan_to_json(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_clone_downloadstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_downloadstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_downloadstream_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_downloadstream_next(`ptr`: Long,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_clone_hub(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_hub(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_constructor_hub_new(`options`: RustBuffer.ByValue,`transport`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_cache(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_hub_find(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_hub_finish(`ptr`: Long,`plan`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_hub_install(`ptr`: Long,`plan`: Long,`file`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_missing_bytes(`ptr`: Long,`plan`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_missing_files(`ptr`: Long,`plan`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_hub_models(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_hub_plan(`ptr`: Long,`name`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_remove(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_start_fetch(`ptr`: Long,`plan`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_hub_start_pull(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_causerie_ffi_fn_clone_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -905,6 +1042,28 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_responsestream_next_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_clone_httpsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_httpsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_httpsink_begin(`ptr`: Long,`status`: Int,`headers`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
+    external fun uniffi_causerie_ffi_fn_method_httpsink_fail(`ptr`: Long,`reason`: RustBuffer.ByValue,`isRetryable`: Byte,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_httpsink_finish(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_httpsink_is_open(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
+    external fun uniffi_causerie_ffi_fn_method_httpsink_receive(`ptr`: Long,`piece`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
+    external fun uniffi_causerie_ffi_fn_clone_httptransport(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_httptransport(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_init_callback_vtable_httptransport(`vtable`: UniffiVTableCallbackInterfaceHttpTransport,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_httptransport_send(`ptr`: Long,`request`: RustBuffer.ByValue,`sink`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_method_sdkerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_function_schema(`function`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -916,6 +1075,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_func_read_reply(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_validate(`call`: RustBuffer.ByValue,`functions`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_plans_from_lock(`json`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_messages_from_json(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1061,6 +1222,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_validate() and 0xFFFF) != 50377) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_func_plans_from_lock() and 0xFFFF) != 5761) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_func_messages_from_json() and 0xFFFF) != 60591) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1127,6 +1291,66 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() and 0xFFFF) != 24105) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_commit() and 0xFFFF) != 45917) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_is_gated() and 0xFFFF) != 23691) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_license() and 0xFFFF) != 17317) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_name() and 0xFFFF) != 28919) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_size() and 0xFFFF) != 56387) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_to_json() and 0xFFFF) != 14761) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadstream_cancel() and 0xFFFF) != 57571) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadstream_next() and 0xFFFF) != 59682) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking() and 0xFFFF) != 61764) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_cache() and 0xFFFF) != 2539) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_find() and 0xFFFF) != 17345) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_finish() and 0xFFFF) != 17951) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_install() and 0xFFFF) != 64498) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_missing_bytes() and 0xFFFF) != 852) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_missing_files() and 0xFFFF) != 13269) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_models() and 0xFFFF) != 51325) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_plan() and 0xFFFF) != 517) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_remove() and 0xFFFF) != 36519) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_start_fetch() and 0xFFFF) != 41351) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_start_pull() and 0xFFFF) != 61060) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 47565) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1179,6 +1403,30 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() and 0xFFFF) != 27767) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_begin() and 0xFFFF) != 58371) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_fail() and 0xFFFF) != 38792) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_finish() and 0xFFFF) != 62387) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_is_open() and 0xFFFF) != 34286) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_receive() and 0xFFFF) != 31486) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_httptransport_send() and 0xFFFF) != 5079) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json() and 0xFFFF) != 6520) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_constructor_hub_new() and 0xFFFF) != 34321) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
 }
@@ -2254,6 +2502,1928 @@ public object FfiConverterTypeConversation: FfiConverter<Conversation, Long> {
     override fun allocationSize(value: Conversation) = 8UL
 
     override fun write(value: Conversation, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+ */
+public interface DownloadPlanInterface {
+
+    /**
+     * The commit, by which all files are fetched.
+     */
+    fun `commit`(): kotlin.String
+
+    /**
+     * Whether an account must accept the repository's conditions first.
+     */
+    fun `isGated`(): kotlin.Boolean
+
+    /**
+     * The licence that the repository states.
+     */
+    fun `license`(): kotlin.String?
+
+    /**
+     * The name of the model.
+     */
+    fun `name`(): kotlin.String
+
+    /**
+     * The size of all files in bytes.
+     */
+    fun `size`(): SdkLong
+
+    /**
+     * The plan as JSON.
+     */
+    fun `toJson`(): kotlin.String
+
+    companion object
+}
+
+/**
+ * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
+ */
+open class DownloadPlan: Disposable, AutoCloseable, DownloadPlanInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_downloadplan(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_downloadplan(handle, status)
+        }
+    }
+
+
+    /**
+     * The commit, by which all files are fetched.
+     */override fun `commit`(): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_commit(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Whether an account must accept the repository's conditions first.
+     */override fun `isGated`(): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_is_gated(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The licence that the repository states.
+     */override fun `license`(): kotlin.String? {
+            return FfiConverterOptionalString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_license(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The name of the model.
+     */override fun `name`(): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_name(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The size of all files in bytes.
+     */override fun `size`(): SdkLong {
+            return FfiConverterTypeSdkLong.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_size(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The plan as JSON.
+     */override fun `toJson`(): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_to_json(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+    companion object {
+
+    /**
+     * Reads a plan from JSON.
+     */
+    @Throws(SdkException::class) fun `fromJson`(`json`: kotlin.String): DownloadPlan {
+            return FfiConverterTypeDownloadPlan.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_constructor_downloadplan_from_json(
+
+
+        FfiConverterString.lower(`json`),_status)
+}
+    )
+    }
+
+
+
+    }
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDownloadPlan: FfiConverter<DownloadPlan, Long> {
+    override fun lower(value: DownloadPlan): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): DownloadPlan {
+        return DownloadPlan(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): DownloadPlan {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: DownloadPlan) = 8UL
+
+    override fun write(value: DownloadPlan, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+ */
+public interface DownloadStreamInterface {
+
+    /**
+     * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+     * or after the end, does nothing.
+     */
+    fun `cancel`()
+
+    /**
+     * The next event; none after the last one.
+     */
+    suspend fun `next`(): PullEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    fun `nextBlocking`(): PullEvent?
+
+    companion object
+}
+
+/**
+ * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
+ */
+open class DownloadStream: Disposable, AutoCloseable, DownloadStreamInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_downloadstream(handle, status)
+        }
+    }
+
+
+    /**
+     * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
+     * or after the end, does nothing.
+     */override fun `cancel`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_cancel(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * The next event; none after the last one.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`() : PullEvent? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypePullEvent.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    @Throws(SdkException::class)override fun `nextBlocking`(): PullEvent? {
+            return FfiConverterOptionalTypePullEvent.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDownloadStream: FfiConverter<DownloadStream, Long> {
+    override fun lower(value: DownloadStream): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): DownloadStream {
+        return DownloadStream(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): DownloadStream {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: DownloadStream) = 8UL
+
+    override fun write(value: DownloadStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * Receives the answer to one request: its head, the pieces of its body, and its end.
+ */
+public interface HttpSinkInterface {
+
+    /**
+     * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+     * cancelled.
+     */
+    fun `begin`(`status`: SdkCount, `headers`: List<HttpHeader>): kotlin.Boolean
+
+    /**
+     * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+     * certificate is not trusted.
+     */
+    fun `fail`(`reason`: kotlin.String, `isRetryable`: kotlin.Boolean)
+
+    /**
+     * Takes the end of the body.
+     */
+    fun `finish`()
+
+    /**
+     * Whether the hub still waits for the answer. If not, the request must be cancelled.
+     */
+    fun `isOpen`(): kotlin.Boolean
+
+    /**
+     * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+     * if not, it must be cancelled.
+     */
+    fun `receive`(`piece`: kotlin.ByteArray): kotlin.Boolean
+
+    companion object
+}
+
+/**
+ * Receives the answer to one request: its head, the pieces of its body, and its end.
+ */
+open class HttpSink: Disposable, AutoCloseable, HttpSinkInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_httpsink(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_httpsink(handle, status)
+        }
+    }
+
+
+    /**
+     * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
+     * cancelled.
+     */override fun `begin`(`status`: SdkCount, `headers`: List<HttpHeader>): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_begin(
+        it,
+
+        FfiConverterTypeSdkCount.lower(`status`),
+        FfiConverterSequenceTypeHttpHeader.lower(`headers`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
+     * certificate is not trusted.
+     */override fun `fail`(`reason`: kotlin.String, `isRetryable`: kotlin.Boolean)
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_fail(
+        it,
+
+        FfiConverterString.lower(`reason`),
+        FfiConverterBoolean.lower(`isRetryable`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Takes the end of the body.
+     */override fun `finish`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_finish(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * Whether the hub still waits for the answer. If not, the request must be cancelled.
+     */override fun `isOpen`(): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_is_open(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
+     * if not, it must be cancelled.
+     */override fun `receive`(`piece`: kotlin.ByteArray): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_receive(
+        it,
+
+        FfiConverterByteArray.lower(`piece`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHttpSink: FfiConverter<HttpSink, Long> {
+    override fun lower(value: HttpSink): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): HttpSink {
+        return HttpSink(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): HttpSink {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: HttpSink) = 8UL
+
+    override fun write(value: HttpSink, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * Sends GET requests for a hub.
+ *
+ * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+ * the rest (retries, ranges, digests) is done by the hub.
+ */
+public interface HttpTransport {
+
+    /**
+     * Begins a request and returns. The answer goes to the sink, from any thread.
+     */
+    fun `send`(`request`: HttpRequest, `sink`: HttpSink)
+
+    companion object
+}
+
+/**
+ * Sends GET requests for a hub.
+ *
+ * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
+ * the rest (retries, ranges, digests) is done by the hub.
+ */
+open class HttpTransportImpl: Disposable, AutoCloseable, HttpTransport
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_httptransport(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_httptransport(handle, status)
+        }
+    }
+
+
+    /**
+     * Begins a request and returns. The answer goes to the sink, from any thread.
+     */
+    @Throws(SdkException::class)override fun `send`(`request`: HttpRequest, `sink`: HttpSink)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_httptransport_send(
+        it,
+
+        FfiConverterTypeHttpRequest.lower(`request`),
+        FfiConverterTypeHttpSink.lower(`sink`),_status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+
+// Put the implementation in an object so we don't pollute the top-level namespace
+internal object uniffiCallbackInterfaceHttpTransport {
+    internal object `send`: UniffiCallbackInterfaceHttpTransportMethod0 {
+        override fun callback(`uniffiHandle`: Long,`request`: RustBuffer.ByValue,`sink`: Long,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,) {
+            val uniffiObj = FfiConverterTypeHttpTransport.handleMap.get(uniffiHandle)
+            val makeCall = { ->
+                uniffiObj.`send`(
+                    FfiConverterTypeHttpRequest.lift(`request`),
+                    FfiConverterTypeHttpSink.lift(`sink`),
+                )
+            }
+            val writeReturn = { _: Unit -> Unit }
+            uniffiTraitInterfaceCallWithError(
+                uniffiCallStatus,
+                makeCall,
+                writeReturn,
+                { e: SdkException -> FfiConverterTypeSdkError.lower(e) }
+            )
+        }
+    }
+
+    internal object uniffiFree: UniffiCallbackInterfaceFree {
+        override fun callback(handle: Long) {
+            FfiConverterTypeHttpTransport.handleMap.remove(handle)
+        }
+    }
+
+    internal object uniffiClone: UniffiCallbackInterfaceClone {
+        override fun callback(handle: Long): Long {
+            return FfiConverterTypeHttpTransport.handleMap.clone(handle)
+        }
+    }
+
+    internal var vtable = UniffiVTableCallbackInterfaceHttpTransport.UniffiByValue(
+        uniffiFree,
+        uniffiClone,
+        `send`,
+    )
+
+    // Registers the foreign callback with the Rust side.
+    // This method is generated for each callback interface.
+    internal fun register(lib: UniffiLib) {
+        lib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport(vtable)
+    }
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHttpTransport: FfiConverter<HttpTransport, Long> {
+    internal val handleMap = UniffiHandleMap<HttpTransport>()
+
+    override fun lower(value: HttpTransport): Long {
+        if (value is HttpTransportImpl) {
+             // Rust-implemented object.  Clone the handle and return it
+            return value.uniffiCloneHandle()
+         } else {
+            // Kotlin object, generate a new vtable handle and return that.
+            return handleMap.insert(value)
+         }
+    }
+
+    override fun lift(value: Long): HttpTransport {
+        if ((value and 1.toLong()) == 0.toLong()) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return HttpTransportImpl(UniffiWithHandle, value)
+        } else {
+            // Kotlin-generated handle, get the object from the handle map
+            return handleMap.remove(value)
+        }
+    }
+
+    override fun read(buf: ByteBuffer): HttpTransport {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: HttpTransport) = 8UL
+
+    override fun write(value: HttpTransport, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * Downloads models by name. See the crate `causerie-hub`.
+ */
+public interface HubInterface {
+
+    /**
+     * The folder that models are downloaded into.
+     */
+    fun `cache`(): kotlin.String
+
+    /**
+     * The file or folder of a model that is there. Sends no request.
+     */
+    fun `find`(`name`: kotlin.String): kotlin.String
+
+    /**
+     * Makes a model visible whose files are all installed. Returns the file or folder to load.
+     */
+    fun `finish`(`plan`: DownloadPlan): kotlin.String
+
+    /**
+     * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+     */
+    suspend fun `install`(`plan`: DownloadPlan, `file`: kotlin.String): kotlin.String
+
+    /**
+     * The bytes of a plan that are not there.
+     */
+    fun `missingBytes`(`plan`: DownloadPlan): SdkLong
+
+    /**
+     * The files of a plan that are not there, for an app that fetches them itself.
+     */
+    fun `missingFiles`(`plan`: DownloadPlan): List<PlannedFile>
+
+    /**
+     * All models that are there.
+     */
+    fun `models`(): List<CachedModel>
+
+    /**
+     * Asks the hub which files a name means now, and what they are. Downloads no model.
+     */
+    suspend fun `plan`(`name`: kotlin.String): DownloadPlan
+
+    /**
+     * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+     */
+    fun `remove`(`name`: kotlin.String): SdkLong
+
+    /**
+     * Downloads the files of a plan. Nothing happens before the first event is pulled.
+     */
+    fun `startFetch`(`plan`: DownloadPlan): DownloadStream
+
+    /**
+     * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+     */
+    fun `startPull`(`name`: kotlin.String): DownloadStream
+
+    companion object
+}
+
+/**
+ * Downloads models by name. See the crate `causerie-hub`.
+ */
+open class Hub: Disposable, AutoCloseable, HubInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+    /**
+     * A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
+     * have no client.
+     */
+    constructor(`options`: HubOptions, `transport`: HttpTransport?) :
+        this(UniffiWithHandle,
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new(
+
+
+        FfiConverterTypeHubOptions.lower(`options`),
+        FfiConverterOptionalTypeHttpTransport.lower(`transport`),_status)
+}
+    )
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_hub(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_hub(handle, status)
+        }
+    }
+
+
+    /**
+     * The folder that models are downloaded into.
+     */override fun `cache`(): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_cache(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The file or folder of a model that is there. Sends no request.
+     */
+    @Throws(SdkException::class)override fun `find`(`name`: kotlin.String): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_find(
+        it,
+
+        FfiConverterString.lower(`name`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Makes a model visible whose files are all installed. Returns the file or folder to load.
+     */
+    @Throws(SdkException::class)override fun `finish`(`plan`: DownloadPlan): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_finish(
+        it,
+
+        FfiConverterTypeDownloadPlan.lower(`plan`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `install`(`plan`: DownloadPlan, `file`: kotlin.String) : kotlin.String {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_hub_install(
+                uniffiHandle,
+
+        FfiConverterTypeDownloadPlan.lower(`plan`),
+        FfiConverterString.lower(`file`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterString.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The bytes of a plan that are not there.
+     */override fun `missingBytes`(`plan`: DownloadPlan): SdkLong {
+            return FfiConverterTypeSdkLong.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_bytes(
+        it,
+
+        FfiConverterTypeDownloadPlan.lower(`plan`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The files of a plan that are not there, for an app that fetches them itself.
+     */override fun `missingFiles`(`plan`: DownloadPlan): List<PlannedFile> {
+            return FfiConverterSequenceTypePlannedFile.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_missing_files(
+        it,
+
+        FfiConverterTypeDownloadPlan.lower(`plan`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * All models that are there.
+     */override fun `models`(): List<CachedModel> {
+            return FfiConverterSequenceTypeCachedModel.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_models(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Asks the hub which files a name means now, and what they are. Downloads no model.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `plan`(`name`: kotlin.String) : DownloadPlan {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_hub_plan(
+                uniffiHandle,
+
+        FfiConverterString.lower(`name`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterTypeDownloadPlan.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
+     */
+    @Throws(SdkException::class)override fun `remove`(`name`: kotlin.String): SdkLong {
+            return FfiConverterTypeSdkLong.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_remove(
+        it,
+
+        FfiConverterString.lower(`name`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Downloads the files of a plan. Nothing happens before the first event is pulled.
+     */override fun `startFetch`(`plan`: DownloadPlan): DownloadStream {
+            return FfiConverterTypeDownloadStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_fetch(
+        it,
+
+        FfiConverterTypeDownloadPlan.lower(`plan`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
+     */override fun `startPull`(`name`: kotlin.String): DownloadStream {
+            return FfiConverterTypeDownloadStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_hub_start_pull(
+        it,
+
+        FfiConverterString.lower(`name`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHub: FfiConverter<Hub, Long> {
+    override fun lower(value: Hub): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): Hub {
+        return Hub(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): Hub {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: Hub) = 8UL
+
+    override fun write(value: Hub, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -3478,6 +5648,69 @@ public object FfiConverterTypeResponseStream: FfiConverter<ResponseStream, Long>
 
 
 /**
+ * A model in the cache.
+ */
+data class CachedModel (
+    /**
+     * A name that loads this model.
+     */
+    val `name`: kotlin.String
+    ,
+    /**
+     * The commit that its files are of.
+     */
+    val `commit`: kotlin.String
+    ,
+    /**
+     * The size of its files in bytes.
+     */
+    val `size`: SdkLong
+    ,
+    /**
+     * The file or folder to load.
+     */
+    val `path`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeCachedModel: FfiConverterRustBuffer<CachedModel> {
+    override fun read(buf: ByteBuffer): CachedModel {
+        return CachedModel(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: CachedModel) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterString.allocationSize(value.`commit`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`size`) +
+            FfiConverterString.allocationSize(value.`path`)
+    )
+
+    override fun write(value: CachedModel, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterString.write(value.`commit`, buf)
+            FfiConverterTypeSdkLong.write(value.`size`, buf)
+            FfiConverterString.write(value.`path`, buf)
+    }
+}
+
+
+
+/**
  * One message of a conversation.
  */
 data class ChatMessage (
@@ -4165,6 +6398,193 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
 
 
 /**
+ * A header of a request or of an answer.
+ */
+data class HttpHeader (
+    /**
+     * The name, in any case.
+     */
+    val `name`: kotlin.String
+    ,
+    /**
+     * The value.
+     */
+    val `value`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHttpHeader: FfiConverterRustBuffer<HttpHeader> {
+    override fun read(buf: ByteBuffer): HttpHeader {
+        return HttpHeader(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HttpHeader) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterString.allocationSize(value.`value`)
+    )
+
+    override fun write(value: HttpHeader, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterString.write(value.`value`, buf)
+    }
+}
+
+
+
+/**
+ * A GET request. Its headers may contain a token.
+ */
+data class HttpRequest (
+    /**
+     * The whole address.
+     */
+    val `url`: kotlin.String
+    ,
+    /**
+     * The headers to send.
+     */
+    val `headers`: List<HttpHeader>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHttpRequest: FfiConverterRustBuffer<HttpRequest> {
+    override fun read(buf: ByteBuffer): HttpRequest {
+        return HttpRequest(
+            FfiConverterString.read(buf),
+            FfiConverterSequenceTypeHttpHeader.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HttpRequest) = (
+            FfiConverterString.allocationSize(value.`url`) +
+            FfiConverterSequenceTypeHttpHeader.allocationSize(value.`headers`)
+    )
+
+    override fun write(value: HttpRequest, buf: ByteBuffer) {
+            FfiConverterString.write(value.`url`, buf)
+            FfiConverterSequenceTypeHttpHeader.write(value.`headers`, buf)
+    }
+}
+
+
+
+/**
+ * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ */
+data class HubOptions (
+    /**
+     * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
+     * app. On Android the app must name one.
+     */
+    val `cache`: kotlin.String? = null
+    ,
+    /**
+     * The address of the hub. Default: `HF_ENDPOINT`, or else `https://huggingface.co`.
+     */
+    val `endpoint`: kotlin.String? = null
+    ,
+    /**
+     * The token for private and gated repositories. It is sent to the endpoint only. Default: `HF_TOKEN` or the file of other
+     * tools.
+     */
+    val `token`: kotlin.String? = null
+    ,
+    /**
+     * Whether requests are switched off. Default: `HF_HUB_OFFLINE`.
+     */
+    val `isOffline`: kotlin.Boolean? = null
+    ,
+    /**
+     * Whether a download is refused if the disk has too little space. Default: yes.
+     */
+    val `checksSpace`: kotlin.Boolean? = null
+    ,
+    /**
+     * Milliseconds without a byte after which a transfer is tried again. Default: 30,000.
+     */
+    val `idleTimeoutMilliseconds`: SdkLong? = null
+    ,
+    /**
+     * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
+     * Default: 1,000.
+     */
+    val `retryPauseMilliseconds`: SdkLong? = null
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHubOptions: FfiConverterRustBuffer<HubOptions> {
+    override fun read(buf: ByteBuffer): HubOptions {
+        return HubOptions(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HubOptions) = (
+            FfiConverterOptionalString.allocationSize(value.`cache`) +
+            FfiConverterOptionalString.allocationSize(value.`endpoint`) +
+            FfiConverterOptionalString.allocationSize(value.`token`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`isOffline`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`checksSpace`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`idleTimeoutMilliseconds`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`retryPauseMilliseconds`)
+    )
+
+    override fun write(value: HubOptions, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`cache`, buf)
+            FfiConverterOptionalString.write(value.`endpoint`, buf)
+            FfiConverterOptionalString.write(value.`token`, buf)
+            FfiConverterOptionalBoolean.write(value.`isOffline`, buf)
+            FfiConverterOptionalBoolean.write(value.`checksSpace`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`idleTimeoutMilliseconds`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`retryPauseMilliseconds`, buf)
+    }
+}
+
+
+
+/**
  * Options for loading a model.
  */
 data class LoadOptions (
@@ -4391,6 +6811,69 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
 
 
 /**
+ * A file of a plan that the app fetches.
+ */
+data class PlannedFile (
+    /**
+     * The address of the file, whose answer redirects to the place where the file is stored.
+     */
+    val `url`: kotlin.String
+    ,
+    /**
+     * The path in the repository.
+     */
+    val `path`: kotlin.String
+    ,
+    /**
+     * The size in bytes.
+     */
+    val `size`: SdkLong
+    ,
+    /**
+     * The digest of the content: 64 hexadecimal digits of SHA-256, or the 40 of git's id.
+     */
+    val `digest`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePlannedFile: FfiConverterRustBuffer<PlannedFile> {
+    override fun read(buf: ByteBuffer): PlannedFile {
+        return PlannedFile(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PlannedFile) = (
+            FfiConverterString.allocationSize(value.`url`) +
+            FfiConverterString.allocationSize(value.`path`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`size`) +
+            FfiConverterString.allocationSize(value.`digest`)
+    )
+
+    override fun write(value: PlannedFile, buf: ByteBuffer) {
+            FfiConverterString.write(value.`url`, buf)
+            FfiConverterString.write(value.`path`, buf)
+            FfiConverterTypeSdkLong.write(value.`size`, buf)
+            FfiConverterString.write(value.`digest`, buf)
+    }
+}
+
+
+
+/**
  * What a prompt left out of the history. Messages are given by their index.
  */
 data class PromptReport (
@@ -4440,6 +6923,85 @@ public object FfiConverterTypePromptReport: FfiConverterRustBuffer<PromptReport>
             FfiConverterSequenceTypeSdkCount.write(value.`droppedMessages`, buf)
             FfiConverterSequenceTypeSdkCount.write(value.`shrunkMessages`, buf)
             FfiConverterSequenceTypeSdkCount.write(value.`miscountedResults`, buf)
+    }
+}
+
+
+
+/**
+ * The progress of a download. Numbers never go backwards, except for the speed.
+ */
+data class PullProgress (
+    /**
+     * What the download is doing.
+     */
+    val `state`: PullState
+    ,
+    /**
+     * The file that it is about; empty while the name is resolved.
+     */
+    val `file`: kotlin.String
+    ,
+    /**
+     * Bytes of all files that are there.
+     */
+    val `done`: SdkLong
+    ,
+    /**
+     * Bytes of all files; 0 until it is known.
+     */
+    val `total`: SdkLong
+    ,
+    /**
+     * The bytes that were there already when the download began.
+     */
+    val `resumedFrom`: SdkLong
+    ,
+    /**
+     * The speed during the last seconds.
+     */
+    val `bytesPerSecond`: SdkLong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePullProgress: FfiConverterRustBuffer<PullProgress> {
+    override fun read(buf: ByteBuffer): PullProgress {
+        return PullProgress(
+            FfiConverterTypePullState.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PullProgress) = (
+            FfiConverterTypePullState.allocationSize(value.`state`) +
+            FfiConverterString.allocationSize(value.`file`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`done`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`total`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`resumedFrom`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`bytesPerSecond`)
+    )
+
+    override fun write(value: PullProgress, buf: ByteBuffer) {
+            FfiConverterTypePullState.write(value.`state`, buf)
+            FfiConverterString.write(value.`file`, buf)
+            FfiConverterTypeSdkLong.write(value.`done`, buf)
+            FfiConverterTypeSdkLong.write(value.`total`, buf)
+            FfiConverterTypeSdkLong.write(value.`resumedFrom`, buf)
+            FfiConverterTypeSdkLong.write(value.`bytesPerSecond`, buf)
     }
 }
 
@@ -6332,6 +8894,161 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
 
 
 /**
+ * An event of a download.
+ */
+sealed class PullEvent {
+
+    /**
+     * Progress, at most ten times a second.
+     */
+    data class Progress(
+        /**
+         * The progress.
+         */
+        val `progress`: org.causerie.PullProgress) : PullEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The last event: the model is there.
+     */
+    data class Ready(
+        /**
+         * The file or folder to load.
+         */
+        val `path`: kotlin.String) : PullEvent()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePullEvent : FfiConverterRustBuffer<PullEvent>{
+    override fun read(buf: ByteBuffer): PullEvent {
+        return when(buf.getInt()) {
+            1 -> PullEvent.Progress(
+                FfiConverterTypePullProgress.read(buf),
+                )
+            2 -> PullEvent.Ready(
+                FfiConverterString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: PullEvent): ULong = when(value) {
+        is PullEvent.Progress -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypePullProgress.allocationSize(value.`progress`)
+            )
+        }
+        is PullEvent.Ready -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`path`)
+            )
+        }
+    }
+
+    override fun write(value: PullEvent, buf: ByteBuffer) {
+        when(value) {
+            is PullEvent.Progress -> {
+                buf.putInt(1)
+                FfiConverterTypePullProgress.write(value.`progress`, buf)
+                Unit
+            }
+            is PullEvent.Ready -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`path`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What a download is doing.
+ */
+
+enum class PullState {
+
+    /**
+     * The hub is asked which files the name means.
+     */
+    RESOLVING,
+    /**
+     * Another process downloads the same file, or the server has to be asked again later.
+     */
+    WAITING,
+    /**
+     * Bytes arrive.
+     */
+    DOWNLOADING,
+    /**
+     * The content of a file is checked.
+     */
+    VERIFYING,
+    /**
+     * The model can be loaded.
+     */
+    READY;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePullState: FfiConverterRustBuffer<PullState> {
+    override fun read(buf: ByteBuffer) = try {
+
+        PullState.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: PullState) = 4UL
+
+    override fun write(value: PullState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * A section of a reply.
  */
 
@@ -6574,6 +9291,21 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
+     * A model cannot be downloaded. `fault` is one of the codes of the core's `DownloadFault`, such as `network`.
+     */
+    class Download(
+
+        val `reason`: kotlin.String,
+
+        val `fault`: kotlin.String,
+
+        val `isRetryable`: kotlin.Boolean
+        ) : SdkException() {
+        override val message
+            get() = `reason`
+    }
+
+    /**
      * A fault in causerie itself, which was caught.
      */
     class Internal(
@@ -6657,7 +9389,12 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 FfiConverterString.read(buf),
                 FfiConverterString.read(buf),
                 )
-            17 -> SdkException.Internal(
+            17 -> SdkException.Download(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                FfiConverterBoolean.read(buf),
+                )
+            18 -> SdkException.Internal(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid error enum value, something is very wrong!!")
@@ -6750,6 +9487,13 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 4UL
                 + FfiConverterString.allocationSize(value.`reason`)
                 + FfiConverterString.allocationSize(value.`fault`)
+            )
+            is SdkException.Download -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`reason`)
+                + FfiConverterString.allocationSize(value.`fault`)
+                + FfiConverterBoolean.allocationSize(value.`isRetryable`)
             )
             is SdkException.Internal -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
@@ -6846,8 +9590,15 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 FfiConverterString.write(value.`fault`, buf)
                 Unit
             }
-            is SdkException.Internal -> {
+            is SdkException.Download -> {
                 buf.putInt(17)
+                FfiConverterString.write(value.`reason`, buf)
+                FfiConverterString.write(value.`fault`, buf)
+                FfiConverterBoolean.write(value.`isRetryable`, buf)
+                Unit
+            }
+            is SdkException.Internal -> {
+                buf.putInt(18)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
@@ -7462,6 +10213,38 @@ public object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?>
 /**
  * @suppress
  */
+public object FfiConverterOptionalBoolean: FfiConverterRustBuffer<kotlin.Boolean?> {
+    override fun read(buf: ByteBuffer): kotlin.Boolean? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterBoolean.read(buf)
+    }
+
+    override fun allocationSize(value: kotlin.Boolean?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterBoolean.allocationSize(value)
+        }
+    }
+
+    override fun write(value: kotlin.Boolean?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterBoolean.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?> {
     override fun read(buf: ByteBuffer): kotlin.String? {
         if (buf.get().toInt() == 0) {
@@ -7484,6 +10267,38 @@ public object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?>
         } else {
             buf.put(1)
             FfiConverterString.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeHttpTransport: FfiConverterRustBuffer<HttpTransport?> {
+    override fun read(buf: ByteBuffer): HttpTransport? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeHttpTransport.read(buf)
+    }
+
+    override fun allocationSize(value: HttpTransport?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeHttpTransport.allocationSize(value)
+        }
+    }
+
+    override fun write(value: HttpTransport?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeHttpTransport.write(value, buf)
         }
     }
 }
@@ -7868,6 +10683,38 @@ public object FfiConverterOptionalTypeOnCancel: FfiConverterRustBuffer<OnCancel?
         } else {
             buf.put(1)
             FfiConverterTypeOnCancel.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypePullEvent: FfiConverterRustBuffer<PullEvent?> {
+    override fun read(buf: ByteBuffer): PullEvent? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypePullEvent.read(buf)
+    }
+
+    override fun allocationSize(value: PullEvent?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypePullEvent.allocationSize(value)
+        }
+    }
+
+    override fun write(value: PullEvent?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypePullEvent.write(value, buf)
         }
     }
 }
@@ -8370,6 +11217,62 @@ public object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.Str
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer<List<DownloadPlan>> {
+    override fun read(buf: ByteBuffer): List<DownloadPlan> {
+        val len = buf.getInt()
+        return List<DownloadPlan>(len) {
+            FfiConverterTypeDownloadPlan.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<DownloadPlan>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeDownloadPlan.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<DownloadPlan>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeDownloadPlan.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeCachedModel: FfiConverterRustBuffer<List<CachedModel>> {
+    override fun read(buf: ByteBuffer): List<CachedModel> {
+        val len = buf.getInt()
+        return List<CachedModel>(len) {
+            FfiConverterTypeCachedModel.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<CachedModel>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeCachedModel.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<CachedModel>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeCachedModel.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer<List<ChatMessage>> {
     override fun read(buf: ByteBuffer): List<ChatMessage> {
         val len = buf.getInt()
@@ -8444,6 +11347,62 @@ public object FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuffer<Li
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeGenerationStats.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer<List<HttpHeader>> {
+    override fun read(buf: ByteBuffer): List<HttpHeader> {
+        val len = buf.getInt()
+        return List<HttpHeader>(len) {
+            FfiConverterTypeHttpHeader.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<HttpHeader>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeHttpHeader.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<HttpHeader>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeHttpHeader.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer<List<PlannedFile>> {
+    override fun read(buf: ByteBuffer): List<PlannedFile> {
+        val len = buf.getInt()
+        return List<PlannedFile>(len) {
+            FfiConverterTypePlannedFile.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<PlannedFile>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypePlannedFile.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<PlannedFile>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypePlannedFile.write(it, buf)
         }
     }
 }
@@ -8961,6 +11920,21 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
         FfiConverterTypeSdkFunctionCall.lower(`call`),
         FfiConverterSequenceTypeSdkFunction.lower(`functions`),_status)
+}
+    )
+    }
+
+
+        /**
+         * Reads the plans of a lock file, as `causerie pull --lock` writes it.
+         */
+    @Throws(SdkException::class) fun `plansFromLock`(`json`: kotlin.String): List<DownloadPlan> {
+            return FfiConverterSequenceTypeDownloadPlan.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_plans_from_lock(
+
+
+        FfiConverterString.lower(`json`),_status)
 }
     )
     }

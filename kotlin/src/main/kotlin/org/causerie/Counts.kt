@@ -12,6 +12,11 @@ internal fun checkCounts(options: GenerationOptions): Unit = refuseNegative(
     "timeout_milliseconds" to options.timeoutMilliseconds
 )
 
+internal fun checkCounts(options: HubOptions): Unit = refuseNegative(
+    "idle_timeout_milliseconds" to options.idleTimeoutMilliseconds,
+    "retry_pause_milliseconds" to options.retryPauseMilliseconds
+)
+
 internal fun checkCounts(options: LoadOptions): Unit = refuseNegative(
     "context_size" to options.contextSize,
     "threads" to options.threads,
