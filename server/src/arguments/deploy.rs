@@ -89,7 +89,8 @@ The image is built with buildah, podman or docker; kubectl applies the manifests
 /// The contents of an image, and the program that builds it.
 #[derive(Args)]
 pub(crate) struct ImageOptions {
-    /// GGUF file or Hugging Face folder to put into the image [default: the embedded demo model].
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed, to put into the image [default:
+    /// the embedded demo model].
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<String>,
     /// An existing image to use instead of building one.

@@ -25,13 +25,13 @@ use crate::model;
 const KEYS: &str = "/etc/causerie/keys/keys.json";
 const DEFAULT_MAX_SCALE: u32 = 3;
 
-pub(crate) fn run(arguments: &DeployArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DeployArguments, is_offline: bool) -> Result<(), Failure> {
     check_name_length(arguments)?;
     let keys = key_hashes(arguments)?;
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-deploy", arguments.app_name)));
     let recipe = match &arguments.image.image {
         Some(_) => None,
-        None => Some(recipe(arguments)?),
+        None => Some(recipe(arguments, is_offline)?),
     };
     let tools = if arguments.dry_run { None } else { Some(DeployTools::find(arguments, recipe.is_some())?) };
     let scale = match &tools {
@@ -106,9 +106,9 @@ fn key_hashes(arguments: &DeployArguments) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(serde_json::to_vec(&known).map_err(std::io::Error::from)?))
 }
 
-fn recipe(arguments: &DeployArguments) -> Result<ImageRecipe, Failure> {
+fn recipe(arguments: &DeployArguments, is_offline: bool) -> Result<ImageRecipe, Failure> {
     let model = arguments.image.model.as_deref().filter(|_| arguments.model_volume.is_none());
-    ImageRecipe::new(&arguments.app_name, &arguments.image, arguments.registry.as_deref(), model)
+    ImageRecipe::new(&arguments.app_name, &arguments.image, arguments.registry.as_deref(), (model, is_offline))
 }
 
 fn values(

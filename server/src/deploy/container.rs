@@ -27,7 +27,7 @@ const KEYS: &str = "/etc/causerie/keys";
 /// Time between two checks whether a starting container is ready.
 const READINESS_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &RunArguments, is_offline: bool) -> Result<(), Failure> {
     let engine = match arguments.image.builder {
         Some(Builder::Docker) => Tool::find(&["docker"], "run a container")?,
         Some(Builder::Buildah | Builder::Podman) => Tool::find(&["podman"], "run a container")?,
@@ -35,18 +35,24 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     };
     let (key, shown) = Key::create(&arguments.org)?;
     let folder = std::env::temp_dir().join(format!("causerie-run-{}", key.id));
-    let ran = run_in(arguments, &engine, &folder, &key, &shown);
+    let ran = run_in(arguments, is_offline, &engine, &folder, (&key, &shown));
     fs::remove_dir_all(&folder)?;
     ran
 }
 
-fn run_in(arguments: &RunArguments, engine: &Tool, folder: &Path, key: &Key, shown: &str) -> Result<(), Failure> {
+fn run_in(
+    arguments: &RunArguments,
+    is_offline: bool,
+    engine: &Tool,
+    folder: &Path,
+    (key, shown): (&Key, &str),
+) -> Result<(), Failure> {
     let keys = folder.join("keys");
     fs::create_dir_all(&keys)?;
     fs::write(keys.join("keys.json"), serde_json::to_vec(&[key]).map_err(std::io::Error::from)?)?;
     let image = match &arguments.image.image {
         Some(image) => image.clone(),
-        None => build(arguments, engine, folder)?,
+        None => build(arguments, is_offline, engine, folder)?,
     };
     let (name, host) = (format!("run-{}", key.id), arguments.host.as_str());
     let port = match arguments.port {
@@ -72,8 +78,9 @@ fn run_in(arguments: &RunArguments, engine: &Tool, folder: &Path, key: &Key, sho
 }
 
 /// Builds the image as `deploy` would, and returns its name.
-fn build(arguments: &RunArguments, engine: &Tool, folder: &Path) -> Result<String, Failure> {
-    let recipe = ImageRecipe::new("run", &arguments.image, None, arguments.image.model.as_deref())?;
+fn build(arguments: &RunArguments, is_offline: bool, engine: &Tool, folder: &Path) -> Result<String, Failure> {
+    let model = (arguments.image.model.as_deref(), is_offline);
+    let recipe = ImageRecipe::new("run", &arguments.image, None, model)?;
     recipe.write(folder)?;
     recipe.build(engine, folder)?;
     Ok(recipe.reference)

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anstream::eprintln;
+use causerie::names::{ListedFile, ModelFiles, choose_files};
 use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::{Value, context};
 use sha2::{Digest, Sha256};
@@ -14,6 +15,7 @@ use crate::arguments::{Builder, ImageOptions};
 use crate::deploy::manifests::render;
 use crate::deploy::tool::Tool;
 use crate::failure::Failure;
+use crate::models;
 
 /// The parts that an image is built from.
 pub(crate) struct ImageRecipe {
@@ -25,12 +27,12 @@ pub(crate) struct ImageRecipe {
 }
 
 impl ImageRecipe {
-    /// Reads and checks all files, and writes nothing.
+    /// Reads and checks all files, and writes nothing. A model that is named and not in the local cache is downloaded first.
     pub(crate) fn new(
         app: &str,
         options: &ImageOptions,
         registry: Option<&str>,
-        model: Option<&str>,
+        (model, is_offline): (Option<&str>, bool),
     ) -> Result<Self, Failure> {
         let binary = match &options.binary {
             Some(binary) => binary.clone(),
@@ -40,8 +42,12 @@ impl ImageRecipe {
         let mut files = vec![(binary, PathBuf::from("causerie"))];
         let mut entrypoint = vec!["/causerie".to_owned(), "serve".to_owned()];
         if let Some(model) = model {
-            let inside = add_model(Path::new(model), &mut files)?;
+            let place = models::pull::place(model, is_offline)?;
+            let inside = add_model(&place, &mut files)?;
             entrypoint.extend(["--model".to_owned(), format!("/{}", inside.display())]);
+            if place != Path::new(model) {
+                entrypoint.extend(["--model-id".to_owned(), model.to_owned()]); // the cache's names of folders are hashes
+            }
         }
         let base = &options.base;
         let containerfile = render(
@@ -99,7 +105,10 @@ fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBu
     let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
     let inside = Path::new("model").join(name);
     if !resolved.is_dir() {
-        files.push((resolved, inside.clone()));
+        for part in parts(model) {
+            let there = Path::new("model").join(part.file_name().unwrap_or_default());
+            files.push((part.canonicalize().map_err(failed)?, there));
+        }
         return Ok(inside);
     }
     for entry in fs::read_dir(&resolved).map_err(failed)? {
@@ -111,6 +120,19 @@ fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBu
     }
     files[1..].sort_by(|one, other| one.1.cmp(&other.1));
     Ok(inside)
+}
+
+/// All files of a model that is split into several, by one of them; else the file itself.
+fn parts(model: &Path) -> Vec<PathBuf> {
+    let folder = model.parent().unwrap_or(model);
+    let name = model.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let folder_entries = fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let listed = |entry: fs::DirEntry| Some(ListedFile { path: entry.file_name().into_string().ok()?, size: 1 });
+    let listing: Vec<_> = folder_entries.into_iter().flatten().flatten().filter_map(listed).collect();
+    match choose_files(name, &listing, Some(name)) {
+        Ok(ModelFiles::Gguf(files)) => files.iter().map(|file| folder.join(file)).collect(),
+        _ => vec![model.to_owned()],
+    }
 }
 
 /// Refuses a program that could not run in the image.
@@ -187,6 +209,19 @@ fn link(here: &Path, there: &Path) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_has_all_parts_of_a_split_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let split = ["m-Q4_0-00001-of-00002.gguf", "m-Q4_0-00002-of-00002.gguf"];
+        for name in [&split[..], &["other-Q4_0.gguf", "odd.bin"]].concat() {
+            fs::write(place(name), name).unwrap();
+        }
+        assert_eq!(parts(&place(split[0])), split.map(place));
+        assert_eq!(parts(&place("other-Q4_0.gguf")), [place("other-Q4_0.gguf")]);
+        assert_eq!(parts(&place("odd.bin")), [place("odd.bin")]);
+    }
 
     /// The header of a program with segments of these types.
     fn program(kinds: &[u8]) -> Vec<u8> {

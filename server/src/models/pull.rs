@@ -1,10 +1,10 @@
 //! `causerie pull`, and the download of a model that another command names.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use causerie::names::{ModelName, find_in_cache};
-use causerie_hub::{DownloadPlan, Hub, HubOptions, ModelLock};
+use causerie_hub::{DownloadPlan, Hub, HubOptions, ModelLock, PullProgress};
 
 use crate::arguments::PullArguments;
 use crate::failure::Failure;
@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &PullArguments, is_offline: bool) -> Result<(), Fai
     }
 }
 
-/// Downloads the model that a command names, unless the cache has it, after a line with its size.
-pub(crate) fn ensure(name: Option<&str>, is_offline: bool) -> Result<(), Failure> {
+/// Downloads the model that a command names, unless the cache has it, after a line with its size. `watch` gets the progress.
+pub(crate) fn ensure(name: Option<&str>, is_offline: bool, watch: impl FnMut(&PullProgress)) -> Result<(), Failure> {
     // What is not a name, loading reports.
     let Some(model) = name.filter(|name| !Path::new(name).exists()).and_then(ModelName::parse) else { return Ok(()) };
     let options = options(is_offline)?;
@@ -55,7 +55,17 @@ pub(crate) fn ensure(name: Option<&str>, is_offline: bool) -> Result<(), Failure
     }
     let (hub, report) = (Hub::new(options.clone()), DownloadReport::Terminal);
     let plan = hub.plan(&model.to_string())?;
-    Download { hub, options, report }.begin(&plan)
+    Download { hub, options, report }.begin(&plan, watch)
+}
+
+/// The files of a model that a command names, the one to load first, or its folder: the place that was given, or that of the
+/// cache.
+pub(crate) fn place(name: &str, is_offline: bool) -> Result<PathBuf, Failure> {
+    ensure(Some(name), is_offline, |_| {})?;
+    match ModelName::parse(name).filter(|_| !Path::new(name).exists()) {
+        Some(model) => Ok(find_in_cache(&model, &options(is_offline)?.cache)?),
+        None => Ok(PathBuf::from(name)),
+    }
 }
 
 struct Download {
@@ -73,16 +83,21 @@ impl Download {
     }
 
     fn fetch(&self, plan: &DownloadPlan) -> Result<(), Failure> {
-        self.begin(plan)?;
+        self.begin(plan, |_| {})?;
         self.report.ready(&plan.name, &self.hub.finish(plan)?);
         Ok(())
     }
 
-    fn begin(&self, plan: &DownloadPlan) -> Result<(), Failure> {
+    fn begin(&self, plan: &DownloadPlan, mut watch: impl FnMut(&PullProgress)) -> Result<(), Failure> {
         let missing = self.hub.missing_bytes(plan);
         let page = format!("{}/{}", self.options.endpoint, plan.repository);
         self.report.plan(plan, missing, &page);
-        self.hub.fetch(plan, self.report.progress()).map_err(|err| self.report.failed(err))?;
+        let mut report = self.report.progress();
+        let progress = |progress: &PullProgress| {
+            watch(progress);
+            report(progress)
+        };
+        self.hub.fetch(plan, progress).map_err(|err| self.report.failed(err))?;
         Ok(())
     }
 

@@ -43,6 +43,7 @@ mod route;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -133,10 +134,37 @@ pub struct Server {
     service: Arc<Service>,
 }
 
+/// How far the download of a server's model is. While it is reported, `/readyz` answers with it.
+#[derive(Debug, Default)]
+pub struct DownloadGauge {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl DownloadGauge {
+    /// Reports the bytes that are there, and those of the whole model.
+    ///
+    /// ```
+    /// let gauge = causerie_server::serve::DownloadGauge::default();
+    /// gauge.report(10, 100);
+    /// ```
+    pub fn report(&self, done: u64, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    /// The bytes that are there and those of the model; `None` if nothing is being downloaded.
+    fn missing(&self) -> Option<(u64, u64)> {
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        (done < total).then_some((done, total))
+    }
+}
+
 /// The state that all requests share.
 struct Service {
     /// Set once the model is loaded.
     runner: OnceLock<ModelRunner>,
+    download: Arc<DownloadGauge>,
     model_id: String,
     /// When the server started, in seconds since 1970.
     created: u64,
@@ -156,6 +184,7 @@ impl Service {
         let admission = Arc::new(Admission::new(settings.slots, settings.queue));
         Self {
             runner: OnceLock::new(),
+            download: Arc::default(),
             model_id: model_id.into(),
             created: id::now(),
             guard: Guard::new(is_loopback, &settings),
@@ -187,6 +216,11 @@ impl Server {
     /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where a download of the model is reported while [`run`](Self::run) waits for the model.
+    pub fn download_gauge(&self) -> Arc<DownloadGauge> {
+        Arc::clone(&self.service.download)
     }
 
     /// Serves until `stop` is ready. Then new connections are refused, requests in the queue are answered with 503, and

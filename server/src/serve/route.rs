@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HeaderMap,
-    HeaderValue, VARY,
+    HeaderValue, RETRY_AFTER, VARY,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
@@ -206,9 +206,20 @@ async fn answer(
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
         Route::Ready if service.admission.is_closed() => Err(HttpError::draining()),
-        Route::Ready => service.runner().map(|_| json_response(&json!({ "status": "ready" }))),
+        Route::Ready => match service.download.missing() {
+            Some((done, total)) => Ok(downloading(done, total)),
+            None => service.runner().map(|_| json_response(&json!({ "status": "ready" }))),
+        },
         Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
     }
+}
+
+/// The answer of a server that is not ready because its model still arrives.
+fn downloading(done: u64, total: u64) -> Response<ResponseBody> {
+    let mut response = json_response(&json!({ "status": "downloading", "done": done, "total": total }));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// The stored responses of the caller.

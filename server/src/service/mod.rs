@@ -12,7 +12,7 @@ use std::time::Duration;
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
 use causerie_server::access::keys::KeyRing;
 use causerie_server::access::{Auth, Hosted, LocalKeys};
-use causerie_server::serve::{Server, Settings};
+use causerie_server::serve::{DownloadGauge, Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
@@ -76,9 +76,10 @@ pub(crate) fn start(
         let stop = signals::signals()?;
         let is_hosted = settings.hosted.is_some();
         let server = Server::new(listener, model_id, settings)?;
-        let address = server.address();
+        let (address, gauge) = (server.address(), server.download_gauge());
         let model = async {
-            let runner = load((model.map(str::to_owned), is_offline), options, is_hosted).await?;
+            let name = (model.map(str::to_owned), is_offline);
+            let runner = load(name, options, is_hosted, gauge).await?;
             announce(address)?;
             Ok(runner)
         };
@@ -95,9 +96,10 @@ async fn load(
     (name, is_offline): (Option<String>, bool),
     options: LoadOptions,
     is_hosted: bool,
+    gauge: Arc<DownloadGauge>,
 ) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
-        models::pull::ensure(name.as_deref(), is_offline)?;
+        models::pull::ensure(name.as_deref(), is_offline, |progress| gauge.report(progress.done, progress.total))?;
         let runner = model::load_with(name.as_deref(), options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };

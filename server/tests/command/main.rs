@@ -4,6 +4,7 @@
 
 mod chat;
 mod deploy;
+mod encrypted;
 #[path = "../../../hub/tests/fake/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]
 mod fake;

@@ -147,3 +147,14 @@ fn models_are_listed_verified_and_removed() {
     assert!(swept.starts_with("1 incomplete files removed"), "{swept}");
     assert_eq!(text(&setting.run(&["models", "list"]).stdout), "");
 }
+
+#[test]
+fn a_model_that_deploy_names_is_downloaded_into_the_image() {
+    let setting = Setting::new("deploy");
+    let out = setting.folder.path().join("out");
+    let deploy = ["deploy", "--app-name", "tiny", "--auth", "public", "--model", "ns/tiny", "--base", "debian:trixie"];
+    let output = setting.run(&[&deploy[..], &["--dry-run", "--out", out.to_str().unwrap()]].concat());
+    assert!(text(&output.stderr).starts_with("ns/tiny: "), "{}", text(&output.stderr));
+    let recipe = fs::read_to_string(out.join("Containerfile")).unwrap();
+    assert!(recipe.contains(r#""--model", "/model/tiny-Q4_K_M.gguf", "--model-id", "ns/tiny""#), "{recipe}");
+}

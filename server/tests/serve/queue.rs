@@ -5,6 +5,7 @@ use std::time::Duration;
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{ErrorKind, SdkError};
 use causerie_server::serve::Settings;
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::client::{BodyPiece, Client};
@@ -163,6 +164,23 @@ fn a_server_is_alive_before_it_is_ready() {
     assert!(loaded.send(ScriptedModel::new().reply("good").load().unwrap()).is_ok());
     assert!((0..20_000).any(|_| server.get("/readyz").status == 200));
     assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn a_server_whose_model_arrives_says_how_far_it_is() {
+    let (loaded, model) = oneshot::channel();
+    let server = TestServer::loading(async { Ok(model.await.unwrap()) }, "test/script", Settings::default());
+    server.download.report(30, 100);
+    for path in ["/readyz", "/health"] {
+        let reply = server.get(path);
+        assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+        assert_eq!(reply.json(), json!({"status": "downloading", "done": 30, "total": 100}));
+    }
+    assert_eq!(server.chat("").error(), (503, "loading".into(), None));
+    server.download.report(100, 100);
+    assert_eq!(server.get("/readyz").error(), (503, "loading".into(), None));
+    assert!(loaded.send(ScriptedModel::new().reply("good").load().unwrap()).is_ok());
+    assert!((0..20_000).any(|_| server.get("/readyz").status == 200));
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::future::ready;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{ModelRunner, SdkError};
-use causerie_server::serve::{Server, Settings};
+use causerie_server::serve::{DownloadGauge, Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -15,6 +16,7 @@ use crate::client::{Client, HttpReply};
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
+    pub(crate) download: Arc<DownloadGauge>,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     run: JoinHandle<Result<(), SdkError>>,
@@ -47,9 +49,9 @@ impl TestServer {
         let _entered = runtime.enter();
         let server = Server::new(listener, model_id, settings).unwrap();
         let (stop, stopped) = oneshot::channel();
-        let address = server.address();
+        let (address, download) = (server.address(), server.download_gauge());
         let run = runtime.spawn(async move { server.run(model, async { drop(stopped.await) }).await });
-        Self { address, runtime, stop: Some(stop), run }
+        Self { address, download, runtime, stop: Some(stop), run }
     }
 
     pub(crate) fn client(&self) -> Client {
