@@ -15,7 +15,7 @@ use crate::model::{Compute, Model};
 use crate::options::{ContextPolicy, GenerationOptions, LoadOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment, TemplateSources};
-use crate::response::{Completion, MessageResponse};
+use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
 use crate::weights::Weights;
@@ -40,6 +40,8 @@ struct TestImage {
     n_rows: u32,
     hidden_size: usize,
     n_computed: Arc<AtomicUsize>,
+    /// Whether its rows are never ready.
+    is_endless: bool,
 }
 
 impl ImageReader for TestReader {
@@ -53,6 +55,7 @@ impl ImageReader for TestReader {
             n_rows,
             hidden_size: self.hidden_size,
             n_computed: Arc::clone(&self.n_computed),
+            is_endless: text.contains("endless"),
         })))])
     }
 }
@@ -68,7 +71,8 @@ impl EmbeddingSource for TestImage {
 
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {
         self.n_computed.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(TestJob { n_left: N_PIECES, rows: self.rows().into() }))
+        let n_left = if self.is_endless { usize::MAX } else { N_PIECES };
+        Ok(Box::new(TestJob { n_left, rows: self.rows().into() }))
     }
 }
 
@@ -237,6 +241,24 @@ fn a_reply_about_a_picture_has_the_same_bits_alone_batched_and_resumed() {
         assert!(name != "qwen3" || N_ROWS < resumed.0.stats.cached_prompt_tokens, "{name}: {:?}", resumed.0.stats);
         assert_eq!(resumed.1, expect, "{name}, resumed");
     }
+}
+
+#[test]
+fn a_picture_that_is_being_computed_holds_up_no_other_reply_and_can_be_cancelled() {
+    let vision = Vision::fixture("lfm2");
+    let stream = vision.chat(&[]).generate_response(question(image(N_ROWS, "an endless sea"), "What?"), options());
+    let cancel = stream.cancel_handle();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || stream.last().unwrap().unwrap());
+        let answer = || reply(&vision.chat(&[]), Some(ChatMessage::user("Hello"))).1.len();
+        while vision.n_computed() == 0 {
+            assert_eq!(answer(), 12);
+        }
+        assert_eq!(answer(), 12);
+        cancel.cancel();
+        let MessageResponse::Complete(completion) = waiting.join().unwrap() else { panic!("the reply ends") };
+        assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    });
 }
 
 #[test]

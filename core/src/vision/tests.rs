@@ -190,3 +190,33 @@ fn a_model_without_its_projector_names_what_it_looked_for() {
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn damaged_projectors_are_errors_or_towers() {
+    let whole = std::fs::read(models().join("lfm2vl/mmproj-lfm2vl-q8_0.gguf")).unwrap();
+    let weights = Weights::open(models().join("lfm2vl/lfm2vl-f16.gguf").to_str().unwrap()).unwrap();
+    let file = std::env::temp_dir().join(format!("causerie-damaged-mmproj-{}.gguf", std::process::id()));
+    let load = |bytes: &[u8]| -> crate::error::Result<()> {
+        std::fs::write(&file, bytes).unwrap();
+        match find(&weights, file.to_str(), 32)? {
+            VisionFiles::Found(found, architecture) => {
+                Compute::native(1, CacheType::F32).load_vision(found.weights(), &architecture)?.check_row_size(32)
+            }
+            VisionFiles::Missing(reason) => panic!("a given file is found: {reason}"),
+        }
+    };
+    load(&whole).unwrap();
+    let mut random = causerie_backend::SplitMix64::new(11);
+    let mut refused = 0;
+    for _ in 0..150 {
+        let mut damaged = whole.clone();
+        let at = random.next_u64() as usize % 3000; // the header
+        damaged[at] ^= 1 << (random.next_u64() % 8);
+        refused += usize::from(load(&damaged).is_err_and(|err| err.kind() == ErrorKind::ModelLoad));
+    }
+    assert!(50 < refused, "{refused}");
+    for end in (0..whole.len()).step_by(30_000) {
+        assert_eq!(load(&whole[..end]).unwrap_err().kind(), ErrorKind::ModelLoad, "cut at {end}");
+    }
+    std::fs::remove_file(&file).unwrap();
+}
