@@ -1,8 +1,10 @@
 //! The limits that schemas set for strings, integers and arrays.
 //!
-//! Strings and integers with limits are written in JSON notation, which both call notations accept. Limits of other numbers
+//! Strings and integers with limits are written in JSON notation, which most call notations accept; strings without quotes are
+//! limited by regular expressions. Limits of other numbers
 //! are left out, because llguidance would allow such numbers to have any number of digits.
 
+use llguidance::regex_to_lark;
 use serde_json::json;
 
 use crate::constrain::formats::pattern_of;
@@ -49,13 +51,47 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     Some(serde_json::Value::Object(limits).to_string())
 }
 
-/// The lengths that a schema allows strings to have, as the repetition of a regular expression; `None` if it allows all.
-pub(super) fn of_length(schema: &Value) -> Option<String> {
+/// What a schema demands of strings without quotes, as regular expressions of a terminal; `None` if it allows all.
+pub(super) fn of_text(schema: &Value) -> Option<String> {
     let count = |keyword| schema.get(keyword).and_then(count);
     let (least, most) = (count("minLength"), count("maxLength"));
     let is_limited = least.is_some_and(|least| 0 < least) || most.is_some();
     let most = most.map_or(String::new(), |most| most.to_string());
-    is_limited.then(|| format!("{{{},{most}}}", least.unwrap_or(0)))
+    let length = is_limited.then(|| format!("/(.|\\n){{{},{most}}}/", least.unwrap_or(0)));
+    let pattern = schema.get("pattern").and_then(Value::as_str).and_then(of_pattern);
+    let all: Vec<String> = length.into_iter().chain(pattern).collect();
+    (!all.is_empty()).then(|| all.join(" & "))
+}
+
+/// The regular expression of whole texts in which a pattern matches somewhere; `None` if the grammar cannot follow it. Anchors
+/// must be at its ends, and apply to all of it.
+fn of_pattern(pattern: &str) -> Option<String> {
+    if !is_supported(pattern) {
+        return None;
+    }
+    let without_start = pattern.strip_prefix('^');
+    let body = without_start.unwrap_or(pattern);
+    let n_escapes = |text: &str| text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    let without_end = body.strip_suffix('$').filter(|body| n_escapes(body).is_multiple_of(2));
+    let (body, has_anchor) = (without_end.unwrap_or(body), without_start.or(without_end).is_some());
+    let (mut in_class, mut is_escaped, mut depth) = (false, false, 0usize);
+    for byte in body.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            _ if in_class => {}
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b'^' | b'$' => return None,
+            b'|' if depth == 0 && has_anchor => return None,
+            _ => {}
+        }
+    }
+    let around = |is_anchored: bool| if is_anchored { "" } else { "(.|\\n)*" };
+    let (before, after) = (around(without_start.is_some()), around(without_end.is_some()));
+    Some(format!("/{before}({}){after}/", regex_to_lark(body, "dw")))
 }
 
 /// The smallest and the largest number of items of an array; `None` if the schema limits neither.

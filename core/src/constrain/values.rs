@@ -85,8 +85,8 @@ impl GrammarWriter {
 
     /// The symbol for a string between control tokens.
     fn gemma_string(&mut self, schema: &Value) -> String {
-        let Some(length) = self.limits(|| limits::of_length(schema)) else { return "str".to_owned() };
-        let text = self.terminal(&format!("/(.|\\n){length}/"));
+        let Some(limits) = self.limits(|| limits::of_text(schema)) else { return "str".to_owned() };
+        let text = self.terminal(&limits);
         self.rule(&format!("quote {text} quote"))
     }
 

@@ -38,9 +38,9 @@ impl GrammarWriter {
 
     /// The symbol for a string with the tag after it, in one terminal: the string could contain the beginning of the tag.
     fn raw_string(&mut self, schema: &Value) -> String {
-        let length = self.limits(|| limits::of_length(schema));
-        let length = length.map_or(String::new(), |length| format!(" & /(.|\\n){length}/"));
-        self.terminal(&format!("(RAW_TEXT{length}) {}", literal(VALUE_END)))
+        let limits = self.limits(|| limits::of_text(schema));
+        let limits = limits.map_or(String::new(), |limits| format!(" & {limits}"));
+        self.terminal(&format!("(RAW_TEXT{limits}) {}", literal(VALUE_END)))
     }
 
     /// The symbol for one of the strings that a schema lists, as they are.

@@ -28,14 +28,18 @@ pub(crate) struct ReplyConstraint {
     block: Option<Constraint>,
     /// The constraint for calls without markers, from the first name on.
     untagged: Option<Constraint>,
+    /// The same for a list of calls in Python.
+    python_list: Option<Constraint>,
     /// How a block begins, if the model can write one.
     start: Option<Edge>,
     /// Whether no block may begin.
     bans_calls: bool,
     /// Whether the reply may hold one call only.
     is_single: bool,
-    /// Whether the reply ends when its opening constraint does.
+    /// Whether the reply's text fits a schema, to its end.
     is_whole: bool,
+    /// Whether the reply ends when its opening constraint does.
+    ends_with_opening: bool,
     is_done: bool,
     /// Whether the reply cannot go on as demanded.
     has_failed: bool,
@@ -78,6 +82,8 @@ impl ReplyConstraint {
         if callable.is_required {
             let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model does not support calls"))?;
             let rules = CallRules { part: BlockPart::Whole, ..*rules };
+            // Text after a call without markers would turn it into text.
+            constraint.ends_with_opening = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
             opening = Some(("tool_choice", rules.grammar()));
         } else if let Some(schema) = &options.json_schema_constraint {
             let grammar = match &rules {
@@ -87,7 +93,7 @@ impl ReplyConstraint {
                 }
                 _ => Grammar::of_schema(schema),
             };
-            constraint.is_whole = true;
+            (constraint.is_whole, constraint.ends_with_opening) = (true, true);
             opening = Some(("json_schema_constraint", grammar));
         }
         if let Some((option, grammar)) = opening {
@@ -113,6 +119,10 @@ impl ReplyConstraint {
             if reads_untagged && !callable.is_required {
                 // Its faults are those of the block.
                 constraint.untagged = compile(CallRules { part: BlockPart::FromName, ..rules }.grammar()).ok();
+                if rules.notation == FunctionCallParser::LlamaFunctionCallParser {
+                    let notation = FunctionCallParser::DefaultFunctionCallParser;
+                    constraint.python_list = compile(CallRules { notation, ..rules }.grammar()).ok();
+                }
             }
         }
         constraint.time = begun.elapsed();
@@ -159,6 +169,7 @@ impl ReplyConstraint {
         self.active = None;
         self.block = None;
         self.untagged = None;
+        self.python_list = None;
         self.has_failed = self.is_demanded;
     }
 
@@ -203,7 +214,7 @@ impl ReplyConstraint {
                 self.give_up(GrammarFault::of_limit());
             } else if constraint.is_over() {
                 self.active = None;
-                self.is_done = self.is_whole;
+                self.is_done = self.ends_with_opening && (self.is_whole || self.is_demanded);
             }
         }
         self.time += begun.elapsed();
@@ -230,6 +241,7 @@ impl ReplyConstraint {
             let (constraint, text) = match block() {
                 Some(OpenBlock::Marked(text)) => (self.block.clone(), text),
                 Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
+                Some(OpenBlock::PythonList(text)) => (self.python_list.clone(), text),
                 None => (None, String::new()),
             };
             let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();

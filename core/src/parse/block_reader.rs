@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_text::BlockText;
-use crate::parse::cursor::Cursor;
+use crate::parse::cursor::{Cursor, starts_word};
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
 use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_CALLS;
@@ -152,7 +152,8 @@ impl BodyNotation {
     fn of(parser: FunctionCallParser, inside: &str) -> Self {
         let mut cursor = Cursor { text: inside, at: 0 };
         cursor.skip_space();
-        if cursor.eat("[") {
+        let is_list = cursor.eat("[");
+        if is_list {
             cursor.skip_space();
         }
         match parser {
@@ -161,6 +162,10 @@ impl BodyNotation {
             }
             FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
             FunctionCallParser::MistralFunctionCallParser => Self::Mistral,
+            // Small models of the family write lists in Python.
+            FunctionCallParser::LlamaFunctionCallParser if is_list && cursor.peek().is_some_and(starts_word) => {
+                Self::Python
+            }
             FunctionCallParser::LlamaFunctionCallParser => Self::Llama,
             FunctionCallParser::PhiFunctionCallParser => Self::JsonList,
             _ if cursor.peek() == Some('{') => Self::Json,

@@ -24,6 +24,16 @@ pub(super) struct CallBlock {
     pub(super) unmarked: Option<UnmarkedName>,
 }
 
+/// The text of a block that is being written, for a constraint that begins there.
+pub(crate) enum OpenBlock {
+    /// After the start marker.
+    Marked(String),
+    /// A block without markers: its opening bracket, and the text from the name of the first call on.
+    Untagged(String),
+    /// A list of calls in Python without markers: its opening bracket, and the text from the name of the first call on.
+    PythonList(String),
+}
+
 /// What markers in a block could be part of.
 #[derive(Debug, Default)]
 enum BlockSyntax {

@@ -53,6 +53,7 @@ mod xml;
 use crate::function::{Arguments, Value};
 use repairs::Repairs;
 
+pub(crate) use call_block::OpenBlock;
 pub use event::{Note, Parsed, Piece, ReplyEnd};
 pub use json::read_json;
 pub(crate) use limits::MAX_CALLS;
@@ -63,7 +64,6 @@ pub(crate) use python::is_name;
 pub(crate) use quoted::QuoteStyle;
 pub(crate) use render::render;
 pub use render::{render_calls, render_json_calls};
-pub(crate) use reply_parser::OpenBlock;
 pub use reply_parser::ReplyParser;
 pub(crate) use written::Written;
 

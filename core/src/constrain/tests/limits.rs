@@ -121,3 +121,27 @@ fn times_have_nine_digits_of_a_second_at_most() {
         ],
     );
 }
+
+#[test]
+fn patterns_of_strings_without_quotes_are_enforced() {
+    for (pattern, accepted, refused) in [
+        (r"^[A-Z]{3}$", &["ABC"][..], &["AB", "ABCD", "xABC", "ABC\nx"][..]),
+        (r"\d", &["1", "a1b", "x\n2\ny"], &["a", "one"]),
+        (r"^a/b|c", &["x", ""], &[]), // the anchor is only that of one alternative
+        (r"^(a|b)\/[$^.]", &["a/.", "b/$ c"], &["c/.", "a.", " a/."]),
+        (r"x\$$", &["x$", "yx$"], &["x", "x$y"]),
+        (r"^(?=a)b", &["x"], &[]), // not supported
+    ] {
+        let schema = serde_json::json!({"type": "string", "pattern": pattern});
+        let functions =
+            format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}, "required": ["a"]}}}}]"#);
+        let functions = functions_from_json(&functions).unwrap();
+        let grammar = rules(XmlFunctionCallParser, &functions).grammar().unwrap();
+        let accepts = |text: &str| {
+            let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar.clone()).unwrap();
+            constraint.take_text(&format!("\n<function=f>\n<parameter=a>\n{text}\n</parameter>\n</function>\n"))
+        };
+        assert!(accepted.iter().all(|text| accepts(text)), "{pattern}: {accepted:?}");
+        assert!(!refused.iter().any(|text| accepts(text)), "{pattern}: {refused:?}");
+    }
+}

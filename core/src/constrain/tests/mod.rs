@@ -9,7 +9,9 @@ use std::sync::Arc;
 use super::check::{ByteVocabulary, END, START, body_tokens, edges};
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
-use crate::options::FunctionCallParser::{self, DefaultFunctionCallParser, JsonStyleFunctionCallParser};
+use crate::options::FunctionCallParser::{
+    self, DefaultFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser, XmlFunctionCallParser,
+};
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::functions_from_json;
 use crate::validate::validate_among;

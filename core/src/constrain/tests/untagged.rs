@@ -49,3 +49,24 @@ fn calls_without_markers_are_constrained_from_their_first_name_on() {
         assert!(!start(text), "{text} is accepted");
     }
 }
+
+/// The same for a list in Python, which models with Llama's notation also write.
+#[test]
+fn a_list_in_python_without_markers_is_constrained_from_its_first_name_on() {
+    let functions = functions_from_json(WEATHER).unwrap();
+    let accepts = |text: &str| {
+        let grammar = rules(DefaultFunctionCallParser, &functions).grammar().unwrap();
+        let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
+        let mut parser = ReplyParser::new(Some(LlamaFunctionCallParser)).offering(&functions);
+        let named = text.find('(').unwrap() + 1;
+        parser.push(Piece::Text(&text[..named]), &mut |_| ());
+        let Some(OpenBlock::PythonList(open)) = parser.open_block() else { panic!("{text} opens no list") };
+        constraint.take_text(&open) && constraint.take_text(&text[named..])
+    };
+    for text in ["[get_weather(city=\"Oslo\", days=3)]", "[ ping(), get_weather(city='a')]"] {
+        assert!(accepts(text), "{text} is refused");
+    }
+    for text in ["[get_weather()]", "[get_weather(city=3)]", "[ping(), pong()]"] {
+        assert!(!accepts(text), "{text} is accepted");
+    }
+}

@@ -7,7 +7,7 @@ mod xml;
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::Ending;
-use crate::parse::call_block::{CallBlock, UnmarkedName};
+use crate::parse::call_block::{CallBlock, OpenBlock, UnmarkedName};
 use crate::parse::call_ids::CallIds;
 use crate::parse::echo::{Compared, Echo};
 use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
@@ -86,14 +86,6 @@ enum ParserState {
 /// The line after the start of a channel with reasoning.
 const CHANNEL_LINE: &str = "thought\n";
 
-/// The text of a block that is being written, for a constraint that begins there.
-pub(crate) enum OpenBlock {
-    /// After the start marker.
-    Marked(String),
-    /// A block without markers: its opening bracket, and the text from the name of the first call on.
-    Untagged(String),
-}
-
 impl ReplyParser {
     /// Creates a parser for one reply. With `None`, everything is text.
     ///
@@ -143,7 +135,7 @@ impl ReplyParser {
     /// declare. Unless parsing is [strict](Strictness::Strict), calls of these functions are also delivered if they lack
     /// the markers around them: in JSON as the whole reply, in a code fence, or between `<tools>`, `<function_call>` or
     /// `<response>` tags; in XML without `<tool_call>`. Llama's calls, which have no markers, are only recognised by the names
-    /// of these functions.
+    /// of these functions: objects of JSON, or a list of calls in Python.
     ///
     /// ```
     /// use causerie::{FunctionCallParser, Parsed, Piece, Repair, ReplyEnd, ReplyParser, SdkFunction};
@@ -235,7 +227,7 @@ impl ReplyParser {
                 let line_end = if block.unmarked.is_some() { "\n" } else { "" };
                 Some(OpenBlock::Marked(format!("{line_end}{}{}", block.body, self.held)))
             }
-            ParserState::Untagged(candidate) => candidate.since_name().map(OpenBlock::Untagged),
+            ParserState::Untagged(candidate) => candidate.open_block(),
             _ => None,
         }
     }

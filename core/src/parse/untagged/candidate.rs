@@ -4,8 +4,10 @@ use crate::function::{Repair, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::block_text::BlockText;
+use crate::parse::call_block::OpenBlock;
 use crate::parse::limits::MAX_BLOCK_BYTES;
 use crate::parse::notation::TAG_END;
+use crate::parse::untagged::python_scan::PythonScan;
 use crate::parse::untagged::scan::{CallScan, Scanned};
 
 /// Bytes before the calls, of a fence and the white space around it.
@@ -22,6 +24,7 @@ pub(in crate::parse) struct UntaggedBlock {
     text: String,
     stage: CandidateStage,
     scan: CallScan,
+    python: PythonScan,
     /// Where the calls start and end in the text.
     calls: (usize, usize),
 }
@@ -31,6 +34,8 @@ enum CandidateForm {
     Bare,
     /// Bare, in Llama's notation.
     Llama,
+    /// A list of calls in Python, which models with Llama's notation also write.
+    PythonList,
     Fenced,
     InTag {
         end: &'static str,
@@ -78,6 +83,7 @@ impl UntaggedBlock {
             text: text.to_owned(),
             stage: CandidateStage::Opening,
             scan: CallScan::default(),
+            python: PythonScan::default(),
             calls: (text.len(), text.len()),
         }
     }
@@ -121,6 +127,7 @@ impl UntaggedBlock {
             CandidateStage::Opening => self.opening_goes_on(byte, added).then_some(CandidateStage::Opening),
             CandidateStage::Calls => self.scan_next(byte, added, names),
             CandidateStage::BetweenCalls if is_space || self.separates(byte) => Some(CandidateStage::BetweenCalls),
+            CandidateStage::BetweenCalls if self.form == CandidateForm::PythonList => None,
             CandidateStage::BetweenCalls if byte == b'{' => self.scan_next(byte, added, names),
             CandidateStage::BetweenCalls => self.closing_goes_on(byte, 0),
             CandidateStage::Closing(n_written) => self.closing_goes_on(byte, n_written),
@@ -128,7 +135,15 @@ impl UntaggedBlock {
     }
 
     fn scan_next(&mut self, byte: u8, added: &str, names: &[String]) -> Option<CandidateStage> {
-        match self.scan.next(byte, [&self.text, added], names) {
+        if self.form == CandidateForm::Llama && PythonScan::may_begin(byte) && self.scan.is_open_list() {
+            self.form = CandidateForm::PythonList;
+        }
+        let before = [&self.text[..], added];
+        let scanned = match self.form {
+            CandidateForm::PythonList => self.python.next(byte, before, names),
+            _ => self.scan.next(byte, before, names),
+        };
+        match scanned {
             Scanned::Continues => Some(CandidateStage::Calls),
             Scanned::Ends => Some(CandidateStage::BetweenCalls),
             Scanned::Refused => None,
@@ -136,7 +151,7 @@ impl UntaggedBlock {
     }
 
     fn separates(&self, byte: u8) -> bool {
-        byte == b',' || byte == b';' && self.form == CandidateForm::Llama
+        byte == b',' && self.form != CandidateForm::PythonList || byte == b';' && self.form == CandidateForm::Llama
     }
 
     fn closing_goes_on(&self, byte: u8, n_written: usize) -> Option<CandidateStage> {
@@ -147,7 +162,7 @@ impl UntaggedBlock {
     /// What is written after the calls.
     fn closing(&self) -> &'static str {
         match self.form {
-            CandidateForm::Bare | CandidateForm::Llama => TAG_END.0,
+            CandidateForm::Bare | CandidateForm::Llama | CandidateForm::PythonList => TAG_END.0,
             CandidateForm::Fenced => FENCE,
             CandidateForm::InTag { end } => end,
         }
@@ -192,13 +207,18 @@ impl UntaggedBlock {
 
     /// Whether the name of an offered function was read, so that this is almost certainly a call.
     pub(in crate::parse) fn is_named(&self) -> bool {
-        self.scan.is_named()
+        self.scan.is_named() || self.python.first_name().is_some()
     }
 
-    /// The opening bracket and the text from the first name on, if the arguments of that name come after it.
-    pub(in crate::parse) fn since_name(&self) -> Option<String> {
-        let from_name = self.text.get(self.scan.first_name()?..)?;
-        Some(format!("{}{from_name}", if self.scan.is_list() { "[" } else { "{" }))
+    /// The open block for a constraint, if the first name was read and its arguments come after it: the opening bracket, and
+    /// the text from the name on.
+    pub(in crate::parse) fn open_block(&self) -> Option<OpenBlock> {
+        let since = |first_name: usize| self.text.get(first_name..);
+        if self.form == CandidateForm::PythonList {
+            return Some(OpenBlock::PythonList(format!("[{}", since(self.python.first_name()?)?)));
+        }
+        let bracket = if self.scan.is_list() { "[" } else { "{" };
+        Some(OpenBlock::Untagged(format!("{bracket}{}", since(self.scan.first_name()?)?)))
     }
 
     pub(in crate::parse) fn text(&self) -> &str {
@@ -216,11 +236,12 @@ impl UntaggedBlock {
             return None;
         }
         let body = &self.text[self.calls.0..self.calls.1];
-        let is_llama = self.form == CandidateForm::Llama;
-        let parser = if is_llama {
-            FunctionCallParser::LlamaFunctionCallParser
-        } else {
-            FunctionCallParser::JsonStyleFunctionCallParser
+        let parser = match self.form {
+            CandidateForm::Llama => FunctionCallParser::LlamaFunctionCallParser,
+            CandidateForm::PythonList => FunctionCallParser::DefaultFunctionCallParser,
+            CandidateForm::Bare | CandidateForm::Fenced | CandidateForm::InTag { .. } => {
+                FunctionCallParser::JsonStyleFunctionCallParser
+            }
         };
         let block = BlockText { text: body, controls: &[] };
         let mut content = block_reader::read(parser, Strictness::Recover, block, &[], Ending::Closed);
@@ -231,9 +252,11 @@ impl UntaggedBlock {
         if !is_sound || !content.calls.iter().all(is_call) {
             return None;
         }
-        let lacks_end = !is_closed && !matches!(self.form, CandidateForm::Bare | CandidateForm::Llama);
+        let has_markers = matches!(self.form, CandidateForm::Fenced | CandidateForm::InTag { .. });
+        let lacks_end = !is_closed && has_markers;
+        let is_regular = matches!(self.form, CandidateForm::Llama | CandidateForm::PythonList);
         for call in &mut content.calls {
-            call.repairs.extend((!is_llama).then_some(Repair::MissingMarkers));
+            call.repairs.extend((!is_regular).then_some(Repair::MissingMarkers));
             call.repairs.extend(lacks_end.then_some(Repair::UnclosedBlock));
             call.repairs.sort_unstable();
         }

@@ -1,12 +1,13 @@
 //! Calls that are written without the markers of their notation.
 //!
-//! Models that are asked for JSON between tags also write it without them. Three forms are read as calls, if they hold one
+//! Models that are asked for JSON between tags also write it without them. These forms are read as calls, if they hold one
 //! object or a list of objects with the name of an offered function and an object of arguments, and nothing else:
 //!
 //! | form | where it starts | where it ends |
 //! |---|---|---|
 //! | bare | at the start of the reply | at its end, or at a stray end marker |
 //! | fenced | at three backticks, perhaps with `json`, at the start of a line | at the next three backticks |
+//! | list | at the start of the reply, in Llama's notation: a list of calls in Python | at the end of the reply |
 //! | near tag | at `<tools>`, `<function_call>` or `<response>` | at the tag's end |
 //!
 //! [`CandidateFinder`] finds where one may start, and a [`UntaggedBlock`] is followed until it is complete, or until the first
@@ -14,6 +15,7 @@
 //! first key, and an object with a `name` up to the end of the name.
 
 mod candidate;
+mod python_scan;
 mod scan;
 
 use crate::parse::marker::{self, Marker, MarkerSpelling};

@@ -12,6 +12,8 @@ pub(super) struct CallScan {
     depth: usize,
     /// Brackets around each call: 1 in a list.
     n_outer: usize,
+    /// Whether a call has begun.
+    has_calls: bool,
     /// Whether the next string is a key, if this is an object whose keys are known.
     expects_key: bool,
     /// The last key of the call, and of its `function`.
@@ -57,6 +59,11 @@ impl CallScan {
     /// Whether the calls are a list.
     pub(super) fn is_list(&self) -> bool {
         self.n_outer == 1
+    }
+
+    /// Whether the calls are only the opening bracket of a list so far.
+    pub(super) fn is_open_list(&self) -> bool {
+        self.is_list() && !self.has_calls
     }
 
     /// Follows a byte. The text before it is `before`, in two parts.
@@ -107,6 +114,7 @@ impl CallScan {
             // A call is an object, and so is its `function`; keys are no brackets, and a name is neither.
             _ if level == 0 || level == 1 && self.keys[0] == CallKey::Function => {
                 self.keys[level] = CallKey::Other;
+                self.has_calls = true;
                 byte == b'{'
             }
             _ => !self.is_at_name(level),
@@ -160,7 +168,7 @@ fn key(text: &str, level: usize) -> Option<CallKey> {
 }
 
 /// The text from a position on, of two parts.
-fn content([first, second]: [&str; 2], from: usize) -> String {
+pub(super) fn content([first, second]: [&str; 2], from: usize) -> String {
     match from.checked_sub(first.len()) {
         Some(from) => second[from..].to_owned(),
         None => first[from..].to_owned() + second,

@@ -1,0 +1,87 @@
+//! The shape of a list of calls in Python, byte by byte: enough to see early that a text is something else.
+
+use crate::parse::quoted::QuoteState;
+use crate::parse::untagged::scan::{Scanned, content};
+
+/// Follows a list, from after its opening bracket.
+#[derive(Debug, Default)]
+pub(super) struct PythonScan {
+    stage: PythonStage,
+    quotes: QuoteState,
+    /// Where the name starts that is being read.
+    name_start: usize,
+    /// Brackets that are open in the arguments.
+    depth: usize,
+    /// Where the first call starts.
+    first_name: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum PythonStage {
+    /// Before a call, or after the comma that follows one.
+    #[default]
+    Between,
+    Name,
+    Arguments,
+    AfterCall,
+}
+
+impl PythonScan {
+    /// Whether a byte after the opening bracket may begin a call.
+    pub(super) fn may_begin(byte: u8) -> bool {
+        byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii()
+    }
+
+    /// Where the first call of an offered function starts, once its name was read.
+    pub(super) fn first_name(&self) -> Option<usize> {
+        self.first_name
+    }
+
+    /// Follows a byte. The text before it is `before`, in two parts.
+    pub(super) fn next(&mut self, byte: u8, before: [&str; 2], names: &[String]) -> Scanned {
+        let at = before[0].len() + before[1].len();
+        let is_space = byte.is_ascii_whitespace();
+        match self.stage {
+            PythonStage::Between | PythonStage::AfterCall if is_space => {}
+            PythonStage::Between if Self::may_begin(byte) => (self.stage, self.name_start) = (PythonStage::Name, at),
+            PythonStage::Name => return self.name(byte, &content(before, self.name_start), names),
+            PythonStage::Arguments => self.argument(byte),
+            PythonStage::AfterCall if byte == b',' => self.stage = PythonStage::Between,
+            PythonStage::Between | PythonStage::AfterCall if byte == b']' && self.first_name.is_some() => {
+                return Scanned::Ends;
+            }
+            _ => return Scanned::Refused,
+        }
+        Scanned::Continues
+    }
+
+    /// Follows a byte after the beginning of a name.
+    fn name(&mut self, byte: u8, name: &str, names: &[String]) -> Scanned {
+        let is_possible = match byte {
+            b'(' => names.iter().any(|offered| offered == name),
+            _ => names.iter().any(|offered| name.len() < offered.len() && offered.starts_with(name)),
+        };
+        if !is_possible {
+            return Scanned::Refused;
+        }
+        if byte == b'(' {
+            (self.stage, self.depth) = (PythonStage::Arguments, 1);
+            self.first_name.get_or_insert(self.name_start);
+        }
+        Scanned::Continues
+    }
+
+    fn argument(&mut self, byte: u8) {
+        let was_quoted = self.quotes != QuoteState::Outside;
+        self.quotes = self.quotes.after(byte);
+        match byte {
+            _ if was_quoted => {}
+            b'(' | b'[' | b'{' => self.depth += 1,
+            b')' | b']' | b'}' => self.depth -= 1,
+            _ => {}
+        }
+        if self.depth == 0 {
+            self.stage = PythonStage::AfterCall;
+        }
+    }
+}
