@@ -112,6 +112,21 @@ static PHI: Notation = Notation {
     in_block: &[],
 };
 
+impl FunctionCallParser {
+    /// The control tokens that have a meaning in this notation, by their spellings; without tags, which count as text, too.
+    ///
+    /// ```
+    /// use causerie::FunctionCallParser::PhiFunctionCallParser;
+    ///
+    /// assert_eq!(PhiFunctionCallParser.control_tokens(), ["<|tool_call|>", "<|/tool_call|>"]);
+    /// ```
+    pub fn control_tokens(self) -> Vec<&'static str> {
+        let notation = Notation::of(self);
+        let control = notation.control.iter().filter(|marker| !notation.in_text.contains(marker));
+        control.map(|(spelling, _)| *spelling).chain(notation.inner.iter().copied()).collect()
+    }
+}
+
 impl Notation {
     pub(crate) fn of(parser: FunctionCallParser) -> &'static Self {
         match parser {

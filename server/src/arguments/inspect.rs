@@ -44,6 +44,10 @@ pub(crate) struct InspectCalls {
     /// Call format of the model family.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: CallFormat,
+    /// Functions that the prompt offered (chat-completions `tools`, or bare entries), as a JSON array: calls of these are also
+    /// read without markers, and values in XML have their types.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) functions: Option<PathBuf>,
 }
 
 /// The call format of a model family.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::arguments::InspectCalls;
 use crate::failure::Failure;
+use crate::functions::read_definitions;
 use crate::inspect::json::object;
 
 /// A reply as one text, or as the pieces that a model generates.
@@ -25,16 +26,19 @@ enum RawPiece {
 }
 
 pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
+    let functions = arguments.functions.as_deref().map(read_definitions).transpose()?.unwrap_or_default();
+    let format = arguments.format.parser();
+    let control = format.control_tokens();
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
         let reply: RawReply = serde_json::from_str(&line?).map_err(|err| {
             let forms = r#"{"text": …} or {"pieces": [{"control": …}, {"text": …}]}"#;
             Failure(format!("line {} must be {forms}: {err}", i + 1))
         })?;
         let mut events = Vec::new();
-        let mut parser = ReplyParser::new(Some(arguments.format.parser()));
+        let mut parser = ReplyParser::new(Some(format)).offering(&functions);
         let mut emit = |parsed| join(&mut events, parsed);
         match &reply {
-            RawReply::Text(text) => pieces(text, |piece| parser.push(piece, &mut emit)),
+            RawReply::Text(text) => pieces(text, &control, |piece| parser.push(piece, &mut emit)),
             RawReply::Pieces(given) => given.iter().for_each(|piece| parser.push(piece.borrowed(), &mut emit)),
         }
         parser.finish(ReplyEnd::Ended, &mut emit);
@@ -52,32 +56,13 @@ impl RawPiece {
     }
 }
 
-/// The control tokens of all notations. Tags of JSON and XML are text.
-const CONTROL: [&str; 16] = [
-    "<|tool_call_start|>",
-    "<|tool_call_end|>",
-    "<start_function_call>",
-    "<end_function_call>",
-    "<start_function_response>",
-    "<escape>",
-    "<|tool_call>",
-    "<tool_call|>",
-    "<|tool_response>",
-    "<|\"|>",
-    "[TOOL_CALLS]",
-    "[CALL_ID]",
-    "[ARGS]",
-    "<|python_tag|>",
-    "<|tool_call|>",
-    "<|/tool_call|>",
-];
-
 /// Splits text at what spells a control token.
-fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
-    while let Some((at, marker)) = CONTROL.iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
+fn pieces<'a>(mut text: &'a str, control: &[&'a str], mut push: impl FnMut(Piece<'a>)) {
+    let next = |text: &str| control.iter().filter_map(|spelling| Some((text.find(spelling)?, *spelling))).min();
+    while let Some((at, spelling)) = next(text) {
         push(Piece::Text(&text[..at]));
-        push(Piece::Control(marker));
-        text = &text[at + marker.len()..];
+        push(Piece::Control(spelling));
+        text = &text[at + spelling.len()..];
     }
     push(Piece::Text(text));
 }

@@ -165,6 +165,19 @@ fn inspect_shows_what_the_engine_sees() {
     let help = text(&causerie("inspect").args(["inspect", "calls", "--help"]).output().unwrap().stdout);
     assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(forms), "{help}");
 
+    let lines = "{\"text\": \"<escape>[f(a=1)]\"}\n";
+    let functions = std::env::temp_dir().join(format!("causerie-command-functions-{}.json", std::process::id()));
+    std::fs::write(&functions, r#"[{"name": "f"}]"#).unwrap();
+    let mut command = causerie("inspect");
+    let output = typed(command.args(["inspect", "calls", "--format", "llama", "--functions"]).arg(&functions), lines);
+    assert_eq!(text(&output.stdout), "[{\"text\": \"<escape>[f(a=1)]\"}]\n"); // a token of another notation is text
+    let lines = "{\"text\": \"[f(a=1)]\"}\n";
+    let mut command = causerie("inspect");
+    let output = typed(command.args(["inspect", "calls", "--format", "llama", "--functions"]).arg(&functions), lines);
+    let expect = "[{\"calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"repairs\": []}]}]\n";
+    assert_eq!(text(&output.stdout), expect);
+    std::fs::remove_file(functions).unwrap();
+
     let output = typed(causerie("inspect").args(["inspect", "tokens", "--json"]), "<|im_end|>");
     let expect = "{\"id\": 1, \"piece\": \"<|startoftext|>\"}\n{\"id\": 7, \"piece\": \"<|im_end|>\"}\n";
     assert_eq!(text(&output.stdout), expect);
