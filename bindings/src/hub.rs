@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -394,12 +394,16 @@ impl DownloadStream {
     }
 
     fn start(&self) -> Result<mpsc::Receiver<Result<PullEvent>>> {
-        // The reader may be slow: progress that it does not take in time is left out. The end has a slot of its own.
+        // The reader may be slow: progress that it does not take in time is left out, but for the last one. That and the end
+        // have slots of their own.
         let (mut progress_sender, events) = mpsc::channel(0);
-        let mut end_sender = progress_sender.clone();
+        let (mut last_sender, mut end_sender) = (progress_sender.clone(), progress_sender.clone());
+        let left_out = Arc::new(std::sync::Mutex::new(None));
+        let last = left_out.clone();
         let (hub, is_cancelled) = (self.hub.clone(), self.is_cancelled.clone());
         let report = move |progress: &hub::PullProgress| {
-            drop(progress_sender.try_send(Ok(PullEvent::Progress { progress: progress.into() })));
+            let sent = progress_sender.try_send(Ok(PullEvent::Progress { progress: progress.into() }));
+            *left_out.lock().unwrap_or_else(PoisonError::into_inner) = sent.err().map(mpsc::TrySendError::into_inner);
             match is_cancelled.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -417,7 +421,11 @@ impl DownloadStream {
         };
         spawn(move || {
             let end = work().map(|path| PullEvent::Ready { path: text(&path) }).map_err(SdkError::from);
-            drop(end_sender.try_send(end)); // fails if nobody waits any more
+            // Sending fails if nobody waits any more.
+            if let Some(progress) = last.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                drop(last_sender.try_send(progress));
+            }
+            drop(end_sender.try_send(end));
         })?;
         Ok(events)
     }

@@ -221,6 +221,7 @@ fn the_reader_of_a_stream_runs_functions() {
     let conversation = scripted(
         r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f()]", {"control": "<|tool_call_end|>"}], ["Done."]]}"#,
     );
+    conversation.register_functions(vec![core::SdkFunction::new("f", "", Vec::new()).into()]).unwrap();
     let rounds = RoundOptions { max_rounds: None, time_limit: None, in_parallel: false };
     let functions = vec!["f".to_owned()];
     let stream = conversation.start_response_with_functions(Some(user("Hi")), functions, Vec::new(), rounds, options());

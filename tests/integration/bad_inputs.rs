@@ -40,17 +40,20 @@ fn deep_schemas_and_deep_json_are_refused_on_a_small_stack() {
 
 #[test]
 fn schemas_do_not_refer_to_anything_outside() {
+    for reference in ["http://127.0.0.1:9/schema.json", "file:///etc/passwd"] {
+        let functions =
+            format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {{"$ref": "{reference}"}}}}}}}}]"#);
+        let refusal = functions_from_json(&functions).unwrap_err().to_string();
+        assert!(refusal.contains("a.$ref must refer to a place in the same schema"), "{refusal}");
+    }
     for (schema, fits) in [
-        (r##"{"$ref": "#"}"##, true),
-        (r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#, true),
-        (r#"{"$ref": "file:///etc/passwd"}"#, true),
         // Patterns that take exponential time in a backtracking engine.
         (r#"{"type": "string", "pattern": "(a+)+$"}"#, false),
         (r#"{"type": "string", "pattern": "(a{1,1000}){1,1000}"}"#, true),
         (r#"{"type": "string", "pattern": "^(a+)+(?!!)$"}"#, true),
         (r#"{"anyOf": [{"type": "string"}]}"#, true),
     ] {
-        // The model reads it unchanged, and nothing follows the reference.
+        // The model reads it unchanged.
         let functions = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
         let functions = functions_from_json(&functions).unwrap();
         assert!(function_schema(&functions[0]).to_string().contains(schema));

@@ -295,7 +295,8 @@ fn a_question_without_an_answer_is_followed_by_another_with_any_template() {
     let prompt = |messages: &[ChatMessage]| runner.render_prompt(messages, true).unwrap();
     let joined = prompt(&[ChatMessage::user("First?\n\nSecond?")]);
     assert_eq!(prompt(&conversation.history()[..2]), joined);
-    // The template still refuses messages for other reasons.
-    let replies = [ChatMessage::assistant("One."), ChatMessage::assistant("Two.")];
-    assert_eq!(runner.render_prompt(&replies, true).unwrap_err().kind(), ErrorKind::InvalidMessage);
+    // Two replies are joined, too.
+    let replies = [ChatMessage::user("Hi"), ChatMessage::assistant("One."), ChatMessage::assistant("Two.")];
+    let joined = [ChatMessage::user("Hi"), ChatMessage::assistant("One.\n\nTwo.")];
+    assert_eq!(prompt(&replies), prompt(&joined));
 }

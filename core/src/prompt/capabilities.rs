@@ -49,7 +49,7 @@ pub(super) enum ToolListForm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallForm {
     /// Which ids calls and results have.
-    pub(super) ids: CallIds,
+    pub(super) ids: CallIdForm,
     /// Whether a message has one call at most, because the template refuses or ignores further ones.
     pub(super) single: bool,
     /// Whether string arguments are passed as objects that print as Python literals, because the template would put quotes
@@ -59,7 +59,7 @@ pub(super) struct CallForm {
 
 /// The ids of calls and results in a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum CallIds {
+pub(super) enum CallIdForm {
     /// None: the template prints no ids, or only if there are some.
     #[default]
     Absent,
@@ -99,19 +99,19 @@ impl Capabilities {
         let with_calls =
             |form: CallForm, messages: &[ChatMessage]| prompt(Self { calls: Some(form), ..none }, messages);
         let prints_ids = |messages: &[ChatMessage]| {
-            let own = CallForm { ids: CallIds::Own, ..CallForm::default() };
+            let own = CallForm { ids: CallIdForm::Own, ..CallForm::default() };
             match (with_calls(CallForm::default(), messages), with_calls(own, messages)) {
                 (Ok(without), Ok(with)) => Some(without != with && without == with.replace(CALL_ID, "")),
                 _ => None,
             }
         };
-        let forms = [CallIds::Absent, CallIds::Own, CallIds::Created];
+        let forms = [CallIdForm::Absent, CallIdForm::Own, CallIdForm::Created];
         let plain = forms.map(|ids| CallForm { ids, ..CallForm::default() }).into_iter().find(shows_call);
         let plain = plain.map(|mut form| {
             // An empty place for an id is better filled.
             let histories: [&[ChatMessage]; 2] = [&answered("a"), &called(&["probe_call"])];
-            if form.ids == CallIds::Absent && histories.into_iter().find_map(prints_ids) == Some(true) {
-                form.ids = CallIds::Own;
+            if form.ids == CallIdForm::Absent && histories.into_iter().find_map(prints_ids) == Some(true) {
+                form.ids = CallIdForm::Own;
             }
             let [one, two] = [&["probe_call"][..], &["probe_call", "probe_second"]].map(|names| called(names));
             let two = with_calls(form, &two).ok();

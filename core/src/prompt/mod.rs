@@ -50,7 +50,7 @@ pub(crate) use images::{ImageInput, ImageReader};
 pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
-use capabilities::{CallForm, CallIds, Capabilities, ToolForm, ToolListForm};
+use capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use content_forms::ContentForm;
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, one_call_each, refused};
@@ -341,7 +341,7 @@ impl View<'_> {
         let mut written = String::new();
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
             let ids =
-                self.calls.replace(calls, self.capabilities.calls.is_some_and(|form| form.ids == CallIds::Created));
+                self.calls.replace(calls, self.capabilities.calls.is_some_and(|form| form.ids == CallIdForm::Created));
             match self.capabilities.calls {
                 Some(form) => {
                     let calls = calls.iter().zip(ids).map(|(call, id)| self.call(call, id, form));
@@ -353,7 +353,7 @@ impl View<'_> {
         let mut content = self.content(message, &written)?;
         if message.role == Role::Tool {
             let answered = self.calls.take_answered(message.tool_call_id.as_deref());
-            if self.capabilities.calls.is_some_and(|form| form.ids != CallIds::Absent) {
+            if self.capabilities.calls.is_some_and(|form| form.ids != CallIdForm::Absent) {
                 entries.insert("tool_call_id", self.marker.mark(&answered.id).as_ref().into());
             }
             if let ResultForm::Message(form) = self.capabilities.roles.results {
@@ -427,8 +427,8 @@ impl View<'_> {
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
         match form.ids {
-            CallIds::Absent => minijinja::context! { type => "function", function },
-            CallIds::Own | CallIds::Created => {
+            CallIdForm::Absent => minijinja::context! { type => "function", function },
+            CallIdForm::Own | CallIdForm::Created => {
                 minijinja::context! { type => "function", id => self.marker.mark(&id), function }
             }
         }

@@ -135,7 +135,7 @@ fn has_reference(json: &Json) -> bool {
 
 /// What a reference points to.
 #[derive(Clone, Copy)]
-enum Target<'a> {
+enum ReferenceTarget<'a> {
     Root,
     Part(&'a Json),
 }
@@ -152,14 +152,14 @@ struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    fn find(&self, reference: &str) -> Option<Target<'a>> {
+    fn find(&self, reference: &str) -> Option<ReferenceTarget<'a>> {
         let pointer = percent_decoded(reference.strip_prefix('#')?)?;
         if pointer.is_empty() {
-            return Some(Target::Root);
+            return Some(ReferenceTarget::Root);
         }
         let (name, rest) = pointer.strip_prefix('/')?.split_at(pointer[1..].find('/').unwrap_or(pointer.len() - 1));
         let name = name.replace("~1", "/").replace("~0", "~");
-        self.root.get(&name)?.pointer(rest).map(Target::Part)
+        self.root.get(&name)?.pointer(rest).map(ReferenceTarget::Part)
     }
 
     fn spend(&mut self, n_bytes: usize) -> Result<()> {
@@ -225,11 +225,11 @@ impl<'a> References<'a> {
         })?;
         let is_open = self.open.contains(&reference);
         let kind = match target {
-            Target::Root => Some(json!("object")),
-            Target::Part(part) => part.get("type").cloned(),
+            ReferenceTarget::Root => Some(json!("object")),
+            ReferenceTarget::Part(part) => part.get("type").cloned(),
         };
         let part = match target {
-            Target::Part(part) if !is_open => part,
+            ReferenceTarget::Part(part) if !is_open => part,
             _ => return Ok(kind.map_or_else(|| json!({}), |kind| json!({ "type": kind }))),
         };
         self.open.push(reference);

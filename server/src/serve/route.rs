@@ -18,6 +18,7 @@ use crate::serve::dialect::{Dialect, ErrorForm};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, error_response, json_response, text_response};
 use crate::serve::metrics::RequestCount;
+use crate::serve::request::content;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::responses::stored;
@@ -279,15 +280,22 @@ async fn with_fields<T: Send + 'static>(
     body: Vec<u8>,
     read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
+    let read = move |service: &Arc<Service>, body: &[u8]| {
+        let fields = RequestFields::parse(body)?;
+        if service.runner.get().is_some_and(|runner| !runner.info().supports_images) {
+            content::refuse_images(&fields)?;
+        }
+        read(service, fields)
+    };
     if body.len() <= body::SMALL {
-        return read(service, RequestFields::parse(&body)?);
+        return read(service, &body);
     }
     // Held to the end even if the client has disconnected, since reading is not interrupted.
     let lock = Arc::clone(&service.large_body).lock_owned().await;
     let service = Arc::clone(service);
     let reading = spawn_blocking(move || {
         let _lock = lock;
-        read(&service, RequestFields::parse(&body)?)
+        read(&service, &body)
     });
     reading.await.unwrap_or_else(|err| match err.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),

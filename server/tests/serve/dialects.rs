@@ -284,35 +284,34 @@ fn errors_of_messages_have_the_form_that_their_clients_expect() {
     assert_eq!((good.status, good.header("x-ignored-fields")), (200, Some("colour")));
 }
 
+/// The tokens of the prompt, read or taken from the cache.
+fn prompt_tokens(usage: &Json) -> u64 {
+    ["input_tokens", "cache_read_input_tokens"].map(|name| usage[name].as_u64().unwrap_or_default()).iter().sum()
+}
+
 #[test]
 fn a_last_message_of_the_assistant_is_continued() {
-    let server = TestServer::scripted([" white."], Settings::default());
+    let server = TestServer::scripted([" white.", "White."], Settings::default());
     let history = json!([{ "role": "user", "content": "Snow?" }, { "role": "assistant", "content": "Snow is" }]);
     let body = messages(&server, json!({ "messages": history })).json();
     assert_eq!(body["content"][0]["text"], " white.");
-    let continued = body["usage"]["input_tokens"].as_u64().unwrap();
+    let continued = prompt_tokens(&body["usage"]);
     let body = messages(&server, json!({ "messages": history, "continue_final_message": false })).json();
-    assert!(continued < body["usage"]["input_tokens"].as_u64().unwrap(), "a new reply has its own beginning: {body}");
+    assert!(continued < prompt_tokens(&body["usage"]), "a new reply has its own beginning: {body}");
 }
 
 #[test]
 fn a_line_that_a_client_changes_in_each_request_is_left_out() {
-    let server = TestServer::scripted(["ok"], Settings::default());
+    let server = TestServer::scripted(["ok"; 6], Settings::default());
     let tokens = |system: Json| messages(&server, json!({ "system": system })).json()["usage"].clone();
     let text = |text: &str| json!({ "type": "text", "text": text });
-    let count = |usage: &Json| {
-        ["input_tokens", "cache_read_input_tokens"]
-            .map(|name| usage[name].as_u64().unwrap_or_default())
-            .iter()
-            .sum::<u64>()
-    };
-    let plain = count(&tokens(json!("Be brief.")));
+    let plain = prompt_tokens(&tokens(json!("Be brief.")));
     let line = |n: u32| format!("x-anthropic-billing-header: cc_version=2.1; cch={n};");
-    assert_eq!(count(&tokens(json!([text(&line(1)), text("Be brief.")]))), plain);
-    assert_eq!(count(&tokens(json!(line(2) + "\nBe brief."))), plain);
-    assert_eq!(count(&tokens(json!([text(&line(3))]))), count(&tokens(json!(null))));
+    assert_eq!(prompt_tokens(&tokens(json!([text(&line(1)), text("Be brief.")]))), plain);
+    assert_eq!(prompt_tokens(&tokens(json!(line(2) + "\nBe brief."))), plain);
+    assert_eq!(prompt_tokens(&tokens(json!([text(&line(3))]))), prompt_tokens(&tokens(json!(null))));
     let mentioned = format!("Be brief. {}", line(4));
-    assert!(plain < count(&tokens(json!(mentioned))), "within a text it stays");
+    assert!(plain < prompt_tokens(&tokens(json!(mentioned))), "within a text it stays");
 }
 
 #[test]
@@ -345,7 +344,7 @@ fn a_response_holds_items_in_their_order() {
     }
     let usage = &body["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap();
-    assert_eq!(count("total_tokens"), count("input_tokens") + count("output_tokens"));
+    assert_eq!(prompt_tokens("total_tokens"), count("input_tokens") + count("output_tokens"));
     assert_eq!(usage["input_tokens_details"], json!({ "cached_tokens": 0, "cache_write_tokens": 0 }));
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
-use crate::serve::request::fields::read_value;
+use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
 
 /// The `type` of a part, a block, an item or a tool.
@@ -76,6 +76,29 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
 pub(in crate::serve) fn read_image(place: &str, data: &str) -> Result<ChatMessageContent, HttpError> {
     let file = STANDARD.decode(data);
     file.map(ChatMessageContent::Image).map_err(|_| HttpError::value(place, format!("{place} must be valid base64")))
+}
+
+/// Refuses images by their place in the request, for a model that takes none.
+pub(in crate::serve) fn refuse_images(fields: &RequestFields) -> Result<(), HttpError> {
+    ["messages", "input"].iter().try_for_each(|name| fields.peek(name).map_or(Ok(()), |value| find_image(name, value)))
+}
+
+fn find_image(place: &str, value: &Json) -> Result<(), HttpError> {
+    match value {
+        Json::Array(values) => {
+            values.iter().enumerate().try_for_each(|(i, value)| find_image(&format!("{place}[{i}]"), value))
+        }
+        Json::Object(part) => match part.get("type").and_then(Json::as_str) {
+            Some("image" | "image_url" | "input_image") => {
+                let rule = "must be text: images need a model with vision, which this one has not";
+                Err(HttpError::unsupported(place, format!("{place} {rule}")))
+            }
+            _ => ["content", "output"].iter().try_for_each(|name| {
+                part.get(*name).map_or(Ok(()), |value| find_image(&format!("{place}.{name}"), value))
+            }),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// The error for a part that is not read: what is read instead, or what would be needed.
