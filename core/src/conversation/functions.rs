@@ -30,8 +30,9 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] if [`SdkFunction::check_with`] refuses the function under the rule for names that the
-    /// model was [loaded](crate::LoadOptions::function_names) with, [`ErrorKind::Busy`] during a generation.
+    /// [`ErrorKind::InvalidFunction`](crate::ErrorKind::InvalidFunction) if [`SdkFunction::check_with`] refuses the function
+    /// under the rule for names that the model was [loaded](crate::LoadOptions::function_names) with,
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) during a generation.
     pub fn register_function(&self, function: SdkFunction) -> Result<()> {
         self.register_functions(vec![function])
     }
@@ -82,7 +83,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] during a generation.
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) during a generation.
     pub fn unregister_function(&self, name: &str) -> Result<bool> {
         self.requests.edit(|history| {
             let is_it = |function: &SdkFunction| function.name == name;

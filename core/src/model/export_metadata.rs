@@ -133,7 +133,7 @@ impl Entries<'_> {
         let are_recurrent: Vec<bool> = layers.iter().map(DeltaHeads::are_in).collect();
         let interval =
             are_recurrent.iter().position(|is_recurrent| !is_recurrent).map_or(layers.len() + 1, |at| at + 1);
-        let is_regular = |(layer, is_recurrent): (usize, &bool)| *is_recurrent == !(layer + 1).is_multiple_of(interval);
+        let is_regular = |(layer, is_recurrent): (usize, &bool)| *is_recurrent != (layer + 1).is_multiple_of(interval);
         match are_recurrent.iter().enumerate().all(is_regular) {
             true => self.add("full_attention_interval", interval),
             false => self.add("attention.recurrent_layers", MetadataValue::Flags(are_recurrent)),

@@ -113,7 +113,7 @@ impl Capabilities {
             if form.ids == CallIdForm::Absent && histories.into_iter().find_map(prints_ids) == Some(true) {
                 form.ids = CallIdForm::Own;
             }
-            let [one, two] = [&["probe_call"][..], &["probe_call", "probe_second"]].map(|names| called(names));
+            let [one, two] = [&["probe_call"][..], &["probe_call", "probe_second"]].map(called);
             let two = with_calls(form, &two).ok();
             form.single = two.is_none() || two == with_calls(form, &one).ok();
             form

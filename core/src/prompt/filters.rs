@@ -260,7 +260,7 @@ fn group_by(
         Ok((key, item))
     });
     let mut keyed = keyed.collect::<Result<Vec<_>, Error>>()?;
-    keyed.sort_by(|(a, _), (b, _)| folded(a).cmp(&folded(b)));
+    keyed.sort_by_cached_key(|(key, _)| folded(key));
     let groups = keyed.chunk_by(|(a, _), (b, _)| folded(a) == folded(b)).map(|group| {
         let list: Value = group.iter().map(|(_, item)| item.clone()).collect();
         Value::from(vec![group[0].0.clone(), list])

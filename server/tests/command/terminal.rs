@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,7 +36,7 @@ impl Person {
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
-        Self { terminal: OwnedFd::from(terminal).into(), child, screen: String::new() }
+        Self { terminal: terminal.into(), child, screen: String::new() }
     }
 
     fn write(&mut self, keys: &str) {
