@@ -60,8 +60,9 @@ def main() -> None:
             case FunctionCalls(calls):
                 # 3. Run the functions. 4. Their results are messages.
                 for call in calls:
-                    print(f"{call.name}({call.arguments})")
-                    results.append(ChatMessage(ChatMessageRole.TOOL, run(call)))
+                    result = run(call)
+                    print(f"{call.name}({call.arguments}) -> {result}")
+                    results.append(ChatMessage(ChatMessageRole.TOOL, result))
 
     # 5. Continue in a conversation created from the history and the results.
     answer = runner.create_conversation_from_history([*conversation.history, *results])
