@@ -21,7 +21,7 @@ use crate::message::ChatMessage;
 use crate::model::{Compute, LoadProgress, Model, report_progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, PromptRenderer, TemplateSources, embedded, joined};
+use crate::prompt::{Frame, PromptRenderer, Segment, TemplateSources, embedded, joined};
 use crate::response::PromptReport;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::vision::{self, VisionFiles};
@@ -393,15 +393,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
-        let frame = Frame {
-            add_generation_prompt,
-            continue_final_message: false,
-            enable_thinking: Some(false),
-            variables: None,
-            now: &Zoned::now(),
-            embeds_images: false,
-        };
-        Ok(joined(&self.loaded()?.render(messages, &frame)?))
+        Ok(joined(&rendered(&*self.loaded()?, messages, add_generation_prompt)?))
     }
 
     /// The token ids of a text prompt, as [`complete`](Self::complete) encodes it.
@@ -449,16 +441,8 @@ impl ModelRunner {
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        let frame = Frame {
-            add_generation_prompt,
-            continue_final_message: false,
-            enable_thinking: Some(false),
-            variables: None,
-            now: &Zoned::now(),
-            embeds_images: false,
-        };
         let loaded = self.loaded()?;
-        loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
+        loaded.tokenizer.encode_with_bos(&rendered(&loaded, messages, add_generation_prompt)?)
     }
 
     /// The model's own sampling values, which apply where a reply's options have none.
@@ -523,6 +507,19 @@ pub enum Prompt {
     Text(String),
     /// Token ids.
     Tokens(Vec<u32>),
+}
+
+/// The prompt for messages alone: without reasoning, variables and the data of images.
+fn rendered(loaded: &LoadedModel, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<Segment>> {
+    let frame = Frame {
+        add_generation_prompt,
+        continue_final_message: false,
+        enable_thinking: Some(false),
+        variables: None,
+        now: &Zoned::now(),
+        embeds_images: false,
+    };
+    loaded.render(messages, &frame)
 }
 
 /// Loads a model, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as

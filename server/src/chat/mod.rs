@@ -121,7 +121,7 @@ impl ChatLoop {
     fn system_prompt(&self) -> String {
         let history = self.conversation.history();
         let system = history.first().filter(|first| first.role == Role::System).map(ChatMessage::text);
-        system.filter(|text| !text.is_empty()).unwrap_or_else(|| "there is no system prompt".to_owned())
+        system.filter(|text| !text.is_empty()).unwrap_or_else(|| "the system prompt is empty".to_owned())
     }
 
     /// Replaces the system prompt. The conversation and its functions stay.
@@ -152,7 +152,7 @@ impl ChatLoop {
     fn retry(&mut self) -> Result<(), Failure> {
         let mut history = self.conversation.history();
         let Some(at) = history.iter().rposition(|message| message.role == Role::User) else {
-            return Err(Failure("there is no message to reply to yet".to_owned()));
+            return Err(Failure("/retry must follow a message".to_owned()));
         };
         self.conversation.truncate(at)?;
         self.reply_to_message(history.swap_remove(at))

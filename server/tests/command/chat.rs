@@ -33,7 +33,7 @@ fn a_chat_goes_on_after_a_command_that_fails() {
         typed(causerie("failing").arg("chat"), "/retry\n/load /nowhere/file\n/quti\n/save\nWhat is 12 times 7?\n");
     let remarks = text(&output.stderr);
     let lines: Vec<&str> = remarks.lines().collect();
-    assert_eq!(lines[0], "there is no message to reply to yet");
+    assert_eq!(lines[0], "/retry must follow a message");
     assert!(lines[1].contains("/nowhere/file"), "{remarks}");
     assert_eq!(lines[2..], ["no command /quti; /help lists them", "/save must be followed by a file name"]);
     assert!(text(&output.stdout).contains("84"));
