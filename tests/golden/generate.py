@@ -19,6 +19,7 @@ import schemes
 import tensor_types
 import tokens
 import vision
+import vision_lfm3
 import vocabulary
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
@@ -35,6 +36,7 @@ def main():
     schemes.write_schemes(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
+    vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
 

@@ -15,6 +15,7 @@ from transformers import (
 
 import gguf_file
 from checkpoint import TOKENIZER, write_json
+from pictures import pixels
 from shapes import Shape
 from vocabulary import BOS, CONTROL, EOS, PAD, Vocabulary, tokenizer_of
 from weights import IN_LAYER, deviation
@@ -52,11 +53,7 @@ PIXELS = [(256, 384), (100, 100), (640, 480), (144, 1024), (17, 23), (799, 601),
 
 
 def picture(width, height, seed=0):
-    """Returns a picture whose pixels are a formula: a gradient with fine and coarse patterns in it."""
-    x, y, c = np.meshgrid(np.arange(width), np.arange(height), np.arange(3), indexing="xy")
-    fine = (x * (3 + c) + y * (5 - c) + x * y // 16 + 37 * seed) % 256
-    coarse = ((x // 24 + y // 40 + c + seed) % 3) * 80
-    return Image.fromarray(((fine + 3 * coarse + (x + y) // 8 % 64) // 4 % 256).astype(np.uint8))
+    return Image.fromarray(pixels(width, height, seed))
 
 
 def vocabulary_with_markers(vocabulary):

@@ -14,6 +14,7 @@ use crate::ops::bound::Bound;
 use crate::ops::convolution::{self, Convolution};
 use crate::ops::delta_net::{COLUMNS, DeltaInputs, DeltaShape, DeltaTokens, GatedNorms};
 use crate::ops::gate::{Activate, Gate, GateFunction, Sigmoid};
+use crate::ops::grid_convolution::{GridConvolution, PatchGrid};
 use crate::ops::norm::{AddRow, HeadNorms, LayerNorm, Norm};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
@@ -319,6 +320,23 @@ impl Cpu {
                 past.iter_mut().zip(&row[..hidden]).zip(&row[2 * hidden..]).for_each(|((past, b), x)| *past = b * x);
             });
         }
+    }
+
+    /// The gated convolution of some patches of a grid as inputs. Each row of the grid is `[B; C; X]`; with `u = B * X`, and zeros
+    /// beyond the edges, it computes `C * Σ tap * u` over the square around each patch.
+    ///
+    /// # Panics
+    /// If sizes do not match.
+    pub fn grid_convolution(&self, grid: PatchGrid<'_>, patches: Range<usize>, quantises: bool, x: &mut Activations) {
+        let PatchGrid { projected, n_columns, taps, side, hidden } = grid;
+        let n_patches = projected.len() / (3 * hidden);
+        assert!(
+            n_patches.is_multiple_of(n_columns) && patches.end <= n_patches && taps.len() == side * side * hidden,
+            "sizes must match"
+        );
+        self.inputs(x, (patches.len(), hidden), quantises, |row, y| {
+            self.tier.run(GridConvolution { grid, patch: patches.start + row, y });
+        });
     }
 
     /// Adds outputs to the rows of the residual stream, which are as wide.

@@ -28,6 +28,7 @@ pub use model_file::ModelFile;
 pub use ops::attention::AttentionMask;
 pub use ops::delta_net::{DeltaShape, DeltaTokens, HeadSharing};
 pub use ops::gate::GateFunction;
+pub use ops::grid_convolution::PatchGrid;
 pub use ops::rotation::Pairing;
 pub use pages::{CacheShape, CacheType, KeyValues};
 pub use random::SplitMix64;

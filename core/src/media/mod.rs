@@ -11,7 +11,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub(crate) use decode::{Picture, decode};
-pub(crate) use resize::{AxisWeights, bilinear_weights};
+pub(crate) use resize::{AxisWeights, ResizeFilter};
 #[cfg(test)]
 pub(crate) use tiling::TileGrid;
 pub(crate) use tiling::{PictureTiling, TilingRules};

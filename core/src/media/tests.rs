@@ -14,8 +14,10 @@ fn rules() -> TilingRules {
     TilingRules {
         patch: 16,
         merge: 2,
-        min_tokens: 64,
-        max_tokens: 256,
+        min_pixels: 64 * 32 * 32,
+        max_pixels: 256 * 32 * 32,
+        min_units: 1,
+        filter: ResizeFilter::Bilinear,
         tile: 512,
         min_tiles: 2,
         max_tiles: 10,
@@ -25,8 +27,20 @@ fn rules() -> TilingRules {
     }
 }
 
-fn golden(section: &str) -> Vec<Json> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/vision.json");
+/// The rules of LFM3-VL, with mean and deviation of 0.5.
+fn rules_without_tiles() -> TilingRules {
+    TilingRules {
+        max_pixels: 16_384 * 32 * 32,
+        min_units: 0,
+        filter: ResizeFilter::Bicubic,
+        splits: false,
+        has_thumbnail: false,
+        ..rules()
+    }
+}
+
+fn golden(file: &str, section: &str) -> Vec<Json> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(file);
     let json: Json = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     json[section].as_array().unwrap().clone()
 }
@@ -37,7 +51,7 @@ fn number(json: &Json) -> usize {
 
 #[test]
 fn sizes_and_counts_are_those_of_transformers() {
-    let cases = golden("sizes");
+    let cases = golden("vision.json", "sizes");
     assert!(30 < cases.len());
     for case in cases {
         let [width, height, rows, columns, whole_width, whole_height, n_tokens] =
@@ -51,11 +65,27 @@ fn sizes_and_counts_are_those_of_transformers() {
 }
 
 #[test]
+fn sizes_without_tiles_are_those_of_transformers() {
+    let cases = golden("vision_lfm3.json", "sizes");
+    assert!(30 < cases.len());
+    for case in cases {
+        let [width, height, whole_width, whole_height, n_tokens] = [0, 1, 2, 3, 4].map(|at| number(&case[at]));
+        let tiling = rules_without_tiles().tiling(width, height);
+        assert_eq!((tiling.grid, tiling.whole), (None, Some((whole_width, whole_height))), "{width} x {height}");
+        assert_eq!(rules().n_rows((whole_width, whole_height)), n_tokens, "{width} x {height}");
+    }
+}
+
+#[test]
 fn pixels_are_those_of_transformers_within_one_level() {
-    for case in golden("pixels") {
+    for (rules, case) in golden("vision.json", "pixels")
+        .into_iter()
+        .map(|case| (rules(), case))
+        .chain(golden("vision_lfm3.json", "pixels").into_iter().map(|case| (rules_without_tiles(), case)))
+    {
         let (width, height) = (number(&case["width"]), number(&case["height"]));
         let decoded = decode(&png(&picture(width, height, 0))).unwrap();
-        let images = rules().tiling(width, height).images(&decoded);
+        let images = rules.tiling(width, height).images(&decoded);
         let tiles = case["tiles"].as_array().unwrap();
         assert_eq!(images.len(), tiles.len());
         for (image, tile) in images.iter().zip(tiles) {
@@ -181,11 +211,13 @@ fn truncated_and_damaged_files_are_errors_or_pictures() {
 
 #[test]
 fn weights_of_an_axis_sum_to_one() {
-    for (n_inputs, n_outputs) in [(16, 32), (16, 4), (16, 7), (5, 5), (1, 9), (3000, 1)] {
-        let weights = bilinear_weights(n_inputs, n_outputs);
-        assert_eq!(weights.len(), n_outputs);
-        for AxisWeights { first, weights } in weights {
-            assert!(first + weights.len() <= n_inputs && (weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    for filter in [ResizeFilter::Bilinear, ResizeFilter::Bicubic] {
+        for (n_inputs, n_outputs) in [(16, 32), (16, 4), (16, 7), (5, 5), (1, 9), (3000, 1)] {
+            let weights = filter.weights(n_inputs, n_outputs);
+            assert_eq!(weights.len(), n_outputs);
+            for AxisWeights { first, weights } in weights {
+                assert!(first + weights.len() <= n_inputs && (weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! In which sizes a model sees a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
 //!
-//! Sizes and ties are those of transformers' `Lfm2VlImageProcessor`.
+//! Sizes and ties are those of transformers' `Lfm2VlImageProcessor`, and those of an image without tiles are also those of its
+//! `Qwen2VLImageProcessor`.
 
 use crate::media::decode::Picture;
+use crate::media::resize::ResizeFilter;
 
 /// The rules of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,9 +13,13 @@ pub(crate) struct TilingRules {
     pub(crate) patch: usize,
     /// Patches along each side of what becomes one row of the embedding.
     pub(crate) merge: usize,
-    /// Rows of an image that is not a tile.
-    pub(crate) min_tokens: usize,
-    pub(crate) max_tokens: usize,
+    /// Pixels of an image that is not a tile.
+    pub(crate) min_pixels: usize,
+    pub(crate) max_pixels: usize,
+    /// Units of a rounded side at least when pixels are counted. With 0, a strip that is thinner than half a unit has no
+    /// pixels, and grows.
+    pub(crate) min_units: usize,
+    pub(crate) filter: ResizeFilter,
     /// The side of a tile in pixels.
     pub(crate) tile: usize,
     pub(crate) min_tiles: usize,
@@ -35,6 +41,7 @@ pub(crate) struct PictureTiling {
     pub(crate) whole: Option<(usize, usize)>,
     /// The side of a tile in pixels.
     pub(crate) tile: usize,
+    pub(crate) filter: ResizeFilter,
 }
 
 /// Columns and rows of tiles.
@@ -49,7 +56,7 @@ impl TilingRules {
     pub(crate) fn tiling(&self, width: usize, height: usize) -> PictureTiling {
         let grid = self.is_large(width, height).then(|| self.grid(width, height)).filter(|grid| 1 < grid.n_tiles());
         let whole = (grid.is_none() || self.has_thumbnail).then(|| self.whole(width, height));
-        PictureTiling { grid, whole, tile: self.tile }
+        PictureTiling { grid, whole, tile: self.tile, filter: self.filter }
     }
 
     /// Rows of the embedding of an image of this size.
@@ -64,7 +71,7 @@ impl TilingRules {
 
     fn is_large(&self, width: usize, height: usize) -> bool {
         let side = |length: usize| rounded(length, self.unit()).max(self.patch);
-        let limit = (self.max_tokens * self.unit() * self.unit()) as f64 * self.tolerance;
+        let limit = self.max_pixels as f64 * self.tolerance;
         self.splits && limit < (side(width) * side(height)) as f64
     }
 
@@ -90,8 +97,8 @@ impl TilingRules {
     /// The nearest size in whole units that has neither too few nor too many of them.
     fn whole(&self, width: usize, height: usize) -> (usize, usize) {
         let unit = self.unit();
-        let [fewest, most] = [self.min_tokens, self.max_tokens].map(|n_tokens| n_tokens * unit * unit);
-        let near = [width, height].map(|side| rounded(side, unit).max(unit));
+        let (fewest, most) = (self.min_pixels, self.max_pixels);
+        let near = [width, height].map(|side| rounded(side, unit).max(self.min_units * unit));
         let n_pixels = near[0] * near[1];
         let area = (width * height) as f64;
         let in_units = |side: usize, factor: f64, round: fn(f64) -> f64| {
@@ -133,11 +140,11 @@ impl PictureTiling {
         let mut images = Vec::new();
         if let Some(TileGrid { columns, rows }) = self.grid {
             let side = self.tile;
-            let resized = picture.resized(columns * side, rows * side);
+            let resized = picture.resized(columns * side, rows * side, self.filter);
             let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (column * side, row * side)));
             images.extend(places.map(|place| resized.part(place, (side, side))));
         }
-        images.extend(self.whole.map(|(width, height)| picture.resized(width, height)));
+        images.extend(self.whole.map(|(width, height)| picture.resized(width, height, self.filter)));
         images
     }
 }

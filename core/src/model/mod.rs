@@ -61,7 +61,7 @@ pub(crate) use native::{TowerPass, VisionTower, vision_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
-pub(crate) use vision::VisionArchitecture;
+pub(crate) use vision::{ImageTokens, VisionArchitecture};
 
 /// A model in memory.
 pub(crate) struct Model {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, decode};
-use crate::model::VisionTower;
+use crate::model::{ImageTokens, VisionTower};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
 use crate::tokenizer::ControlTokens;
@@ -13,10 +13,7 @@ use crate::vision::files::VisionFiles;
 use crate::vision::job::{CachedRows, ImageJob};
 use crate::vision::rows::RowCache;
 
-/// The control tokens of LFM2-VL: the one that templates print for an image, and those around the rows that take its place.
-const IMAGE: &str = "<image>";
-const START: &str = "<|image_start|>";
-const END: &str = "<|image_end|>";
+/// The control token before the smaller copy of a picture that has tiles.
 const THUMBNAIL: &str = "<|img_thumbnail|>";
 
 /// Pictures whose files are known to be whole.
@@ -29,14 +26,21 @@ struct PictureReader {
     fingerprint: Vec<u8>,
     rows: RowCache,
     known: Mutex<HashMap<ContentDigest, PictureTiling>>,
+    latest: LatestImages,
 }
+
+/// The images of the picture that was decoded last, until they are computed: most prompts have one new picture, which is then
+/// decoded once.
+type LatestImages = Arc<Mutex<Option<(ContentDigest, Vec<Picture>)>>>;
 
 /// A picture of a prompt.
 struct ShownPicture {
     file: Vec<u8>,
+    digest: ContentDigest,
     tiling: PictureTiling,
     tower: VisionTower,
     rows: RowCache,
+    latest: LatestImages,
     /// The images that are not computed yet, after the first one was asked for.
     images: Mutex<Vec<Option<Picture>>>,
 }
@@ -62,23 +66,41 @@ pub(crate) fn attach(
     if !renderer.prints_images() {
         return false;
     }
-    let missing = [IMAGE, START, END].iter().find(|spelling| !control.contains(spelling));
-    match (tower, files, missing) {
-        (_, VisionFiles::Missing(reason), _) => renderer.refuse_images(reason),
-        (None, ..) => {}
-        (_, _, Some(spelling)) => renderer.refuse_images(&format!("the vocabulary has no control token {spelling}")),
-        (Some(tower), _, None) => {
-            renderer.set_image_input(ImageInput::new(IMAGE, Arc::new(PictureReader::new(tower, cache_bytes))));
-            return true;
+    let tower = match (tower, files) {
+        (_, VisionFiles::Missing(reason)) => {
+            renderer.refuse_images(reason);
+            return false;
+        }
+        (None, _) => return false,
+        (Some(tower), VisionFiles::Found(..)) => tower,
+    };
+    let ImageTokens { markers, around } = &tower.architecture().family.tokens;
+    let marker = markers.iter().find(|marker| control.contains(marker));
+    let around = around.iter().flat_map(|(start, end)| [start, end]);
+    let missing = around.copied().find(|spelling| !control.contains(spelling));
+    match (marker, missing) {
+        (Some(marker), None) => {
+            renderer.set_image_input(ImageInput::new(marker, Arc::new(PictureReader::new(tower, cache_bytes))));
+            true
+        }
+        (_, missing) => {
+            let spelling = missing.unwrap_or(&markers[0]);
+            renderer.refuse_images(&format!("the vocabulary has no control token {spelling}"));
+            false
         }
     }
-    false
 }
 
 impl PictureReader {
     fn new(tower: VisionTower, cache_bytes: usize) -> Self {
         let fingerprint = tower.fingerprint();
-        Self { tower, fingerprint, rows: RowCache::new(cache_bytes), known: Mutex::default() }
+        Self {
+            tower,
+            fingerprint,
+            rows: RowCache::new(cache_bytes),
+            known: Mutex::default(),
+            latest: LatestImages::default(),
+        }
     }
 
     /// How a picture is shown. A file that is seen for the first time is decoded, so that a damaged one changes no history.
@@ -87,8 +109,9 @@ impl PictureReader {
         if let Some(tiling) = known().get(&digest) {
             return Ok(*tiling);
         }
-        let Picture { width, height, .. } = decode(file)?;
-        let tiling = self.tower.architecture().rules.tiling(width, height);
+        let picture = decode(file)?;
+        let tiling = self.tower.architecture().rules.tiling(picture.width, picture.height);
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, tiling.images(&picture)));
         let mut known = known();
         if MOST_KNOWN <= known.len() {
             known.clear();
@@ -104,13 +127,16 @@ impl ImageReader for PictureReader {
         let tiling = self.tiling(file, digest)?;
         let picture = Arc::new(ShownPicture {
             file: file.to_vec(),
+            digest,
             tiling,
             tower: self.tower.clone(),
             rows: self.rows.clone(),
+            latest: Arc::clone(&self.latest),
             images: Mutex::default(),
         });
         let control = |spelling: &str| Segment::Control(spelling.to_owned());
-        let mut segments = vec![control(START)];
+        let around = self.tower.architecture().family.tokens.around;
+        let mut segments: Vec<Segment> = around.iter().map(|(start, _)| control(start)).collect();
         for (index, size) in tiling.sizes().enumerate() {
             match tiling.grid {
                 Some(grid) if index < grid.n_tiles() => {
@@ -128,7 +154,7 @@ impl ImageReader for PictureReader {
                 n_rows: u32::try_from(n_rows).unwrap_or(u32::MAX), // the rules allow some thousand
             }))));
         }
-        segments.push(control(END));
+        segments.extend(around.map(|(_, end)| control(end)));
         Ok(segments)
     }
 }
@@ -138,10 +164,20 @@ impl ShownPicture {
     fn take(&self, index: usize) -> Result<Picture> {
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         if images.get(index).is_none_or(Option::is_none) {
-            *images = self.tiling.images(&decode(&self.file)?).into_iter().map(Some).collect();
+            let decoded = match self.take_latest() {
+                Some(decoded) => decoded,
+                None => self.tiling.images(&decode(&self.file)?),
+            };
+            *images = decoded.into_iter().map(Some).collect();
         }
         let missing = || SdkError::new(ErrorKind::Internal, "a picture must have all its tiles");
         images.get_mut(index).and_then(Option::take).ok_or_else(missing)
+    }
+
+    /// The images that were made when the file was checked, unless another picture came after it.
+    fn take_latest(&self) -> Option<Vec<Picture>> {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.take_if(|(digest, _)| *digest == self.digest).map(|(_, images)| images)
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod bound;
 pub(crate) mod convolution;
 pub(crate) mod delta_net;
 pub(crate) mod gate;
+pub(crate) mod grid_convolution;
 pub(crate) mod norm;
 pub(crate) mod rotation;
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Compares each instruction set with the portable one, bit by bit, and that one with arithmetic in f64.
 
+use std::ops::Range;
+
 use crate::activations::Activations;
 use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, ResidualAddition, Rotation};
 use crate::kernels::Tier;
 use crate::ops::attention::AttentionMask;
 use crate::ops::gate::GateFunction;
+use crate::ops::grid_convolution::PatchGrid;
 use crate::ops::rotation::Pairing;
 use crate::pages::{CacheShape, CacheType, KeyValues};
 use crate::pool::Pool;
@@ -319,6 +322,42 @@ fn convolutions_are_right_and_the_same() {
             }
             assert_near(&found, exact.into_iter().chain(kept));
         }
+    }
+}
+
+#[test]
+fn convolutions_over_grids_are_right_and_the_same() {
+    let mut random = SplitMix64::new(11);
+    for (hidden, (n_rows, n_columns, side)) in WIDTHS.into_iter().zip([(3, 5, 3), (1, 4, 3), (6, 2, 1), (4, 4, 5)]) {
+        let [projected, taps] = [n_rows * n_columns * 3 * hidden, side * side * hidden].map(|n| random.floats(n));
+        let grid = PatchGrid { projected: &projected, n_columns, taps: &taps, side, hidden };
+        let of = |patches: Range<usize>| {
+            same_on_all(|cpu| {
+                let mut y = Activations::default();
+                cpu.grid_convolution(grid, patches.clone(), false, &mut y);
+                rows_of(&y)
+            })
+        };
+        let found = of(0..n_rows * n_columns);
+        let part = |row: usize, column: usize, part: usize, at: usize| {
+            f64::from(projected[(3 * (row * n_columns + column) + part) * hidden + at])
+        };
+        let mut exact = Vec::new();
+        for (row, column) in (0..n_rows).flat_map(|row| (0..n_columns).map(move |column| (row, column))) {
+            for at in 0..hidden {
+                let mut sum = 0.0;
+                for (down, across) in (0..side).flat_map(|down| (0..side).map(move |across| (down, across))) {
+                    let (y, x) = ((row + down).wrapping_sub(side / 2), (column + across).wrapping_sub(side / 2));
+                    if y < n_rows && x < n_columns {
+                        let tap = f64::from(taps[(down * side + across) * hidden + at]);
+                        sum += tap * part(y, x, 0, at) * part(y, x, 2, at);
+                    }
+                }
+                exact.push(part(row, column, 1, at) * sum);
+            }
+        }
+        assert_near(&found, exact);
+        assert_eq!(of(1..n_rows * n_columns), found[hidden..]);
     }
 }
 

@@ -18,6 +18,7 @@ mod short_convolution;
 mod state;
 mod storage;
 mod tower;
+mod tower_layer;
 mod tower_weights;
 
 pub(super) use backend::Native;

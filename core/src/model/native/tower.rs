@@ -2,21 +2,22 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use causerie_backend::{
-    Activations, AttentionMask, AttentionStep, CacheShape, CacheType, GateFunction, KeyValues, ResidualAddition,
-};
+use causerie_backend::GateFunction;
 
 use crate::error::Result;
-use crate::media::{AxisWeights, Picture, bilinear_weights};
+use crate::media::{AxisWeights, Picture, ResizeFilter};
 use crate::model::invalid::invalid;
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::resize;
-use crate::model::native::tower_weights::{LayerNormWeights, Projector, TowerLayer, TowerWeights};
+use crate::model::native::tower_layer::{PLAINLY, TowerBuffers, TowerStream};
+use crate::model::native::tower_weights::{Positions, Projector, TowerWeights};
 use crate::model::vision::VisionArchitecture;
 use crate::weights::Weights;
 
-/// How outputs are added to the residual stream: as they are.
-const PLAINLY: ResidualAddition<'static> = ResidualAddition { norm: None, factor: 1.0 };
+/// Rows that a layer projects or mixes at once.
+const BAND: usize = 1024;
+/// Rows of a piece. A layer projects and mixes its rows, so an image of 1,024 patches takes one layer at a time.
+const PIECE: usize = 2 * BAND;
 
 /// The part of a model that sees. Clones share it.
 #[derive(Clone)]
@@ -31,23 +32,17 @@ struct LoadedTower {
     buffers: Mutex<TowerBuffers>,
 }
 
-/// Values between operations, in memory that is reused.
-#[derive(Default)]
-struct TowerBuffers {
-    inputs: Activations,
-    /// Queries, keys and values, or the values of a feed-forward block.
-    projected: [Vec<f32>; 3],
-    mixed: Vec<f32>,
-}
-
 /// The computation of one image.
 pub(crate) struct TowerPass {
     tower: VisionTower,
     image: Picture,
-    /// `(patches, hidden)`; empty before the first piece.
-    stream: Vec<f32>,
+    /// Empty before the first piece.
+    stream: TowerStream,
     /// Layers computed so far.
     n_layers: usize,
+    /// Rows that the next layer has projected and mixed so far.
+    n_projected: usize,
+    n_mixed: usize,
 }
 
 impl VisionTower {
@@ -89,38 +84,66 @@ impl VisionTower {
 
     /// Begins with an image, whose sides are whole units of the model's rules.
     pub(crate) fn begin(&self, image: Picture) -> TowerPass {
-        TowerPass { tower: self.clone(), image, stream: Vec::new(), n_layers: 0 }
+        TowerPass {
+            tower: self.clone(),
+            image,
+            stream: TowerStream::default(),
+            n_layers: 0,
+            n_projected: 0,
+            n_mixed: 0,
+        }
     }
 }
 
 impl TowerPass {
-    /// Computes the patches, then one layer, then the rows, `(rows, row size)`. They come last.
+    /// Computes the patches, then the layers, a piece at a time, then the rows, `(rows, row size)`. They come last.
     pub(crate) fn advance(&mut self) -> Option<Arc<[f32]>> {
-        let tower = &*self.tower.shared;
+        let tower = self.tower.clone();
+        let tower = &*tower.shared;
         let mut buffers = tower.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.stream.is_empty() {
+        if self.stream.rows.is_empty() {
             self.stream = tower.patches(&self.image, &mut buffers);
             return None;
         }
-        if let Some(layer) = tower.weights.layers.get(self.n_layers) {
-            tower.layer(layer, &mut self.stream, &mut buffers);
-            self.n_layers += 1;
+        if self.n_layers < tower.weights.layers.len() {
+            let mut n_rows = 0;
+            while n_rows < PIECE && self.n_layers < tower.weights.layers.len() {
+                n_rows += self.advance_layer(tower, &mut buffers);
+            }
             return None;
         }
-        let patch = tower.architecture.rules.patch;
-        let grid = (self.image.height / patch, self.image.width / patch);
-        Some(tower.project(&self.stream, grid, &mut buffers).into())
+        Some(tower.project(&self.stream, &mut buffers).into())
+    }
+
+    /// Computes a band of rows of a layer, and returns how many.
+    fn advance_layer(&mut self, tower: &LoadedTower, buffers: &mut TowerBuffers) -> usize {
+        let (cpu, layer, n_rows) = (&*tower.native.cpu, &tower.weights.layers[self.n_layers], self.stream.n_rows());
+        if self.n_projected < n_rows {
+            let rows = self.n_projected..n_rows.min(self.n_projected + BAND);
+            self.n_projected = rows.end;
+            let n_heads = (tower.architecture.n_heads, tower.architecture.n_key_heads);
+            layer.project(cpu, &mut self.stream, rows.clone(), n_heads, buffers);
+            return rows.len();
+        }
+        let rows = self.n_mixed..n_rows.min(self.n_mixed + BAND);
+        self.n_mixed = rows.end;
+        layer.mix(cpu, &mut self.stream, rows.clone(), buffers);
+        if self.n_mixed == n_rows {
+            self.n_layers += 1;
+            (self.n_projected, self.n_mixed) = (0, 0);
+        }
+        rows.len()
     }
 }
 
 impl LoadedTower {
     /// The embedding of an image's patches, with their positions.
-    fn patches(&self, image: &Picture, buffers: &mut TowerBuffers) -> Vec<f32> {
+    fn patches(&self, image: &Picture, buffers: &mut TowerBuffers) -> TowerStream {
         let VisionArchitecture { rules, mean, deviation, .. } = &self.architecture;
-        let (side, map) = (rules.patch, &self.weights.patch);
+        let (side, map, hidden, cpu) = (rules.patch, &self.weights.patch, self.weights.hidden, &self.native.cpu);
         let (n_rows, n_columns) = (image.height / side, image.width / side);
         let inputs = &mut buffers.inputs;
-        self.native.cpu.inputs(inputs, (n_rows * n_columns, 3 * side * side), map.is_quantised(), |patch, x| {
+        cpu.inputs(inputs, (n_rows * n_columns, 3 * side * side), map.is_quantised(), |patch, x| {
             let (top, left) = (patch / n_columns * side, patch % n_columns * side);
             for (line, x) in x.chunks_exact_mut(3 * side).enumerate() {
                 let pixels = &image.pixels[3 * ((top + line) * image.width + left)..];
@@ -129,20 +152,37 @@ impl LoadedTower {
                 }
             }
         });
-        let mut stream = self.positions(n_rows, n_columns);
-        map.add_to((&self.native.cpu, inputs), PLAINLY, &mut buffers.mixed, &mut stream);
+        let mut stream = TowerStream::new(hidden, n_columns);
+        match &self.weights.positions {
+            Positions::Table(table, side) => stream.rows = self.positions((table, *side), (n_rows, n_columns)),
+            Positions::Axial(frequencies) => {
+                stream.rows = vec![0.0; n_rows * n_columns * hidden];
+                for (row, column) in (0..n_rows).flat_map(|row| (0..n_columns).map(move |column| (row, column))) {
+                    for angle in [row, column].into_iter().flat_map(|at| frequencies.iter().map(move |f| at as f32 * f))
+                    {
+                        stream.cosines.push(angle.cos());
+                        stream.sines.push(angle.sin());
+                    }
+                }
+            }
+        }
+        map.add_to((cpu, inputs), PLAINLY, &mut buffers.mixed, &mut stream.rows);
+        if let Some(norm) = &self.weights.patch_norm {
+            norm.apply(cpu, &stream.rows, false, inputs);
+            cpu.for_rows(&mut stream.rows, hidden, |row, x| x.copy_from_slice(inputs.row(row)));
+        }
         stream
     }
 
-    /// The table of positions, resized to a grid.
-    fn positions(&self, n_rows: usize, n_columns: usize) -> Vec<f32> {
-        let ((table, side), hidden) = (&self.weights.positions, self.weights.hidden);
-        let across = bilinear_weights(*side, n_columns);
+    /// The table of positions, resized to a grid of rows and columns.
+    fn positions(&self, (table, side): (&[f32], usize), (n_rows, n_columns): (usize, usize)) -> Vec<f32> {
+        let hidden = self.weights.hidden;
+        let across = ResizeFilter::Bilinear.weights(side, n_columns);
         let mut wide = vec![0.0; side * n_columns * hidden];
         self.native.cpu.for_rows(&mut wide, hidden, |at, to| {
             mix(&table[at / n_columns * side * hidden..], hidden, &across[at % n_columns], to);
         });
-        let down = bilinear_weights(*side, n_rows);
+        let down = ResizeFilter::Bilinear.weights(side, n_rows);
         let mut positions = vec![0.0; n_rows * n_columns * hidden];
         self.native.cpu.for_rows(&mut positions, hidden, |at, to| {
             mix(&wide[at % n_columns * hidden..], n_columns * hidden, &down[at / n_columns], to);
@@ -150,44 +190,13 @@ impl LoadedTower {
         positions
     }
 
-    fn layer(&self, layer: &TowerLayer, stream: &mut [f32], buffers: &mut TowerBuffers) {
-        let (cpu, hidden) = (&*self.native.cpu, self.weights.hidden);
-        let n_rows = stream.len() / hidden;
-        let TowerBuffers { inputs, projected: [q, k, v], mixed } = buffers;
-        let [queries, keys, values] = &layer.projections;
-        let quantises = layer.projections.iter().any(|map| map.is_quantised());
-        self.norm(stream, &layer.attention_norm, quantises, inputs);
-        cpu.product(inputs, [queries.product(q, n_rows), keys.product(k, n_rows), values.product(v, n_rows)]);
-        queries.add_bias(cpu, q);
-        keys.add_bias(cpu, k);
-        values.add_bias(cpu, v);
-        let n_heads = self.architecture.n_heads;
-        let shape = CacheShape { n_heads, head_dim: hidden / n_heads, cache_type: CacheType::F32 };
-        let mut past = KeyValues::new(shape);
-        past.append(k, v);
-        resize(mixed, q.len());
-        let scale = ((hidden / n_heads) as f32).sqrt().recip();
-        let steps = [AttentionStep { rows: 0..n_rows, past: &past }];
-        cpu.attention(q, &steps, (AttentionMask::Bidirectional, scale), mixed);
-        cpu.inputs(inputs, (n_rows, hidden), layer.out.is_quantised(), |row, x| {
-            x.copy_from_slice(&mixed[row * hidden..][..hidden]);
-        });
-        layer.out.add_to((cpu, inputs), PLAINLY, q, stream);
-
-        self.norm(stream, &layer.feed_forward_norm, layer.up.is_quantised(), inputs);
-        cpu.product(inputs, [layer.up.product(k, n_rows)]);
-        layer.up.add_bias(cpu, k);
-        let width = layer.up.weight.n_rows();
-        cpu.activate(GateFunction::GeluTanh, (k, width), layer.down.is_quantised(), inputs);
-        layer.down.add_to((cpu, inputs), PLAINLY, q, stream);
-    }
-
-    /// Joins the patches of each square, and maps them to rows of the decoder's embedding. The grid is `(rows, columns)`.
-    fn project(&self, stream: &[f32], (n_rows, n_columns): (usize, usize), buffers: &mut TowerBuffers) -> Vec<f32> {
+    /// Joins the patches of each square, and maps them to rows of the decoder's embedding.
+    fn project(&self, stream: &TowerStream, buffers: &mut TowerBuffers) -> Vec<f32> {
         let (cpu, hidden, merge) = (&*self.native.cpu, self.weights.hidden, self.architecture.rules.merge);
+        let (n_rows, n_columns) = (stream.n_rows() / stream.n_columns, stream.n_columns);
         let Projector { norm, first, second } = &self.weights.projector;
         let TowerBuffers { inputs, projected: [inner, ..], mixed } = buffers;
-        self.norm(stream, &self.weights.output_norm, false, inputs);
+        self.weights.output_norm.apply(cpu, &stream.rows, false, inputs);
         let (n_outputs, across) = (n_rows / merge * (n_columns / merge), n_columns / merge);
         resize(mixed, n_outputs * merge * merge * hidden);
         cpu.for_rows(mixed, merge * merge * hidden, |at, joined| {
@@ -197,7 +206,7 @@ impl LoadedTower {
             }
         });
         match norm {
-            Some(norm) => self.norm(mixed, norm, first.is_quantised(), inputs),
+            Some(norm) => norm.apply(cpu, mixed, first.is_quantised(), inputs),
             None => {
                 let width = merge * merge * hidden;
                 cpu.inputs(inputs, (n_outputs, width), first.is_quantised(), |row, x| {
@@ -212,10 +221,6 @@ impl LoadedTower {
         cpu.product(inputs, [second.product(&mut rows, n_outputs)]);
         second.add_bias(cpu, &mut rows);
         rows
-    }
-
-    fn norm(&self, rows: &[f32], norm: &LayerNormWeights, quantises: bool, inputs: &mut Activations) {
-        self.native.cpu.layer_norm(rows, (&norm.weight, &norm.bias, norm.epsilon), quantises, inputs);
     }
 }
 

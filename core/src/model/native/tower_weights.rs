@@ -11,72 +11,100 @@ use crate::model::native::storage;
 use crate::model::vision::{VisionArchitecture, VisionNames};
 use crate::weights::{MatrixPlace, TensorPart, Weights};
 
-/// Epsilon of the projector's norm, which files do not state.
-const PROJECTOR_EPS: f32 = 1e-5;
+/// Frames that a patch may span; a picture fills them all.
+const MOST_FRAMES: usize = 8;
+/// The side of a convolution's kernel at most.
+const LARGEST_KERNEL: usize = 15;
 
 pub(super) struct TowerWeights {
     /// `(hidden, patch * patch * 3)`: patches by row, column and channel.
     pub(super) patch: Linear<Native>,
-    /// `(side * side, hidden)`, and the side.
-    pub(super) positions: (Vec<f32>, usize),
+    pub(super) patch_norm: Option<TowerNorm>,
+    pub(super) positions: Positions,
     pub(super) layers: Vec<TowerLayer>,
-    pub(super) output_norm: LayerNormWeights,
+    pub(super) output_norm: TowerNorm,
     pub(super) projector: Projector,
     pub(super) hidden: usize,
 }
 
+/// How a patch knows its place.
+pub(super) enum Positions {
+    /// Vectors that are added to a square of patches, `(side * side, hidden)`, and its side.
+    Table(Vec<f32>, usize),
+    /// Frequencies of rotary angles, for rows and for columns: each half of a head's pairs.
+    Axial(Vec<f32>),
+}
+
 pub(super) struct TowerLayer {
-    pub(super) attention_norm: LayerNormWeights,
-    /// Queries, keys and values.
-    pub(super) projections: [Linear<Native>; 3],
+    pub(super) operator_norm: TowerNorm,
+    pub(super) operator: Operator,
     pub(super) out: Linear<Native>,
-    pub(super) feed_forward_norm: LayerNormWeights,
+    pub(super) feed_forward_norm: TowerNorm,
+    pub(super) gate: Option<Linear<Native>>,
     pub(super) up: Linear<Native>,
     pub(super) down: Linear<Native>,
 }
 
-pub(super) struct LayerNormWeights {
+/// What mixes patches.
+pub(super) enum Operator {
+    Attention {
+        /// Queries, keys and values.
+        projections: [Linear<Native>; 3],
+        /// Norms of the heads of queries and keys.
+        head_norms: Option<[Vec<f32>; 2]>,
+        head_dim: usize,
+    },
+    Convolution {
+        /// `(3 * hidden, hidden)`
+        in_proj: Linear<Native>,
+        /// `(side * side, hidden)`
+        taps: Vec<f32>,
+        side: usize,
+    },
+}
+
+pub(super) struct TowerNorm {
     pub(super) weight: Vec<f32>,
-    pub(super) bias: Vec<f32>,
+    /// `None` for the root of the mean square, which does not subtract the mean.
+    pub(super) bias: Option<Vec<f32>>,
     pub(super) epsilon: f32,
 }
 
 /// Patches that lie in a square are joined, and become one row.
 pub(super) struct Projector {
-    pub(super) norm: Option<LayerNormWeights>,
+    pub(super) norm: Option<TowerNorm>,
     pub(super) first: Linear<Native>,
     pub(super) second: Linear<Native>,
 }
 
 impl TowerWeights {
     pub(super) fn load(native: &Native, weights: &Weights, architecture: &VisionArchitecture) -> Result<Self> {
-        let reader = Reader { native, names: VisionNames::new(weights) };
+        let names = VisionNames::new(weights, architecture.family);
+        let reader = Reader { native, names, architecture };
+        let (roles, family) = (architecture.roles(), architecture.family);
         let patch = reader.patch(architecture.rules.patch)?;
         let hidden = patch.weight.n_rows();
-        if architecture.n_heads == 0 || !hidden.is_multiple_of(architecture.n_heads) {
-            let n_heads = architecture.n_heads;
-            return Err(invalid(format!("the heads of the vision tower must divide {hidden}, found {n_heads}")));
-        }
+        let part = |part: &str| reader.names.part(part);
+        let tower_norm = |name: &str| reader.norm(name, hidden, architecture.norm_eps, family.has_layer_norms);
         let merged = architecture.rules.merge * architecture.rules.merge * hidden;
-        let projector = |part: &str, rows: Option<usize>, columns: usize| {
-            let name = reader.names.part(part);
-            let rows = rows.map_or_else(|| reader.rows(&name), Ok)?;
-            reader.linear(&name, (rows, columns))
-        };
-        let first = projector("mm.1", None, merged)?;
-        let norm = reader.names.part("mm.input_norm");
+        let projector = |name: &str, columns: usize| reader.linear(&part(name), (reader.rows(&part(name))?, columns));
+        let first = projector(roles.first, merged)?;
+        let merged_norm = roles.merged_norm.map(part).filter(|name| reader.names.holds(name));
+        let output_norm = part(roles.output_norm);
         Ok(Self {
-            positions: reader.positions(hidden)?,
-            layers: (0..architecture.n_layers)
-                .map(|layer| reader.layer(layer, hidden, architecture.norm_eps))
-                .collect::<Result<_>>()?,
-            output_norm: reader.norm(&reader.names.part("v.post_ln"), hidden, architecture.norm_eps)?,
+            patch_norm: roles.patch_norm.map(|norm| tower_norm(&part(norm))).transpose()?,
+            positions: match architecture.rope_theta {
+                None => reader.positions(hidden)?,
+                Some(theta) => Positions::Axial(axial_frequencies(theta, reader.head_dim(hidden)?)?),
+            },
+            layers: (0..architecture.n_layers).map(|layer| reader.layer(layer, hidden)).collect::<Result<_>>()?,
+            output_norm: match roles.merged_norm {
+                Some(_) => tower_norm(&output_norm)?,
+                None => reader.norm(&output_norm, hidden, family.projector_eps, true)?,
+            },
             projector: Projector {
-                norm: match weights.shape(&format!("{norm}.weight")) {
-                    Some(_) => Some(reader.norm(&norm, merged, PROJECTOR_EPS)?),
-                    None => None,
-                },
-                second: projector("mm.2", None, first.weight.n_rows())?,
+                norm: merged_norm.map(|name| reader.norm(&name, merged, family.projector_eps, true)).transpose()?,
+                second: projector(roles.second, first.weight.n_rows())?,
                 first,
             },
             patch,
@@ -85,57 +113,133 @@ impl TowerWeights {
     }
 }
 
+/// The frequencies of axial rotary positions, `theta^(-2i / (head_dim / 2))`, which both axes share.
+fn axial_frequencies(theta: f32, head_dim: usize) -> Result<Vec<f32>> {
+    if !head_dim.is_multiple_of(4) || !theta.is_finite() || theta <= 0.0 {
+        return Err(invalid(format!("heads of {head_dim} with a rope_theta of {theta} are not supported in images")));
+    }
+    let half = head_dim / 2;
+    Ok((0..half / 2).map(|pair| theta.powf(2.0 * pair as f32 / half as f32).recip()).collect())
+}
+
 /// Reads the tensors of a tower.
 struct Reader<'a> {
     native: &'a Native,
     names: VisionNames<'a>,
+    architecture: &'a VisionArchitecture,
 }
 
 impl Reader<'_> {
-    fn layer(&self, layer: usize, hidden: usize, epsilon: f32) -> Result<TowerLayer> {
+    fn layer(&self, layer: usize, hidden: usize) -> Result<TowerLayer> {
+        let VisionArchitecture { family, norm_eps, .. } = self.architecture;
         let linear = |part: &str, shape| self.linear(&self.names.in_layer(layer, part), shape);
-        let norm = |part: &str| self.norm(&self.names.in_layer(layer, part), hidden, epsilon);
-        let square = |part: &str| linear(part, (hidden, hidden));
+        let norm = |part: &str| self.norm(&self.names.in_layer(layer, part), hidden, *norm_eps, family.has_layer_norms);
         // Some old files have the two maps under each other's names.
         let [up_rows, down_rows] = ["ffn_up", "ffn_down"].map(|part| self.rows(&self.names.in_layer(layer, part)));
         let (up_rows, down_rows) = (up_rows?, down_rows?);
         let is_swapped = up_rows == hidden && down_rows != hidden;
         let (up, down, width) =
             if is_swapped { ("ffn_down", "ffn_up", down_rows) } else { ("ffn_up", "ffn_down", up_rows) };
+        let (operator, out) = self.operator(layer, hidden)?;
         Ok(TowerLayer {
-            attention_norm: norm("ln1")?,
-            projections: [square("attn_q")?, square("attn_k")?, square("attn_v")?],
-            out: square("attn_out")?,
+            operator_norm: norm("ln1")?,
+            operator,
+            out,
             feed_forward_norm: norm("ln2")?,
+            gate: family.is_gated.then(|| linear("ffn_gate", (width, hidden))).transpose()?,
             up: linear(up, (width, hidden))?,
             down: linear(down, (hidden, width))?,
         })
     }
 
-    /// GGUF files have a convolution kernel, `(hidden, 3, side, side)`, folders a map of patches, `(hidden, side * side * 3)`.
+    /// What mixes patches, and the map of its outputs.
+    fn operator(&self, layer: usize, hidden: usize) -> Result<(Operator, Linear<Native>)> {
+        let name = |part: &str| self.names.in_layer(layer, part);
+        if self.names.holds(&name("conv2d_in_proj")) {
+            let (taps, side) = self.taps(&name("conv2d_spatial"), hidden)?;
+            let in_proj = self.linear(&name("conv2d_in_proj"), (3 * hidden, hidden))?;
+            let out = self.linear(&name("conv2d_out_proj"), (hidden, hidden))?;
+            return Ok((Operator::Convolution { in_proj, taps, side }, out));
+        }
+        let VisionArchitecture { n_heads, n_key_heads, .. } = *self.architecture;
+        let head_dim = self.head_dim(hidden)?;
+        let linear = |part: &str, n_heads: usize| self.linear(&name(part), (n_heads * head_dim, hidden));
+        let head_norm = |part: &str| self.names.weights.floats(&format!("{}.weight", name(part)), &[head_dim]);
+        let has_head_norms = self.names.holds(&name("attn_q_norm"));
+        let operator = Operator::Attention {
+            projections: [linear("attn_q", n_heads)?, linear("attn_k", n_key_heads)?, linear("attn_v", n_key_heads)?],
+            head_norms: match has_head_norms {
+                true => Some([head_norm("attn_q_norm")?, head_norm("attn_k_norm")?]),
+                false => None,
+            },
+            head_dim,
+        };
+        Ok((operator, self.linear(&name("attn_out"), (hidden, hidden))?))
+    }
+
+    fn head_dim(&self, hidden: usize) -> Result<usize> {
+        let VisionArchitecture { n_heads, n_key_heads, .. } = *self.architecture;
+        if n_heads == 0 || !hidden.is_multiple_of(n_heads) {
+            return Err(invalid(format!("the heads of the vision tower must divide {hidden}, found {n_heads}")));
+        }
+        if n_key_heads == 0 || !n_heads.is_multiple_of(n_key_heads) {
+            return Err(invalid(format!(
+                "the key heads of the vision tower must divide {n_heads}, found {n_key_heads}"
+            )));
+        }
+        Ok(hidden / n_heads)
+    }
+
+    /// GGUF files have convolution kernels, `(hidden, 3, side, side)`, one for each frame that a patch spans. Folders have a map
+    /// of patches: `(hidden, side * side * 3)`, or `(hidden, 3 * frames * side * side)`. A picture fills all frames, so their
+    /// weights are added.
     fn patch(&self, side: usize) -> Result<Linear<Native>> {
         let weights = self.names.weights;
         let name = self.names.part("v.patch_embd");
         let matrix = format!("{name}.weight");
         let n_columns = 3 * side * side;
-        let Some(&[hidden, 3, height, width]) = weights.shape(&matrix) else {
-            return self.linear(&name, (self.rows(&name)?, n_columns));
+        let mut frames = Vec::new();
+        let hidden = match weights.shape(&matrix) {
+            Some(&[hidden, 3, height, width]) => {
+                if (height, width) != (side, side) {
+                    return Err(invalid(format!(
+                        "tensor {matrix} must have kernels of {side} x {side}, found {height} x {width}"
+                    )));
+                }
+                let further = (1..MOST_FRAMES).map(|frame| format!("{matrix}.{frame}"));
+                let further = further.take_while(|name| weights.shape(name).is_some());
+                for name in std::iter::once(matrix.clone()).chain(further) {
+                    frames.push(weights.floats(&name, &[hidden, 3, side, side])?);
+                }
+                hidden
+            }
+            Some(&[hidden, found]) if self.architecture.family.has_channels_first => {
+                let n_frames = found / n_columns;
+                if !found.is_multiple_of(n_columns) || !(1..=MOST_FRAMES).contains(&n_frames) {
+                    return Err(invalid(format!(
+                        "tensor {matrix} must have {n_columns} columns for each of up to {MOST_FRAMES} frames, found {found}"
+                    )));
+                }
+                let values = weights.floats(&matrix, &[hidden, found])?;
+                let of_frame = |frame: usize| {
+                    let channels = values.chunks_exact(side * side).skip(frame).step_by(n_frames);
+                    channels.flatten().copied().collect()
+                };
+                frames.extend((0..n_frames).map(of_frame));
+                hidden
+            }
+            _ => return self.linear(&name, (self.rows(&name)?, n_columns)),
         };
-        let kernels = weights.floats(&matrix, &[hidden, 3, height, width])?;
-        if (height, width) != (side, side) {
-            return Err(invalid(format!(
-                "tensor {matrix} must have kernels of {side} x {side}, found {height} x {width}"
-            )));
-        }
-        let mut values = Vec::with_capacity(kernels.len());
-        for kernel in kernels.chunks_exact(n_columns) {
-            values.extend((0..n_columns).map(|at| kernel[at % 3 * side * side + at / 3]));
+        let value = |at: usize| frames.iter().map(|frame: &Vec<f32>| frame[at]).sum::<f32>();
+        let mut values = Vec::with_capacity(hidden * n_columns);
+        for kernel in 0..hidden {
+            values.extend((0..n_columns).map(|at| value(kernel * n_columns + at % 3 * side * side + at / 3)));
         }
         let weight = storage::matrix_of(&self.native.cpu, &values, (hidden, n_columns))?;
         Ok(Linear { weight, bias: self.bias(&name, hidden)? })
     }
 
-    fn positions(&self, hidden: usize) -> Result<(Vec<f32>, usize)> {
+    fn positions(&self, hidden: usize) -> Result<Positions> {
         let name = format!("{}.weight", self.names.part("v.position_embd"));
         let n_positions = match self.names.weights.shape(&name) {
             Some(&[n_positions, _]) => n_positions,
@@ -146,7 +250,27 @@ impl Reader<'_> {
         if side * side != n_positions {
             return Err(invalid(format!("tensor {name} must have a square number of rows, found {n_positions}")));
         }
-        Ok((self.names.weights.floats(&name, &[n_positions, hidden])?, side))
+        Ok(Positions::Table(self.names.weights.floats(&name, &[n_positions, hidden])?, side))
+    }
+
+    /// The kernels of a convolution with one for each channel, `(hidden, 1, side, side)`, by their elements.
+    fn taps(&self, name: &str, hidden: usize) -> Result<(Vec<f32>, usize)> {
+        let (name, weights) = (format!("{name}.weight"), self.names.weights);
+        let shape = weights.shape(&name).ok_or_else(|| weights.missing(&name))?.to_vec();
+        let side = match shape[..] {
+            [.., side, width] if side == width && side % 2 == 1 && side <= LARGEST_KERNEL => side,
+            _ => {
+                return Err(invalid(format!(
+                    "tensor {name} must have square kernels with an odd side up to {LARGEST_KERNEL}, found shape {shape:?}"
+                )));
+            }
+        };
+        let n_taps = side * side;
+        let values = weights.floats(&name, &shape)?;
+        if values.len() != hidden * n_taps {
+            return Err(invalid(format!("tensor {name} must have {hidden} kernels, found shape {shape:?}")));
+        }
+        Ok(((0..hidden * n_taps).map(|at| values[at % hidden * n_taps + at / hidden]).collect(), side))
     }
 
     fn rows(&self, name: &str) -> Result<usize> {
@@ -170,8 +294,9 @@ impl Reader<'_> {
         weights.shape(&name).map(|_| weights.floats(&name, &[length])).transpose()
     }
 
-    fn norm(&self, name: &str, length: usize, epsilon: f32) -> Result<LayerNormWeights> {
+    fn norm(&self, name: &str, length: usize, epsilon: f32, has_bias: bool) -> Result<TowerNorm> {
         let values = |kind: &str| self.names.weights.floats(&format!("{name}.{kind}"), &[length]);
-        Ok(LayerNormWeights { weight: values("weight")?, bias: values("bias")?, epsilon })
+        let bias = has_bias.then(|| values("bias")).transpose()?;
+        Ok(TowerNorm { weight: values("weight")?, bias, epsilon })
     }
 }

@@ -2,8 +2,10 @@
 //! decoder's embedding. `native` computes it.
 
 mod description;
+mod family;
 mod names;
 mod rules;
 
 pub(crate) use description::VisionArchitecture;
+pub(crate) use family::ImageTokens;
 pub(crate) use names::{VisionNames, is_vision};

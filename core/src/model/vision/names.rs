@@ -1,5 +1,6 @@
 //! The names of a vision tower's tensors. Parts are named as in GGUF files.
 
+use crate::model::vision::family::VisionFamily;
 use crate::weights::Weights;
 
 /// How the names of the tower's and the projector's tensors begin in GGUF files, and which words they contain in folders.
@@ -9,23 +10,6 @@ const FOLDER_PARTS: [&str; 2] = ["vision_tower.", "multi_modal_projector."];
 const TOWERS: [&str; 4] =
     ["model.vision_tower.vision_model.", "model.vision_tower.", "vision_tower.vision_model.", "vision_tower."];
 const PROJECTORS: [&str; 2] = ["model.multi_modal_projector.", "multi_modal_projector."];
-/// Names in GGUF files and in folders, of the tower, of its layers, and of the projector.
-const TOWER: [(&str, &str); 3] = [
-    ("v.patch_embd", "embeddings.patch_embedding"),
-    ("v.position_embd", "embeddings.position_embedding"),
-    ("v.post_ln", "post_layernorm"),
-];
-const LAYER: [(&str, &str); 8] = [
-    ("ln1", "layer_norm1"),
-    ("ln2", "layer_norm2"),
-    ("attn_q", "self_attn.q_proj"),
-    ("attn_k", "self_attn.k_proj"),
-    ("attn_v", "self_attn.v_proj"),
-    ("attn_out", "self_attn.out_proj"),
-    ("ffn_up", "mlp.fc1"),
-    ("ffn_down", "mlp.fc2"),
-];
-const PROJECTOR: [(&str, &str); 3] = [("mm.input_norm", "layer_norm"), ("mm.1", "linear_1"), ("mm.2", "linear_2")];
 
 /// Whether a tensor belongs to a vision tower or its projector.
 pub(crate) fn is_vision(name: &str) -> bool {
@@ -35,40 +19,42 @@ pub(crate) fn is_vision(name: &str) -> bool {
 /// Finds the names in one model's files.
 pub(crate) struct VisionNames<'a> {
     pub(crate) weights: &'a Weights,
-    tower: &'static str,
-    projector: &'static str,
+    family: &'static VisionFamily,
 }
 
 impl<'a> VisionNames<'a> {
-    pub(crate) fn new(weights: &'a Weights) -> Self {
-        let holds = |name: String| weights.shape(&name).is_some();
-        let tower = TOWERS.iter().find(|prefix| holds(format!("{prefix}embeddings.patch_embedding.weight")));
-        let projector = PROJECTORS.iter().find(|prefix| holds(format!("{prefix}linear_1.weight")));
-        Self { weights, tower: tower.unwrap_or(&TOWERS[0]), projector: projector.unwrap_or(&PROJECTORS[0]) }
+    pub(crate) fn new(weights: &'a Weights, family: &'static VisionFamily) -> Self {
+        Self { weights, family }
     }
 
     /// The name of a part of the tower or the projector, without `.weight` or `.bias`.
     pub(crate) fn part(&self, part: &str) -> String {
+        let table = &self.family.names;
         match self.weights {
             Weights::Gguf(_) => part.to_owned(),
-            Weights::Folder(_) => match (find(&TOWER, part), find(&PROJECTOR, part)) {
-                (Some(name), _) => format!("{}{name}", self.tower),
-                (None, name) => format!("{}{}", self.projector, name.unwrap_or(part)),
-            },
+            Weights::Folder(_) if part.starts_with("v.") => self.in_folder(&TOWERS, "", table.tower, part),
+            Weights::Folder(_) => self.in_folder(&PROJECTORS, "", table.projector, part),
         }
     }
 
     /// The name of a part of a layer.
     pub(crate) fn in_layer(&self, layer: usize, part: &str) -> String {
+        let table = &self.family.names;
         match self.weights {
             Weights::Gguf(_) => format!("v.blk.{layer}.{part}"),
-            Weights::Folder(_) => {
-                format!("{}encoder.layers.{layer}.{}", self.tower, find(&LAYER, part).unwrap_or(part))
-            }
+            Weights::Folder(_) => self.in_folder(&TOWERS, &format!("{}{layer}.", table.layers), table.in_layer, part),
         }
     }
-}
 
-fn find(names: &[(&str, &'static str)], part: &str) -> Option<&'static str> {
-    names.iter().find(|(gguf, _)| *gguf == part).map(|(_, folder)| *folder)
+    /// The name under which a folder has a part; the first possible one if it has none.
+    fn in_folder(&self, prefixes: &[&str], layer: &str, names: &[(&str, &str)], part: &str) -> String {
+        let parts = || names.iter().filter(|(gguf, _)| *gguf == part).map(|(_, folder)| folder);
+        let mut possible = prefixes.iter().flat_map(|prefix| parts().map(move |part| format!("{prefix}{layer}{part}")));
+        let first = possible.clone().next().unwrap_or_else(|| part.to_owned());
+        possible.find(|name| self.holds(name)).unwrap_or(first)
+    }
+
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.weights.shape(&format!("{name}.weight")).is_some()
+    }
 }

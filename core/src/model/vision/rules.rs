@@ -2,32 +2,17 @@
 
 use serde_json::Value as Json;
 
-use crate::error::Result;
-use crate::media::TilingRules;
+use crate::error::{Result, SdkError};
+use crate::media::{ResizeFilter, TilingRules};
 use crate::model::config_object::Config;
 use crate::model::invalid::invalid;
-use crate::weights::Folder;
+use crate::weights::{Folder, GgufFile};
 
-/// Pixels of a tile's side, tiles, and rows of an image at most: more than any model has.
+/// Pixels of a tile's side and tiles at most: more than any model has.
 const LARGEST_TILE: usize = 4096;
 const MOST_TILES: usize = 256;
-const MOST_ROWS: usize = 16_384;
-
-/// The rules of LFM2-VL, for files that do not state them.
-pub(super) fn default_rules() -> TilingRules {
-    TilingRules {
-        patch: 16,
-        merge: 2,
-        min_tokens: 64,
-        max_tokens: 256,
-        tile: 512,
-        min_tiles: 2,
-        max_tiles: 10,
-        splits: true,
-        has_thumbnail: true,
-        tolerance: 2.0,
-    }
-}
+/// Rows of an image at most. Files of LFM3-VL allow four times as many; llama.cpp has the same limit.
+const MOST_ROWS: usize = 4096;
 
 /// The settings of the processor in a folder: a file of their own, or a part of a newer one.
 pub(super) fn processor_settings(folder: &Folder) -> Result<Json> {
@@ -40,34 +25,88 @@ pub(super) fn processor_settings(folder: &Folder) -> Result<Json> {
     Ok(folder.json("preprocessor_config.json")?.unwrap_or_default())
 }
 
-/// The rules that a folder's settings state.
-pub(super) fn rules(settings: Config<'_>) -> Result<TilingRules> {
-    let usual = default_rules();
-    let count = |key: &str, usual: usize| Ok::<_, crate::error::SdkError>(settings.count(&[key])?.unwrap_or(usual));
-    let (min_tiles, max_tiles) = (count("min_tiles", usual.min_tiles)?, count("max_tiles", usual.max_tiles)?);
-    Ok(TilingRules {
-        patch: count("encoder_patch_size", usual.patch)?,
-        merge: count("downsample_factor", usual.merge)?,
-        min_tokens: count("min_image_tokens", usual.min_tokens)?,
-        max_tokens: count("max_image_tokens", usual.max_tokens)?,
-        tile: count("tile_size", usual.tile)?,
-        splits: settings.boolean(&["do_image_splitting"])?.unwrap_or(usual.splits) && (min_tiles, max_tiles) != (1, 1),
+/// The rules that a projector file states. The rest, such as tiles, is as usual.
+pub(super) fn gguf_rules(file: &GgufFile, usual: &TilingRules) -> Result<TilingRules> {
+    let count = |key: &str| file.count(&format!("clip.vision.{key}"));
+    let merge = count("projector.scale_factor")?.or(count("spatial_merge_size")?).unwrap_or(usual.merge);
+    let filter = match file.text("clip.vision.image_resize_algo")? {
+        None => usual.filter,
+        Some("bilinear") => ResizeFilter::Bilinear,
+        Some("bicubic") => ResizeFilter::Bicubic,
+        Some(other) => {
+            return Err(invalid(format!("image_resize_algo must be \"bilinear\" or \"bicubic\", found {other:?}")));
+        }
+    };
+    let rules = TilingRules {
+        patch: count("patch_size")?.ok_or_else(|| invalid("metadata clip.vision.patch_size is missing"))?,
+        merge,
+        min_pixels: count("image_min_pixels")?.unwrap_or(usual.min_pixels),
+        max_pixels: count("image_max_pixels")?.unwrap_or(usual.max_pixels),
+        filter,
+        ..usual.clone()
+    };
+    Ok(limited(rules))
+}
+
+/// The rules that a folder states: its description, the part on the tower, and the processor's settings.
+pub(super) fn rules(
+    (whole, vision, settings): (Config<'_>, Config<'_>, Config<'_>),
+    usual: &TilingRules,
+) -> Result<TilingRules> {
+    let count = |keys: &[&str], usual: usize| Ok::<_, SdkError>(settings.count(keys)?.unwrap_or(usual));
+    let (min_tiles, max_tiles) = (count(&["min_tiles"], usual.min_tiles)?, count(&["max_tiles"], usual.max_tiles)?);
+    let patch = count(&["encoder_patch_size", "patch_size"], vision.count(&["patch_size"])?.unwrap_or(usual.patch))?;
+    let merge = whole.count(&["downsample_factor"])?.or(vision.count(&["spatial_merge_size"])?);
+    let merge = merge.map_or_else(|| count(&["downsample_factor", "merge_size"], usual.merge), Ok)?;
+    let unit = patch.saturating_mul(merge);
+    let edges = settings.object("size")?.unwrap_or(settings);
+    let pixels = |tokens: &str, keys: [&str; 2], usual: usize| -> Result<usize> {
+        match settings.count(&[tokens])? {
+            Some(n_tokens) => Ok(n_tokens.saturating_mul(unit).saturating_mul(unit)),
+            None => Ok(settings.count(&keys[..1])?.or(edges.count(&keys[1..])?).unwrap_or(usual)),
+        }
+    };
+    let splits = settings.boolean(&["do_image_splitting"])?.unwrap_or(usual.splits);
+    Ok(limited(TilingRules {
+        patch,
+        merge,
+        min_pixels: pixels("min_image_tokens", ["min_pixels", "shortest_edge"], usual.min_pixels)?,
+        max_pixels: pixels("max_image_tokens", ["max_pixels", "longest_edge"], usual.max_pixels)?,
+        min_units: usual.min_units,
+        filter: match settings.count(&["resample"])? {
+            None => usual.filter,
+            Some(2) => ResizeFilter::Bilinear,
+            Some(3) => ResizeFilter::Bicubic,
+            Some(other) => {
+                return Err(invalid(format!("resample must be 2 (bilinear) or 3 (bicubic), found {other}")));
+            }
+        },
+        tile: count(&["tile_size"], usual.tile)?,
+        splits: splits && (min_tiles, max_tiles) != (1, 1),
         has_thumbnail: settings.boolean(&["use_thumbnail"])?.unwrap_or(usual.has_thumbnail),
         tolerance: settings.number(&["max_pixels_tolerance"])?.unwrap_or(usual.tolerance),
         min_tiles,
         max_tiles,
-    })
+    }))
+}
+
+/// The rules with the most rows that an image may have.
+fn limited(rules: TilingRules) -> TilingRules {
+    let most = MOST_ROWS.saturating_mul(rules.patch.saturating_mul(rules.merge).saturating_pow(2));
+    TilingRules { max_pixels: rules.max_pixels.min(most), ..rules }
 }
 
 /// Checks rules before anything is computed from them.
 pub(super) fn check(rules: &TilingRules) -> Result<()> {
-    let TilingRules { patch, merge, min_tokens, max_tokens, tile, min_tiles, max_tiles, .. } = *rules;
+    let TilingRules { patch, merge, min_pixels, max_pixels, tile, min_tiles, max_tiles, .. } = *rules;
     if !(1..=64).contains(&patch) || !(1..=8).contains(&merge) {
         return Err(invalid(format!("patches of {patch} pixels, merged by {merge}, are not supported")));
     }
-    if min_tokens == 0 || max_tokens < min_tokens || MOST_ROWS < max_tokens {
+    let row = rules.unit() * rules.unit();
+    if min_pixels < row || max_pixels < min_pixels {
         return Err(invalid(format!(
-            "an image must have between 1 and {MOST_ROWS} rows, found {min_tokens} to {max_tokens}"
+            "an image must have between {row} and {} pixels, found {min_pixels} to {max_pixels}",
+            MOST_ROWS * row
         )));
     }
     if tile == 0 || LARGEST_TILE < tile || !tile.is_multiple_of(rules.unit()) {
