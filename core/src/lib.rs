@@ -53,6 +53,7 @@ mod model;
 mod vision;
 // Model files again: written.
 mod quantise;
+pub mod bundle;
 // The loop.
 mod engine;
 // The API for apps.

@@ -36,6 +36,11 @@ def test_a_folder_is_loaded_by_its_path() -> None:
     assert ModelRunner.load(FIXTURES / "models/lfm2-hf").info.architecture == "lfm2"
 
 
+def test_a_bundle_is_loaded_like_the_file_in_it() -> None:
+    bundle, file = FIXTURES / "bundles/lfm2.bundle", FIXTURES / "models/lfm2-q4_0.gguf"
+    assert ModelRunner.load(bundle).info == ModelRunner.load(file).info == ModelInfo.read(bundle)
+
+
 @pytest.mark.parametrize("place", ["no/such.gguf", "", "nobody/nothing", "a\0b"])
 def test_a_missing_model_is_an_error(place: str) -> None:
     with pytest.raises((SdkError.ModelNotFound, SdkError.ModelLoad)):

@@ -14,6 +14,7 @@ mod arguments;
 mod models;
 
 mod bench;
+mod bundle;
 mod chat;
 mod generate;
 mod inspect;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let done = present.and_then(|()| match &line.command {
         CauserieCommand::Apps(apps) => deploy::apps::run(apps),
         CauserieCommand::Bench(bench) => bench::run(bench),
+        CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action),
         CauserieCommand::Chat(chat) => chat::run(chat),
         CauserieCommand::Deploy(deploy) => deploy::cluster::run(deploy, line.offline),
         CauserieCommand::Generate(generate) => generate::run(generate),

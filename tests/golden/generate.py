@@ -11,6 +11,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import torch
 import transformers
 
+import bundles
 import filters
 import models
 import prompts
@@ -31,6 +32,7 @@ def main():
     transformers.logging.disable_progress_bar()
     (GOLDEN / "logits").mkdir(exist_ok=True)
     models.write_models(FIXTURES, GOLDEN)
+    bundles.write_bundles(FIXTURES)
     tensor_types.write_tensor_types(GOLDEN)
     tokens.write_tokens(GOLDEN)
     schemes.write_schemes(FIXTURES, GOLDEN)

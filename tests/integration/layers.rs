@@ -12,14 +12,15 @@ const CANDLE: [&str; 3] = ["model/candle/", "model/compute.rs", "model/mod.rs"];
 
 /// The only files of `core` that may name `causerie_backend`: the network on the CPU and where it is chosen, the memory that is
 /// given back after unloading, the reader of model files, and the generator of random numbers.
-const BACKEND: [&str; 7] = [
+const BACKEND: [&str; 8] = [
     "sample.rs",
     "model/native/",
     "model/compute.rs",
     "model/mod.rs",
+    "weights/bundle/",
     "weights/content.rs",
     "weights/folder.rs",
-    "weights/gguf/mod.rs",
+    "weights/origin.rs",
 ];
 
 /// Modules whose files have cycles. The list may only become shorter.

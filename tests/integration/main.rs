@@ -2,6 +2,7 @@
 
 mod bad_files;
 mod bad_inputs;
+mod bundles;
 mod cache;
 mod calls;
 mod constrained;

@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// An open file of weights. Reading copies: if another program truncates or overwrites the file in the meantime, reading
@@ -20,8 +21,12 @@ use std::time::SystemTime;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct ModelFile {
-    file: File,
+    file: Arc<File>,
+    /// Where it begins in the file on disk, of which it may be a part.
+    start: usize,
     n_bytes: usize,
+    /// Length of the file on disk.
+    file_bytes: usize,
     modified: Option<SystemTime>,
 }
 
@@ -37,7 +42,26 @@ impl ModelFile {
         let metadata = file.metadata()?;
         let n_bytes =
             usize::try_from(metadata.len()).map_err(|_| io::Error::other("the file must fit the address space"))?;
-        Ok(Self { file, n_bytes, modified: modified(&metadata) })
+        Ok(Self { file: Arc::new(file), start: 0, n_bytes, file_bytes: n_bytes, modified: modified(&metadata) })
+    }
+
+    /// A byte range, which must lie within the file, as a file of its own.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join("causerie-model-file-slice");
+    /// std::fs::write(&path, b"before GGUF after")?;
+    /// let part = causerie_backend::ModelFile::open(&path)?.slice(7..11)?;
+    /// assert_eq!((part.n_bytes(), part.read(0..4)?), (4, b"GGUF".to_vec()));
+    /// assert!(part.read(0..5).is_err());
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn slice(&self, range: Range<usize>) -> io::Result<Self> {
+        if range.end < range.start || self.n_bytes < range.end {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (file, start) = (Arc::clone(&self.file), self.start + range.start); // at most file_bytes
+        Ok(Self { file, start, n_bytes: range.len(), file_bytes: self.file_bytes, modified: self.modified })
     }
 
     /// Length of the file in bytes when it was opened.
@@ -60,13 +84,13 @@ impl ModelFile {
         if start.checked_add(bytes.len()).is_none_or(|end| self.n_bytes < end) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        read_at(&self.file, bytes, start as u64) // usize has at most 64 bits
+        read_at(&self.file, bytes, (self.start + start) as u64) // usize has at most 64 bits
     }
 
     /// Whether length and modification time are still those of when the file was opened.
     pub fn is_unchanged(&self) -> bool {
         let now = self.file.metadata();
-        now.is_ok_and(|now| now.len() == self.n_bytes as u64 && modified(&now) == self.modified)
+        now.is_ok_and(|now| now.len() == self.file_bytes as u64 && modified(&now) == self.modified)
     }
 }
 

@@ -136,8 +136,7 @@ impl RepositoryFolder {
     /// ```
     pub fn files(&self, commit: &str) -> Vec<ListedFile> {
         let known = self.known_sizes(commit);
-        let mut files = Vec::new();
-        walk(&self.snapshot(commit), "", DEEPEST, &mut files);
+        let mut files = files_below(&self.snapshot(commit));
         files.retain(|file| known.get(&file.path).map_or(0 < file.size, |size| *size == file.size));
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
@@ -208,6 +207,13 @@ pub fn weights_of_index(json: &[u8]) -> Option<BTreeSet<String>> {
 /// Whether a revision is the hash of a commit.
 fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The files below a folder, as a listing has them.
+pub(crate) fn files_below(folder: &Path) -> Vec<ListedFile> {
+    let mut files = Vec::new();
+    walk(folder, "", DEEPEST, &mut files);
+    files
 }
 
 /// Adds the files below a folder. Links are followed, and those that lead nowhere are left out.

@@ -13,7 +13,7 @@ const PREFERRED: [&str; 2] = ["Q4_K_M", "Q8_0"];
 const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 /// The files beside the weights that loading reads.
-const BESIDE_WEIGHTS: [&str; 9] = [
+const BESIDE_WEIGHTS: [&str; 11] = [
     "config.json",
     "generation_config.json",
     "tokenizer.json",
@@ -22,6 +22,8 @@ const BESIDE_WEIGHTS: [&str; 9] = [
     "added_tokens.json",
     "chat_template.jinja",
     "chat_template.json",
+    "preprocessor_config.json",
+    "processor_config.json",
     "additional_chat_templates/tool_use.jinja",
 ];
 /// Files that stand in for a missing tokenizer.json.

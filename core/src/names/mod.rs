@@ -18,6 +18,7 @@ pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index}
 pub use choice::{ListedFile, ModelFiles, choose_files, list_models};
 pub use model_name::{ModelName, is_plain_path};
 
+pub(crate) use cache::files_below;
 pub(crate) use choice::choose_gguf;
 pub(crate) use model_name::percent_decoded;
 pub(crate) use projector::{PROJECTOR_WORDS, choose_projector, is_projector};

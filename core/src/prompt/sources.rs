@@ -20,8 +20,11 @@ impl From<String> for TemplateSources {
 }
 
 impl TemplateSources {
-    /// Reads the chat templates of a model; `None` if its files have none.
+    /// Reads the chat templates of a model, or that of its manifest; `None` if there are none.
     pub(crate) fn read(weights: &Weights) -> Result<Option<Self>> {
+        if let Some(template) = weights.origin().manifest().and_then(|manifest| manifest.chat_template.clone()) {
+            return Ok(Some(Self::from(template)));
+        }
         match weights {
             Weights::Gguf(file) => from_gguf(file),
             Weights::Folder(folder) => from_folder(folder),

@@ -23,7 +23,7 @@ use crate::weights::{TensorLayout, TensorType, Weights, gguf_header, padding};
 use encode::{Encoder, encoder};
 pub use gguf_type::GgufType;
 use mixture::TypeMixture;
-use partial_file::PartialFile;
+pub(crate) use partial_file::PartialFile;
 use tensor_source::TensorSource;
 
 /// Values that are read and encoded at a time, by all threads together.

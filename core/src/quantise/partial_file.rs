@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// A file under a temporary name beside its own. It is removed unless it is finished.
-pub(super) struct PartialFile {
+pub(crate) struct PartialFile {
     writer: BufWriter<File>,
     part: PathBuf,
     path: PathBuf,
@@ -18,7 +18,7 @@ impl PartialFile {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOption`] if a file of this name exists, or none can be created.
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
         let mut name = path.file_name().ok_or_else(|| refused(path, "be a file name"))?.to_owned();
         if path.symlink_metadata().is_ok() {
             return Err(refused(path, "not exist yet"));
@@ -30,12 +30,12 @@ impl PartialFile {
         Ok(Self { writer: BufWriter::new(file), part, path: path.to_owned() })
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.writer.write_all(bytes).map_err(|err| self.unwritable(err))
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         self.writer.flush().map_err(|err| self.unwritable(err))?;
         if self.path.symlink_metadata().is_ok() {
             return Err(refused(&self.path, "not exist yet"));

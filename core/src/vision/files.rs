@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::VisionArchitecture;
 use crate::names::{PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::prompt::TEXT_ONLY;
-use crate::weights::{GgufFile, Weights};
+use crate::weights::{GgufFile, ModelOrigin, Weights};
 
 /// The map whose outputs are rows of the decoder's embedding.
 const LAST_MAP: &str = "mm.2.weight";
@@ -36,17 +36,17 @@ impl FoundWeights<'_> {
     }
 }
 
-/// Finds the tower: in the given projector file, in the model's own files, or in a projector file beside them.
+/// Finds the tower: in the given projector file, in that of the model's manifest, in the model's own files, or in a projector
+/// file beside them.
 ///
 /// # Errors
-/// [`ErrorKind::ModelLoad`] and [`ErrorKind::ModelNotFound`] for the given file.
+/// [`ErrorKind::ModelLoad`] for a projector file that was named.
 pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<VisionFiles<'a>> {
     if let Some(path) = given {
-        let (projector, architecture) = open(Path::new(path), hidden).map_err(|unfit| match unfit {
-            Unfit::Opening(err) => err,
-            Unfit::Content(rule) => SdkError::new(ErrorKind::ModelLoad, format!("{path}: {rule}")),
-        })?;
-        return Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture));
+        return named(Path::new(path), ModelOrigin::Disk, hidden);
+    }
+    if let Some(path) = weights.origin().manifest().and_then(|manifest| manifest.projector.as_deref()) {
+        return named(path, weights.origin().clone(), hidden);
     }
     match VisionArchitecture::read(weights) {
         Ok(Some(architecture)) => return Ok(VisionFiles::Found(FoundWeights::Own(weights), architecture)),
@@ -54,10 +54,19 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
         Err(err) => return Ok(VisionFiles::Missing(err.to_string())),
     }
     let Weights::Gguf(file) = weights else { return Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())) };
-    match file.path() {
-        Some(path) => Ok(beside(path, hidden)),
-        None => Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())),
+    match (file.path(), weights.origin()) {
+        (Some(path), ModelOrigin::Disk | ModelOrigin::Manifest(_)) => Ok(beside(path, hidden)),
+        _ => Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())),
     }
+}
+
+/// The tower in a projector file that was named.
+fn named(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<VisionFiles<'static>> {
+    let (projector, architecture) = open(path, origin, hidden).map_err(|unfit| match unfit {
+        Unfit::Opening(err) => err,
+        Unfit::Content(rule) => SdkError::new(ErrorKind::ModelLoad, format!("{}: {rule}", path.display())),
+    })?;
+    Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture))
 }
 
 /// The tower in a projector file in the folder of a model's file.
@@ -77,7 +86,7 @@ fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
     }
     let (mut fitting, mut refused) = (Vec::new(), Vec::new());
     for name in names {
-        match open(&folder.join(&name), hidden) {
+        match open(&folder.join(&name), ModelOrigin::Disk, hidden) {
             Ok(projector) => fitting.push((name, projector)),
             Err(Unfit::Opening(_)) => refused.push(format!("{name} cannot be read")),
             Err(Unfit::Content(rule)) => refused.push(format!("{name}: {rule}")),
@@ -113,8 +122,8 @@ enum Unfit {
 
 /// Opens a projector file, and checks that its rows are as long as the model's. Errors name no folder, as they may reach a
 /// client of the HTTP service.
-fn open(path: &Path, hidden: usize) -> Result<(Weights, VisionArchitecture), Unfit> {
-    let weights = Weights::Gguf(GgufFile::open(path).map_err(Unfit::Opening)?);
+fn open(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<(Weights, VisionArchitecture), Unfit> {
+    let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
     let architecture = VisionArchitecture::read(&weights).map_err(|err| Unfit::Content(err.to_string()))?;
     let architecture = architecture.ok_or_else(|| Unfit::Content("the file has no vision tower".to_owned()))?;
     match weights.shape(LAST_MAP) {

@@ -9,5 +9,5 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use files::{VisionFiles, find};
+pub(crate) use files::{FoundWeights, VisionFiles, find};
 pub(crate) use reader::attach;

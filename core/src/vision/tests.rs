@@ -1,11 +1,13 @@
 //! LFM2-VL and LFM3-VL from their files to replies, against transformers.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use serde_json::Value as Json;
 
+use crate::bundle;
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::info::ModelInfo;
@@ -238,6 +240,30 @@ fn a_projector_is_found_beside_the_model() {
     let record = &golden()[3];
     assert_eq!(reply(&runner.create_conversation_from_history(messages(record))).1.len(), 8);
     assert!(!ModelInfo::read(models().join("lfm2-f32.gguf").to_str().unwrap()).unwrap().supports_images);
+}
+
+#[test]
+fn a_bundle_has_the_projector_of_its_model() {
+    let model = models().join("lfm2vl/lfm2vl-f16.gguf");
+    let made = std::env::temp_dir().join(format!("causerie-vision-{}.bundle", std::process::id()));
+    let make = |projector: Option<&str>| {
+        bundle::make(model.to_str().unwrap(), projector, &made, |_| ControlFlow::Continue(())).unwrap();
+        let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
+        let info = ModelInfo::read(made.to_str().unwrap()).unwrap();
+        assert!(info.supports_images && 0 < info.memory_estimate(100).vision);
+        files
+    };
+    assert_eq!(make(None), ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf"]);
+    let record = golden().into_iter().find(|record| record["model"] == "mmproj-lfm2vl-f16.gguf").unwrap();
+    let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
+    let runner = ModelRunner::load_with(made.to_str().unwrap(), options).unwrap();
+    let found = reply(&runner.create_conversation_from_history(messages(&record))).1;
+    let expect = reply(&load("mmproj-lfm2vl-f16.gguf").create_conversation_from_history(messages(&record))).1;
+    assert_eq!(found, expect, "the same bits as from the files");
+    std::fs::remove_file(&made).unwrap();
+    let other = models().join("lfm2vl/mmproj-lfm2vl-q8_0.gguf");
+    assert_eq!(make(other.to_str()), ["lfm2vl-f16.gguf", "mmproj-lfm2vl-q8_0.gguf"]);
+    std::fs::remove_file(&made).unwrap();
 }
 
 #[test]

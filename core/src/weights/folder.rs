@@ -1,7 +1,7 @@
 //! Hugging Face folders: config.json, tokenizer.json, safetensors in one file or in several, chat template.
 
 use std::collections::HashMap;
-use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::content::{Content, unreadable};
+use crate::weights::origin::ModelOrigin;
 use crate::weights::tensor_type::TensorType;
 use crate::weights::tensors::{TensorBlocks, TensorDescription};
 
-/// Bytes of a text file beside the weights at most; real ones have a few MiB.
-const LONGEST_TEXT: u64 = 64 << 20;
 /// Bytes of a safetensors header at most; real ones have a few MiB.
 const LONGEST_HEADER: usize = 64 << 20;
 
 /// An open folder whose weights' headers have been checked.
 pub(crate) struct Folder {
     path: PathBuf,
+    pub(super) origin: ModelOrigin,
     config: Json,
     files: Vec<Arc<Content>>,
     tensors: HashMap<String, FolderTensor>,
@@ -38,17 +38,19 @@ struct FolderTensor {
 }
 
 impl Folder {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let config = read_json(&path.join("config.json"))?
+    pub(crate) fn open(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        let config = origin
+            .json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
         let mut folder = Self {
             path: path.to_owned(),
+            origin,
             config,
             files: Vec::new(),
             tensors: HashMap::new(),
             unreadable: HashMap::new(),
         };
-        for file in weight_files(path)? {
+        for file in weight_files(path, &folder.origin)? {
             folder.add(&file)?;
         }
         Ok(folder)
@@ -56,7 +58,7 @@ impl Folder {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         let place = || path.display().to_string();
-        let file = ModelFile::open(path).map_err(unreadable(path))?;
+        let file = self.origin.open(path).map_err(unreadable(path))?;
         let (start, metadata) = read_header(&file).map_err(|err| SdkError::new(err.kind(), place()).caused_by(err))?;
         for (name, info) in metadata.tensors() {
             let tensor_type = match info.dtype {
@@ -91,7 +93,12 @@ impl Folder {
 
     /// The folder's name.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.path.file_name()?.to_str()
+        self.origin.name(&self.path)
+    }
+
+    /// The path that the folder was opened by.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn config(&self) -> &Json {
@@ -100,12 +107,12 @@ impl Folder {
 
     /// A JSON file of the folder, if it exists.
     pub(crate) fn json(&self, name: &str) -> Result<Option<Json>> {
-        read_json(&self.path.join(name))
+        self.origin.json(&self.path.join(name))
     }
 
     /// A text file of the folder, if it exists.
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
-        read_text(&self.path.join(name))
+        self.origin.text(&self.path.join(name))
     }
 
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
@@ -153,12 +160,12 @@ fn read_header(file: &ModelFile) -> Result<(usize, Metadata)> {
 
 /// The single safetensors file of a folder, otherwise the files that its index lists. The single file comes first: an index
 /// may be left over from an earlier version of the model.
-fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
+fn weight_files(folder: &Path, origin: &ModelOrigin) -> Result<Vec<PathBuf>> {
     let single = folder.join("model.safetensors");
-    if single.exists() {
+    if !matches!(origin.open(&single), Err(err) if err.kind() == io::ErrorKind::NotFound) {
         return Ok(vec![single]);
     }
-    let index = read_json(&folder.join("model.safetensors.index.json"))?.ok_or_else(|| {
+    let index = origin.json(&folder.join("model.safetensors.index.json"))?.ok_or_else(|| {
         SdkError::new(ErrorKind::ModelNotFound, format!("no model.safetensors in {}", folder.display()))
     })?;
     let invalid = |rule: &str| {
@@ -175,27 +182,4 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
         Some(name) => Err(invalid(&format!("weight_map must hold file names, found {name:?}"))),
         None => Ok(names.iter().map(|name| folder.join(name)).collect()),
     }
-}
-
-fn read_json(path: &Path) -> Result<Option<Json>> {
-    let Some(text) = read_text(path)? else { return Ok(None) };
-    let json = serde_json::from_str(&text);
-    json.map(Some).map_err(|err| {
-        SdkError::new(ErrorKind::ModelLoad, format!("{} must be valid JSON", path.display())).caused_by(err)
-    })
-}
-
-fn read_text(path: &Path) -> Result<Option<String>> {
-    let unreadable =
-        |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err);
-    let size = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => metadata.len(),
-        Ok(_) => return Err(unreadable(std::io::Error::other("not an ordinary file"))),
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(err) => return Err(unreadable(err)),
-    };
-    if LONGEST_TEXT < size {
-        return Err(unreadable(std::io::Error::other(format!("{size} bytes, more than {LONGEST_TEXT}"))));
-    }
-    fs::read_to_string(path).map(Some).map_err(unreadable)
 }

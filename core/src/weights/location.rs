@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache, percent_decoded};
+use crate::weights::bundle::{MANIFEST, Manifest};
 
 /// The GGUF file or the folder that `model` names.
 pub(crate) fn locate(model: &str) -> Result<PathBuf> {
@@ -46,11 +47,16 @@ fn path_of_url(url: &str) -> Option<String> {
     Some(drive.unwrap_or(&path).to_owned())
 }
 
-/// A folder of safetensors is a model; otherwise its GGUF file is, even beside a config.json, or the preferred one of several.
+/// A folder of safetensors is a model. Otherwise its manifest is, or its GGUF file, even beside a config.json, or the preferred
+/// one of several.
 fn in_folder(folder: &Path) -> Result<PathBuf> {
     let holds = |name: &str| folder.join(name).exists();
     if holds("model.safetensors") || holds("model.safetensors.index.json") {
         return Ok(folder.to_owned());
+    }
+    let manifest = folder.join(MANIFEST);
+    if Manifest::is_at(&manifest) {
+        return Ok(manifest);
     }
     let listed = |entry: fs::DirEntry| {
         let metadata = fs::metadata(entry.path()).ok().filter(fs::Metadata::is_file)?;

@@ -2,6 +2,7 @@
 //!
 //! Tensors are handed out as blocks in the types of the files; how they are stored in memory is the matter of what computes.
 
+mod bundle;
 mod content;
 mod dequantise;
 mod folder;
@@ -9,6 +10,7 @@ mod gguf;
 #[cfg(test)]
 mod golden_blocks;
 mod location;
+mod origin;
 mod row_table;
 mod tensor_type;
 mod tensors;
@@ -19,11 +21,16 @@ use std::sync::Arc;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
 
+pub(crate) use bundle::{
+    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, MANIFEST, MODEL,
+    PROJECTOR, WIDE,
+};
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
 pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
+pub(crate) use origin::ModelOrigin;
 pub(crate) use row_table::RowTable;
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
 pub(crate) use tensors::{MatrixPlace, TensorBlocks, TensorDescription, TensorPart};
@@ -35,10 +42,27 @@ pub(crate) enum Weights {
 }
 
 impl Weights {
-    /// Opens the model that `model` names: a GGUF file, a folder, or `<namespace>/<name>` in the local cache.
+    /// Opens the model that `model` names: a GGUF file, a folder, a bundle, a manifest, or `<namespace>/<name>` in the local
+    /// cache.
     pub(crate) fn open(model: &str) -> Result<Self> {
         let path = location::locate(model)?;
-        if path.is_dir() { Folder::open(&path).map(Self::Folder) } else { GgufFile::open(&path).map(Self::Gguf) }
+        let origin = ModelOrigin::of(&path)?;
+        let (path, is_folder) = match origin.manifest() {
+            Some(manifest) => (manifest.model.clone(), manifest.is_folder),
+            None => (path.clone(), path.is_dir()),
+        };
+        match is_folder {
+            true => Folder::open(&path, origin).map(Self::Folder),
+            false => GgufFile::open(&path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// Where the files were read from.
+    pub(crate) fn origin(&self) -> &ModelOrigin {
+        match self {
+            Self::Gguf(file) => &file.origin,
+            Self::Folder(folder) => &folder.origin,
+        }
     }
 
     /// Opens a GGUF file held in memory.
@@ -144,9 +168,11 @@ impl Weights {
         SdkError::new(ErrorKind::ModelLoad, message)
     }
 
-    /// The sampling values that the model's files recommend: `generation_config.json`, or `general.sampling.*`.
+    /// The sampling values that the model's files recommend: its manifest, else `generation_config.json` or
+    /// `general.sampling.*`.
     pub(crate) fn sampling_defaults(&self) -> Result<SamplingDefaults> {
-        let defaults = self.file_sampling()?;
+        let own = self.file_sampling()?;
+        let defaults = self.origin().manifest().map_or(own, |manifest| manifest.sampling.or(own));
         let invalid = |err: SdkError| {
             SdkError::new(ErrorKind::ModelLoad, "the model's own sampling defaults are out of range").caused_by(err)
         };

@@ -217,49 +217,96 @@ mod unix {
         assert_eq!(mode(&path), mode(&plain));
     }
 
-    /// A disk of 4 MB, if this user may mount one.
-    struct SmallDisk(tempfile::TempDir);
+    /// The variable that makes this program one that downloads to a small disk: its folder.
+    const SMALL_DISK: &str = "CAUSERIE_TEST_SMALL_DISK";
 
-    impl SmallDisk {
-        fn mount() -> Option<Self> {
-            let folder = tempfile::tempdir().unwrap();
-            let mut mount = Command::new("mount");
-            mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
-            let is_mounted = mount.status().is_ok_and(|status| status.success());
-            is_mounted.then_some(Self(folder))
-        }
+    fn big() -> Setting {
+        Setting::new([("ns/demo", crate::fake::Repository::new(&[("big-Q8_0.gguf", content(1, 3_000_000))]))])
     }
 
-    impl Drop for SmallDisk {
-        fn drop(&mut self) {
-            let _ = Command::new("umount").arg(self.0.path()).status();
-        }
+    /// A command that runs another one with a disk of 4 MB at a folder, which nobody else sees: as root, or as a user who may
+    /// have a namespace. `None` if this user may do neither.
+    fn with_small_disk(folder: &Path) -> Option<Command> {
+        let command = |flags: &[&str]| {
+            let mut command = Command::new("unshare");
+            command.args(flags).args(["sh", "-c", "mount -t tmpfs -o size=4m tmpfs \"$0\" && exec \"$@\""]).arg(folder);
+            command
+        };
+        let mut kinds = [&["--mount"][..], &["--user", "--map-root-user", "--mount"]].into_iter();
+        let works = |flags: &&[&str]| {
+            let tried = command(flags).arg("true").stderr(Stdio::null()).status();
+            tried.is_ok_and(|status| status.success())
+        };
+        kinds.find(works).map(command)
     }
 
     #[test]
     fn a_full_disk_keeps_the_part() {
-        let Some(disk) = SmallDisk::mount() else { return eprintln!("not run: this user may not mount a disk") };
-        let big = crate::fake::Repository::new(&[("big-Q8_0.gguf", content(1, 3_000_000))]);
-        let setting = Setting::new([("ns/demo", big)]);
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut command) = with_small_disk(folder.path()) else {
+            return check_limited(); // the nearest that every user may have
+        };
+        command.arg(std::env::current_exe().unwrap()).args(["--exact", "disk::unix::process_with_a_small_disk"]);
+        let output = command.env(SMALL_DISK, folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+
+    /// Not a test, unless another test runs this program on a small disk.
+    #[test]
+    fn process_with_a_small_disk() {
+        let Some(disk) = std::env::var_os(SMALL_DISK).map(std::path::PathBuf::from) else { return };
+        let setting = big();
         let mut options = setting.options();
-        options.cache = disk.0.path().join("hub");
-        assert!(matches!(
-            pull(&Hub::new(options.clone()), "ns/demo").unwrap_err().kind(),
-            ErrorKind::Download(DownloadFault::NoSpace { .. })
-        ));
+        options.cache = disk.join("hub");
+        let is_full =
+            |err: &causerie::SdkError| matches!(err.kind(), ErrorKind::Download(DownloadFault::NoSpace { .. }));
+        let err = pull(&Hub::new(options.clone()), "ns/demo").unwrap_err();
+        assert!(is_full(&err), "4 MB are less than what stays free: {err}");
         options.checks_space = false;
-        let filler = disk.0.path().join("filler");
+        let filler = disk.join("filler");
         fs::write(&filler, vec![0; 2_000_000]).unwrap();
         let hub = Hub::new(options);
-        let err = pull(&hub, "ns/demo").unwrap_err();
-        assert!(matches!(err.kind(), ErrorKind::Download(DownloadFault::NoSpace { .. })), "{err}");
-        assert!(1_000_000 < hub.parts()[0].size, "what was received is kept");
+        // The second download goes on from the part of the first one, on a disk that is full from the beginning.
+        for _ in 0..2 {
+            let err = pull(&hub, "ns/demo").unwrap_err();
+            assert!(is_full(&err), "{err}");
+            assert!(1_000_000 < hub.parts()[0].size, "what was received is kept");
+        }
         fs::remove_file(filler).unwrap();
+        check_resumes(&setting, &hub);
+    }
+
+    fn check_resumes(setting: &Setting, hub: &Hub) {
         setting.fake.journal();
-        assert_eq!(fs::read(pull(&hub, "ns/demo").unwrap()).unwrap(), content(1, 3_000_000));
-        assert!(
-            setting.fake.journal().iter().any(|request| request.header("range").is_some()),
-            "it went on from there"
-        );
+        assert_eq!(fs::read(pull(hub, "ns/demo").unwrap()).unwrap(), content(1, 3_000_000));
+        let asked = setting.fake.journal();
+        assert!(asked.iter().any(|request| request.header("range").is_some()), "it went on from there");
+    }
+
+    #[test]
+    fn a_limit_on_the_size_of_files_keeps_the_part() {
+        check_limited();
+    }
+
+    fn check_limited() {
+        let setting = big();
+        let limited = |n_blocks: usize| {
+            let child = child(&setting);
+            let mut command = Command::new("sh");
+            // Without the signal, a write beyond the limit is an error.
+            command.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {n_blocks}; exec \"$@\"")).arg("sh");
+            command.arg(child.get_program()).args(child.get_args());
+            command.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let output = command.output().unwrap();
+            assert!(!output.status.success());
+            let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert!(printed.contains("Download(Storage)"), "{printed}");
+            setting.hub().parts()[0].size
+        };
+        // Blocks have 512 or 1024 bytes.
+        let (first, second) = (limited(1000), limited(2000));
+        assert!(300_000 < first && first < second, "what was received is kept: {first}, {second}");
+        check_cache(&setting.cache());
+        check_resumes(&setting, &setting.hub());
     }
 }

@@ -12,9 +12,12 @@ enum Moment {
     AfterResume,
 }
 
-/// A fault of the store, and the result of the download for one occurrence and for one that never ends.
+/// A fault of the store or of the hub's redirects to it, and the result of the download for one occurrence and for one that
+/// never ends.
 struct Row {
     name: &'static str,
+    /// What the requests that go wrong contain.
+    matches: &'static str,
     act: Act,
     once: &'static str,
     always: &'static str,
@@ -25,9 +28,26 @@ const OFTEN: usize = 30;
 const NETWORK: &str = "Download(Network { is_retryable: true })";
 const STUBBORN: &str = "Download(Network { is_retryable: false })";
 const CORRUPT: &str = "Download(Corrupt)";
+const SIGN_IN: &str = "Download(AccessDenied(SignIn))";
+const CONDITIONS: &str = "Download(AccessDenied(Conditions))";
 
 fn row(name: &'static str, act: Act, once: &'static str, always: &'static str) -> Row {
-    Row { name, act, once, always }
+    Row { name, matches: "store GET", act, once, always }
+}
+
+/// A refusal of the hub, with a code and a message.
+fn refusal(name: &'static str, status: u16, code: &str, message: &str, result: &'static str) -> Row {
+    let headers = vec![("X-Error-Code", code.to_owned()), ("X-Error-Message", message.to_owned())];
+    of_hub(name, Act::Answer(status, headers, ""), result, result)
+}
+
+/// A redirect of the hub to somewhere else.
+fn redirect(name: &'static str, location: &str, once: &'static str, always: &'static str) -> Row {
+    of_hub(name, Act::Answer(302, vec![("Location", location.to_owned())], ""), once, always)
+}
+
+fn of_hub(name: &'static str, act: Act, once: &'static str, always: &'static str) -> Row {
+    Row { name, matches: "/resolve/", act, once, always }
 }
 
 fn status(status: u16) -> Act {
@@ -69,31 +89,55 @@ fn rows() -> Vec<Row> {
         row("a range of another file", headers("Content-Range", "bytes 0-9/10"), "ok", "any"),
         row("a hostile etag", headers("ETag", "\"../../../x\""), "ok", "ok"),
         row("a weak etag", headers("ETag", "W/\"abc\""), "ok", "ok"),
+        row("byte by byte", Act::Trickle(2000), "ok", "ok"),
+        refusal("401: missing or private", 401, "RepoNotFound", "Repository not found", SIGN_IN),
+        refusal("401: conditions", 401, "GatedRepo", "Access is restricted", CONDITIONS),
+        refusal("401: the token", 401, "", "Invalid credentials in Authorization header", SIGN_IN),
+        refusal("403: conditions", 403, "GatedRepo", "Access is restricted", CONDITIONS),
+        refusal("403", 403, "", "", "Download(AccessDenied(Forbidden))"),
+        refusal("404: the revision", 404, "RevisionNotFound", "Invalid rev id", "ModelNotFound"),
+        refusal("404: the file", 404, "EntryNotFound", "Entry not found", "ModelNotFound"),
+        refusal("404: the repository", 404, "RepoNotFound", "Repository not found", "ModelNotFound"),
+        of_hub(
+            "429 with its wait",
+            Act::Answer(429, vec![("RateLimit", "\"resolvers\";r=0;t=0".to_owned())], ""),
+            "ok",
+            "Download(RateLimited { seconds: 0 })",
+        ),
+        of_hub("503 of the hub", status(503), "ok", NETWORK),
+        of_hub("a web page of the hub", page(), "ok", CORRUPT),
+        redirect("a loop", "?again", "any", STUBBORN),
+        redirect("a local file", "file:///etc/passwd", STUBBORN, STUBBORN),
+        redirect("a port without a server", "http://127.0.0.1:9/x", "ok", NETWORK),
+        of_hub("a redirect without an address", Act::Answer(302, Vec::new(), ""), STUBBORN, STUBBORN),
+        of_hub("an etag in upper case", headers("X-Linked-Etag", &"A".repeat(64)), "ok", "ok"),
     ];
     rows.extend([408, 425, 500, 502, 503, 504].map(|code| row("a passing error", status(code), "ok", NETWORK)));
     rows
 }
 
 /// Makes the fault strike, and leaves half of the file there if the moment is after a resume.
-fn arrange(setting: &Setting, moment: Moment, times: usize, act: &Act) {
+fn arrange(setting: &Setting, moment: Moment, times: usize, matches: &str, act: &Act) {
     match moment {
-        Moment::FirstFile => setting.fake.fault("store GET", times, act.clone()),
-        Moment::SecondFile => setting.fake.fault_after(1, "store GET", times, act.clone()),
+        Moment::FirstFile => setting.fake.fault(matches, times, act.clone()),
+        Moment::SecondFile => setting.fake.fault_after(1, matches, times, act.clone()),
         Moment::AfterResume => {
             setting.fake.fault("store GET", 1, Act::Cut(60_000));
             setting.fake.fault("store GET", 1, status(500));
-            setting.fake.fault("store GET", times, act.clone());
+            // Both files have been asked for once.
+            let n_before = if matches == "store GET" { 0 } else { 2 };
+            setting.fake.fault_after(n_before, matches, times, act.clone());
         }
     }
 }
 
 #[test]
 fn no_fault_of_a_store_leaves_a_wrong_file() {
-    for Row { name, act, once, always } in rows() {
+    for Row { name, matches, act, once, always } in rows() {
         for moment in [Moment::FirstFile, Moment::SecondFile, Moment::AfterResume] {
             for (times, expect) in [(1, once), (OFTEN, always)] {
                 let setting = Setting::demo();
-                arrange(&setting, moment, times, &act);
+                arrange(&setting, moment, times, matches, &act);
                 let pulled = setting.pull("ns/demo");
                 let label = format!("{name} {act:?}, {moment:?}, {times} times: {pulled:?}");
                 let is_special = moment != Moment::FirstFile && times == OFTEN;
@@ -103,6 +147,18 @@ fn no_fault_of_a_store_leaves_a_wrong_file() {
                 setting.check_recovers("ns/demo", &[&content(8, 300_000), &content(9, 200_000)]);
             }
         }
+    }
+}
+
+#[test]
+fn a_server_that_falls_silent_is_asked_again() {
+    for moment in [Moment::FirstFile, Moment::SecondFile, Moment::AfterResume] {
+        let setting = Setting::demo();
+        arrange(&setting, moment, 1, "store GET", &Act::Stall(1000));
+        let mut options = setting.options();
+        options.idle_timeout = std::time::Duration::from_millis(500);
+        super::pull(&causerie_hub::Hub::new(options), "ns/demo").unwrap();
+        setting.check_recovers("ns/demo", &[&content(8, 300_000), &content(9, 200_000)]);
     }
 }
 

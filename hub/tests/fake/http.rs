@@ -125,8 +125,15 @@ impl Answer {
             _ if is_head => 0,
             _ => self.body.len(),
         };
+        let (alone, rest) = match act {
+            Some(Act::Trickle(n)) => self.body[..end].split_at(end.min(*n)),
+            _ => (&[][..], &self.body[..end]),
+        };
+        let _ = stream.set_nodelay(true);
         // Clients that leave early are part of the tests.
-        let sent = stream.write_all((head + "\r\n").as_bytes()).and_then(|()| stream.write_all(&self.body[..end]));
+        let sent = stream.write_all((head + "\r\n").as_bytes());
+        let sent = alone.iter().fold(sent, |sent, byte| sent.and_then(|()| stream.write_all(&[*byte])));
+        let sent = sent.and_then(|()| stream.write_all(rest));
         if let (Ok(()), Some(Act::Stall(_))) = (sent, act) {
             let _ = stream.read(&mut [0]); // ends when the client leaves
         }

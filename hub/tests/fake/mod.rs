@@ -28,6 +28,8 @@ pub enum Act {
     Cut(usize),
     /// Nothing follows these bytes of the body, until the client leaves.
     Stall(usize),
+    /// Each of the first bytes of the body is sent by itself.
+    Trickle(usize),
     /// A byte of the body is another one.
     Flip(usize),
     /// The body and its length have these bytes more.

@@ -2,6 +2,7 @@
 
 mod options;
 
+mod bundle;
 mod deploy;
 mod inspect;
 mod local;
@@ -12,6 +13,7 @@ mod hosting;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use bundle::{BundleAction, BundleArguments};
 pub(crate) use deploy::{AppsAction, AppsArguments, Builder, DeployArguments, ImageOptions, Target};
 pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
 pub(crate) use inspect::{
@@ -51,6 +53,8 @@ pub(crate) enum CauserieCommand {
     Bench(BenchArguments),
     /// Write a model as a quantised GGUF file.
     Quantize(QuantizeArguments),
+    /// Write, list and verify bundles: one file with all files of a model.
+    Bundle(BundleArguments),
     /// Serve a model over HTTP to chat-completions clients.
     Serve(ServeArguments),
     /// Serve the hosted form until Ctrl-C, with a temporary address and key.
@@ -80,6 +84,7 @@ impl CauserieCommand {
             Self::Generate(generate) => Some(&generate.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
             Self::Quantize(quantize) => Some(&quantize.model),
+            Self::Bundle(BundleArguments { action: BundleAction::Make { model, .. } }) => Some(model),
             Self::Inspect { command } => command.model_to_load(),
             _ => None,
         }

@@ -239,6 +239,40 @@ fn a_folder_is_quantised_to_a_file_that_can_be_used() {
     std::fs::remove_file(output).unwrap();
 }
 
+#[test]
+fn a_bundle_is_made_listed_verified_and_loaded() {
+    let output = std::env::temp_dir().join(format!("causerie-command-{}.bundle", std::process::id()));
+    let _ = std::fs::remove_file(&output);
+    let make = || {
+        let mut command = causerie("bundle-make");
+        command.args(["bundle", "make"]).arg(fixture("models/lfm2-q4_0.gguf")).arg("--output").arg(&output);
+        command
+    };
+    let bundle = |action: &str, options: &[&str]| {
+        let mut command = causerie("bundle");
+        command.args(["bundle", action]).arg(&output).args(options);
+        command
+    };
+    let made = make().output().unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(text(&made.stdout).starts_with("lfm2-q4_0.gguf") && text(&made.stdout).contains("1 files"), "{made:?}");
+    check_failure(&mut make(), 1, "the output must not exist yet, found ");
+    let listed = text(&bundle("list", &["--json"]).output().unwrap().stdout);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&listed["path"], &listed["size"]), (&"lfm2-q4_0.gguf".into(), &133_568.into()));
+    assert!(text(&bundle("verify", &[]).output().unwrap().stdout).contains("all files are as its manifest says"));
+
+    let mut command = causerie("bundled");
+    command.arg("generate").arg("--model").arg(&output).args(["--prompt", "a", "--max-tokens", "3"]);
+    assert!(command.output().unwrap().status.success());
+    let mut bytes = std::fs::read(&output).unwrap();
+    let last_weights = bytes.len() - 10_000;
+    bytes[last_weights] ^= 1;
+    std::fs::write(&output, bytes).unwrap();
+    check_failure(&mut bundle("verify", &[]), 1, "is damaged: lfm2-q4_0.gguf");
+    std::fs::remove_file(output).unwrap();
+}
+
 /// The weights are not read: this file has a hole in their place.
 #[test]
 fn a_model_is_described_from_its_header() {

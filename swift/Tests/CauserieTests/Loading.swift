@@ -26,6 +26,14 @@ import Testing
         #expect { try readModelInfo(path: "no/such.gguf") } throws: { ($0 as? SdkError)?.kind == "ModelNotFound" }
     }
 
+    @Test func loadsABundleLikeTheFileInIt() async throws {
+        let fixtures = repository.appendingPathComponent("tests/fixtures")
+        let bundle = fixtures.appendingPathComponent("bundles/lfm2.bundle")
+        let file = fixtures.appendingPathComponent("models/lfm2-q4_0.gguf")
+        #expect(try await loadModel(url: bundle).info() == loadModel(url: file).info())
+        #expect(try readModelInfo(path: bundle.path) == readModelInfo(path: file.path))
+    }
+
     @Test func acceptsThreadsAndACacheType() async throws {
         let options = LoadOptions().with(\.threads, 1)
         for cacheType in [CacheType.f16, .f32, .q80] {

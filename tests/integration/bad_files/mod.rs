@@ -22,7 +22,7 @@ fn load_bytes(bytes: Vec<u8>) -> Result<ModelRunner, SdkError> {
 }
 
 /// The first tokens of a model's reply.
-fn reply(runner: &ModelRunner) -> String {
+pub(super) fn reply(runner: &ModelRunner) -> String {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
     let events = runner.complete("Hi", options).map(Result::unwrap);
     let text = |event| if let MessageResponse::Chunk(text) = event { text } else { String::new() };
@@ -30,16 +30,16 @@ fn reply(runner: &ModelRunner) -> String {
 }
 
 /// A temporary folder of one test, removed when it is dropped.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("causerie-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }

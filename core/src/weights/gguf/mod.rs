@@ -11,10 +11,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use causerie_backend::ModelFile;
-
 use crate::error::{Result, SdkError};
 use crate::weights::content::{Content, unreadable};
+use crate::weights::origin::ModelOrigin;
 use crate::weights::tensors::{TensorBlocks, TensorDescription};
 
 pub(crate) use layout::{TensorLayout, gguf_header, padding};
@@ -36,15 +35,16 @@ pub(crate) struct GgufFile {
     contents: Vec<Arc<Content>>,
     /// `None` for a file in memory.
     path: Option<PathBuf>,
+    pub(super) origin: ModelOrigin,
     /// Each with the index of its content.
     tensors: HashMap<String, (usize, TensorEntry)>,
 }
 
 impl GgufFile {
     /// Opens a file, or all files that a model is split into, if `path` is one of them.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let whole = Self::open_parts(path)?;
-        Ok(Self { path: Some(path.to_owned()), ..whole })
+    pub(crate) fn open(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        let whole = Self::open_parts(path, &origin)?;
+        Ok(Self { path: Some(path.to_owned()), origin, ..whole })
     }
 
     /// The path that the file was opened by.
@@ -52,16 +52,19 @@ impl GgufFile {
         self.path.as_deref()
     }
 
-    fn open_parts(path: &Path) -> Result<Self> {
-        let file = Self::open_one(path)?;
+    /// The paths of all files of the model, in order; empty for a file in memory.
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>> {
+        match (self.path(), self.n_parts()?) {
+            (Some(path), Some(n_parts)) => paths_of_parts(path, n_parts),
+            (path, _) => Ok(path.map(Path::to_owned).into_iter().collect()),
+        }
+    }
+
+    fn open_parts(path: &Path, origin: &ModelOrigin) -> Result<Self> {
+        let file = Self::open_one(path, origin)?;
         let Some(n_parts) = file.n_parts()? else { return Ok(file) };
-        let paths = paths_of_parts(path, n_parts).ok_or_else(|| {
-            broken(format!(
-                "a file of a model in {n_parts} files must be named …-00001-of-{n_parts:05}.gguf, found {}",
-                path.display()
-            ))
-        })?;
-        let mut parts = paths.iter().map(|path| Self::open_one(path));
+        let paths = paths_of_parts(path, n_parts)?;
+        let mut parts = paths.iter().map(|path| Self::open_one(path, origin));
         let mut whole = parts.next().unwrap_or(Ok(file))?;
         for (part, path) in parts.zip(&paths[1..]) {
             whole.add(part?, path)?;
@@ -88,8 +91,8 @@ impl GgufFile {
         Ok(())
     }
 
-    fn open_one(path: &Path) -> Result<Self> {
-        let file = ModelFile::open(path).map_err(unreadable(path))?;
+    fn open_one(path: &Path, origin: &ModelOrigin) -> Result<Self> {
+        let file = origin.open(path).map_err(unreadable(path))?;
         let with_path = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
         let most = file.n_bytes().min(LONGEST_HEADER);
         let mut length = most.min(FIRST_READ);
@@ -123,7 +126,14 @@ impl GgufFile {
 
     fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
-        Self { head, values: header.values, contents: vec![Arc::new(content)], path: None, tensors }
+        Self {
+            head,
+            values: header.values,
+            contents: vec![Arc::new(content)],
+            path: None,
+            origin: ModelOrigin::Disk,
+            tensors,
+        }
     }
 
     /// Whether no other program has written to the file since it was opened.
@@ -258,11 +268,19 @@ impl GgufFile {
 }
 
 /// The paths of all files of a split model, by the name of one of them, `NAME-00002-of-00003.gguf`.
-fn paths_of_parts(path: &Path, n_parts: usize) -> Option<Vec<PathBuf>> {
-    let name = path.file_name()?.to_str()?;
-    let (name, number) = name.strip_suffix(&format!("-of-{n_parts:05}.gguf"))?.rsplit_once('-')?;
-    (number.len() == 5 && number.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| (1..=n_parts).map(|at| path.with_file_name(format!("{name}-{at:05}-of-{n_parts:05}.gguf"))).collect())
+fn paths_of_parts(path: &Path, n_parts: usize) -> Result<Vec<PathBuf>> {
+    let stem = || {
+        let name = path.file_name()?.to_str()?;
+        let (name, number) = name.strip_suffix(&format!("-of-{n_parts:05}.gguf"))?.rsplit_once('-')?;
+        (number.len() == 5 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+    };
+    let name = stem().ok_or_else(|| {
+        broken(format!(
+            "a file of a model in {n_parts} files must be named …-00001-of-{n_parts:05}.gguf, found {}",
+            path.display()
+        ))
+    })?;
+    Ok((1..=n_parts).map(|at| path.with_file_name(format!("{name}-{at:05}-of-{n_parts:05}.gguf"))).collect())
 }
 
 fn read_integer(value_type: ValueType, reader: &mut HeaderReader<'_>) -> Result<Option<i64>> {

@@ -38,6 +38,15 @@ class ModelTest {
     }
 
     @Test
+    fun `a bundle is loaded like the file in it`() = runBlocking {
+        val fixtures = repository.resolve("tests/fixtures")
+        val bundle = fixtures.resolve("bundles/lfm2.bundle").path
+        val info = readModelInfo(fixtures.resolve("models/lfm2-q4_0.gguf").path)
+        assertEquals(info, readModelInfo(bundle))
+        ModelRunner.load(bundle).use { runner -> assertEquals(info, runner.info) }
+    }
+
+    @Test
     fun `every cache type can be chosen`() = runBlocking {
         for (cacheType in CacheType.entries) {
             ModelRunner.load(demo, loadOptions { this.cacheType = cacheType }).use { runner ->
