@@ -51,6 +51,7 @@ mod constrain;
 mod model;
 // Pictures for one model.
 mod vision;
+pub mod companions;
 // Model files again: written.
 mod quantise;
 pub mod bundle;

@@ -71,6 +71,14 @@ impl WebAddress {
     }
 }
 
+/// An address of the public hub, at the hub that is used instead of it.
+pub(crate) fn at_endpoint(url: &str, endpoint: &str) -> String {
+    match url.strip_prefix("https://huggingface.co/") {
+        Some(path) => format!("{}/{path}", endpoint.trim_end_matches('/')),
+        None => url.to_owned(),
+    }
+}
+
 /// A segment of a path with all but plain characters as `%20`.
 pub(crate) fn percent_encoded(segment: &str) -> String {
     let mut encoded = String::with_capacity(segment.len());

@@ -20,6 +20,8 @@ pub enum FileDigest {
     Sha256(String),
     /// The id that git gives to the content: SHA-1 with a header.
     GitBlob(String),
+    /// The digest is not known before the download. The digits stand for the address and what its server says of the file.
+    Unknown(String),
 }
 
 impl FileDigest {
@@ -48,19 +50,32 @@ impl FileDigest {
     /// ```
     pub fn hex(&self) -> &str {
         match self {
-            Self::Sha256(hex) | Self::GitBlob(hex) => hex,
+            Self::Sha256(hex) | Self::GitBlob(hex) | Self::Unknown(hex) => hex,
         }
+    }
+
+    /// The SHA-256 of a content.
+    pub(crate) fn of(content: &[u8]) -> Self {
+        Self::Sha256(format!("{:x}", Sha256::digest(content)))
+    }
+
+    /// Whether a content with the other digest is the one that is meant.
+    pub(crate) fn is_of(&self, found: &Self) -> bool {
+        matches!((self, found), (Self::Unknown(_), Self::Sha256(_))) || self == found
     }
 
     /// Whether the digits have the right form, which a deserialized digest may lack.
     pub(crate) fn is_valid(&self) -> bool {
-        Self::parse(self.hex()).as_ref() == Some(self)
+        match (self, Self::parse(self.hex())) {
+            (Self::Unknown(hex), Some(Self::Sha256(parsed))) => *hex == parsed,
+            (_, parsed) => parsed.as_ref() == Some(self),
+        }
     }
 
     /// Begins to hash a file of this size.
     pub(crate) fn hasher(&self, size: u64) -> ContentHasher {
         match self {
-            Self::Sha256(_) => ContentHasher::Sha256(Sha256::new()),
+            Self::Sha256(_) | Self::Unknown(_) => ContentHasher::Sha256(Sha256::new()),
             Self::GitBlob(_) => ContentHasher::GitBlob(Sha1::new_with_prefix(format!("blob {size}\0"))),
         }
     }

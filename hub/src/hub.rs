@@ -11,6 +11,7 @@ use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 
 #[cfg(feature = "client")]
 use crate::client::HttpClient;
+use crate::digest::FileDigest;
 use crate::fault::{corrupt, file_error};
 use crate::models::{self, CachedModel, CachedPart, VerifiedFile, has_digest};
 use crate::options::{HubOptions, offline};
@@ -134,7 +135,27 @@ impl Hub {
     /// ```
     pub fn missing_files<'a>(&self, plan: &'a DownloadPlan) -> Vec<&'a PlannedFile> {
         let store = self.store(plan);
-        plan.files.iter().filter(|file| !store.has(plan, file)).collect()
+        plan.files.iter().filter(|file| file.content.is_none() && !store.has(plan, file)).collect()
+    }
+
+    /// The plan with the digests that its download has found, for a lock file: those of addresses are not known before.
+    ///
+    /// ```no_run
+    /// # let hub = causerie_hub::Hub::new(causerie_hub::HubOptions::from_environment()?);
+    /// let plan = hub.plan("https://example.org/model.gguf")?;
+    /// hub.fetch(&plan, |_| std::ops::ControlFlow::Continue(()))?;
+    /// let lock = causerie_hub::ModelLock::new(vec![hub.recorded(&plan)]);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn recorded(&self, plan: &DownloadPlan) -> DownloadPlan {
+        let mut noted = self.store(plan).noted(&plan.commit);
+        let mut recorded = plan.clone();
+        for file in &mut recorded.files {
+            if let (FileDigest::Unknown(_), Some(known)) = (&file.digest, noted.remove(&file.path)) {
+                file.digest = known.digest;
+            }
+        }
+        recorded
     }
 
     /// The address of a file of a plan at this hub. See [`DownloadPlan::url`].
@@ -344,7 +365,9 @@ impl Hub {
 
 fn parse(name: &str) -> Result<ModelName> {
     let invalid = || {
-        let message = format!("the name of a model must be NAMESPACE/NAME[@REVISION][:TAG], found {name}");
+        let message = format!(
+            "the name of a model must be NAMESPACE/NAME[@REVISION][:TAG] or the https address of a file, found {name}"
+        );
         SdkError::new(ErrorKind::ModelNotFound, message)
     };
     ModelName::parse(name).ok_or_else(invalid)

@@ -25,6 +25,8 @@ mod progress;
 mod store;
 mod part;
 mod models;
+// Plans for addresses.
+mod addressed;
 // Downloads.
 mod transfer;
 mod pull;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use causerie::Result;
 
-use crate::digest::ContentHasher;
+use crate::digest::{ContentHasher, FileDigest};
 use crate::fault::file_error;
 use crate::plan::PlannedFile;
 use crate::progress::{PullState, Watch};
@@ -89,14 +89,14 @@ impl<'a> BlobPart<'a> {
         Ok(())
     }
 
-    /// Whether the complete file has its digest. If so, it is safely on the disk.
-    pub(crate) fn is_right(&mut self) -> io::Result<bool> {
+    /// The digest of the complete file, if it is the right one. Then the file is safely on the disk.
+    pub(crate) fn right_digest(&mut self) -> io::Result<Option<FileDigest>> {
         let unused = self.planned.digest.hasher(self.planned.size);
         let found = std::mem::replace(&mut self.hasher, unused).finish();
-        if self.length != self.planned.size || found != self.planned.digest {
-            return Ok(false);
+        if self.length != self.planned.size || !self.planned.digest.is_of(&found) {
+            return Ok(None);
         }
-        self.file.sync_all().map(|()| true)
+        self.file.sync_all().map(|()| Some(found))
     }
 }
 
@@ -119,12 +119,11 @@ fn open_plain(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::FileDigest;
 
     /// The digest is from `git hash-object`, of "hello\n".
     fn planned() -> PlannedFile {
         let digest = FileDigest::parse("ce013625030ba8dba906f756967f9e9ca394464a").unwrap();
-        PlannedFile { path: "a".to_owned(), size: 6, digest }
+        PlannedFile::new("a", 6, digest)
     }
 
     #[test]
@@ -136,8 +135,8 @@ mod tests {
         let mut part = open();
         assert_eq!((part.length(), part.missing()), (3, 3));
         part.append(b"lo\n").unwrap();
-        assert!(part.is_right().unwrap());
-        assert!(open().is_right().unwrap());
+        assert_eq!(part.right_digest().unwrap(), Some(planned.digest.clone()));
+        assert_eq!(open().right_digest().unwrap(), Some(planned.digest.clone()));
     }
 
     #[test]
@@ -145,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (planned, watch, path) = (planned(), Watch::default(), folder.path().join("p"));
         fs::write(&path, "hellO\n").unwrap();
-        assert!(!BlobPart::open(path.clone(), &planned, &watch).unwrap().is_right().unwrap());
+        assert_eq!(BlobPart::open(path.clone(), &planned, &watch).unwrap().right_digest().unwrap(), None);
         fs::write(&path, "hello\n and more").unwrap();
         assert_eq!(BlobPart::open(path.clone(), &planned, &watch).unwrap().length(), 0);
         assert_eq!(fs::metadata(path).unwrap().len(), 0);

@@ -6,10 +6,12 @@ use causerie::names::{ModelName, is_plain_path};
 use causerie::{ErrorKind, Result, SdkError};
 use serde::{Deserialize, Serialize};
 
-use crate::address::percent_encoded;
+use crate::address::{WebAddress, at_endpoint, percent_encoded};
 use crate::digest::FileDigest;
 use crate::fault::file_error;
 
+/// The name of a manifest in the cache.
+pub(crate) const MANIFEST: &str = "manifest.json";
 /// The `format` of a lock file.
 const FORMAT: &str = "causerie/lock";
 const FORMAT_VERSION: u32 = 1;
@@ -25,11 +27,11 @@ const FORMAT_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DownloadPlan {
-    /// The name of the model: `NAMESPACE/NAME[@REVISION][:TAG]`.
+    /// The name of the model: `NAMESPACE/NAME[@REVISION][:TAG]`, or an address.
     pub name: String,
-    /// The repository, `NAMESPACE/NAME`, as the hub spells it.
+    /// The repository, `NAMESPACE/NAME`, as the hub spells it; for an address, the name of its folder in the cache.
     pub repository: String,
-    /// The commit, by which all files are fetched.
+    /// The commit, by which all files are fetched; for an address, digits that stand for its content.
     pub commit: String,
     /// The licence that the repository states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +60,27 @@ pub struct PlannedFile {
     /// The digest, which the content must have.
     #[serde(flatten)]
     pub digest: FileDigest,
+    /// The address, if the file is not one of a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The content of a file that is part of the plan: a manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+impl PlannedFile {
+    pub(crate) fn new(path: &str, size: u64, digest: FileDigest) -> Self {
+        Self { path: path.to_owned(), size, digest, url: None, content: None }
+    }
+
+    /// Whether what comes from a file is a plain path, a digest, and an address that can be one.
+    fn is_valid(&self) -> bool {
+        let is_content = |content: &String| FileDigest::of(content.as_bytes()) == self.digest;
+        is_plain_path(&self.path)
+            && self.digest.is_valid()
+            && self.url.as_deref().is_none_or(|url| WebAddress::parse(url).is_some())
+            && self.content.as_ref().is_none_or(is_content)
+    }
 }
 
 impl DownloadPlan {
@@ -110,6 +133,9 @@ impl DownloadPlan {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn url(&self, endpoint: &str, file: &PlannedFile) -> String {
+        if let Some(url) = &file.url {
+            return at_endpoint(url, endpoint);
+        }
         let path: Vec<String> = file.path.split('/').map(percent_encoded).collect();
         format!("{}/{}/resolve/{}/{}", endpoint.trim_end_matches('/'), self.repository, self.commit, path.join("/"))
     }
@@ -129,7 +155,7 @@ impl DownloadPlan {
         if self.files.is_empty() {
             return Err(invalid("files must not be empty".to_owned()));
         }
-        match self.files.iter().find(|file| !is_plain_path(&file.path) || !file.digest.is_valid()) {
+        match self.files.iter().find(|file| !file.is_valid()) {
             Some(file) => Err(invalid(format!("{:?} must be a relative path with a digest", file.path))),
             None => Ok(()),
         }
@@ -234,7 +260,7 @@ mod tests {
     use super::*;
 
     fn plan(change: impl FnOnce(&mut DownloadPlan)) -> String {
-        let file = PlannedFile { path: "a.gguf".to_owned(), size: 3, digest: FileDigest::Sha256("0".repeat(64)) };
+        let file = PlannedFile::new("a.gguf", 3, FileDigest::Sha256("0".repeat(64)));
         let mut plan = DownloadPlan {
             name: "ns/name@main:Q4_0".to_owned(),
             repository: "NS/name".to_owned(),
@@ -273,6 +299,8 @@ mod tests {
             plan(|plan| plan.repository = "../x".to_owned()),
             plan(|plan| plan.name = "/etc".to_owned()),
             plan(|plan| plan.files.clear()),
+            plan(|plan| plan.files[0].url = Some("file:///etc/passwd".to_owned())),
+            plan(|plan| plan.files[0].content = Some("of another digest".to_owned())),
             plan(|_| ()).replace("\"format_version\": 1", "\"format_version\": 2"),
             plan(|_| ()).replace("sha256", "md5"),
         ] {

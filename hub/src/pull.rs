@@ -1,5 +1,6 @@
 //! Runs downloads: resolves names to plans, fetches the files of plans, reports the progress.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -9,14 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use causerie::companions::choose_projector;
 use causerie::names::{ModelFiles, ModelName, choose_files, weights_of_index};
-use causerie::{ErrorKind, Result, SdkError};
+use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
+use crate::addressed;
 use crate::fault::{Trouble, cancelled, corrupt, network, no_space};
 use crate::listing::{self, RepositoryFile, RepositoryInfo};
 use crate::options::HubOptions;
-use crate::plan::{DownloadPlan, PlannedFile};
+use crate::plan::{DownloadPlan, MANIFEST, PlannedFile};
 use crate::progress::{PullProgress, PullState, Watch};
 use crate::requests::{Requests, ServerAnswer, read_all};
 use crate::space::free_bytes;
@@ -43,21 +46,27 @@ pub(crate) struct Pull<'a> {
 }
 
 impl Pull<'_> {
-    fn requests(&self, repository: &str) -> Result<Requests<'_>> {
+    /// Sends requests about a page, which errors name.
+    fn requests(&self, page: String) -> Result<Requests<'_>> {
         let endpoint = &self.options.endpoint;
         let invalid = || network(false, format!("the endpoint must be an http or https address, found {endpoint}"));
         Ok(Requests {
             transport: self.transport,
             endpoint: WebAddress::parse(endpoint).ok_or_else(invalid)?,
             token: self.options.token.as_ref(),
-            page: format!("{endpoint}/{repository}"),
+            page,
         })
     }
 
     /// Asks the hub which files a name means now. `tries` limits the requests for the first answer.
     pub(crate) fn resolve(&self, name: &ModelName, is_cached: bool) -> Result<DownloadPlan> {
-        let requests = self.requests(&name.repository())?;
         let tries = if is_cached { 1 } else { API_TRIES };
+        if let Some(address) = &name.address {
+            let requests = self.requests(address.clone())?;
+            let store = RepositoryStore::new(&self.options.cache, &name.repository());
+            return self.retry(tries, || addressed::plan(&requests, &store, name, address));
+        }
+        let requests = self.requests(format!("{}/{}", self.options.endpoint, name.repository()))?;
         let mut info = self.retry(tries, || listing::info(&requests, name))?;
         let mut files = self.retry(API_TRIES, || listing::files(&requests, &info.id, &info.commit));
         if files.as_ref().is_err_and(|err| err.kind() == ErrorKind::ModelNotFound) {
@@ -68,7 +77,7 @@ impl Pull<'_> {
         let files = files?;
         let chosen = choose_files(&name.to_string(), &listing::listed(&files), name.tag.as_deref())?;
         let planned = |path: String| match files.get(&path) {
-            Some(RepositoryFile { size, digest }) => Ok(PlannedFile { path, size: *size, digest: digest.clone() }),
+            Some(RepositoryFile { size, digest }) => Ok(PlannedFile::new(&path, *size, digest.clone())),
             None => {
                 Err(SdkError::new(ErrorKind::ModelNotFound, format!("{name} must have {path}, which its index names")))
             }
@@ -79,11 +88,38 @@ impl Pull<'_> {
         };
         let mut plan = empty_plan(name, info);
         plan.files = paths.into_iter().map(planned).collect::<Result<_>>()?;
+        if index.is_none()
+            && let Some(projector) = self.projector(&requests, &plan, &files)?
+        {
+            plan.files.push(planned(projector)?);
+        }
         if let Some(index) = index {
             let shards = self.retry(API_TRIES, || shards(&requests, &plan, &index))?;
             plan.files.extend(shards.into_iter().map(planned).collect::<Result<Vec<_>>>()?);
         }
         Ok(plan)
+    }
+
+    /// The projector that belongs to a GGUF model, if its repository has one.
+    fn projector(
+        &self,
+        requests: &Requests<'_>,
+        plan: &DownloadPlan,
+        files: &BTreeMap<String, RepositoryFile>,
+    ) -> Result<Option<String>> {
+        let Some(model) = plan.files.first().filter(|file| file.path.to_ascii_lowercase().ends_with(".gguf")) else {
+            return Ok(None);
+        };
+        let head = |path: &str, n_bytes: usize| {
+            let Some(RepositoryFile { size, digest }) = files.get(path) else { return Ok(Vec::new()) };
+            let url = plan.url(&self.options.endpoint, &PlannedFile::new(path, *size, digest.clone()));
+            self.retry(API_TRIES, || requests.beginning(&url, (*size).min(n_bytes as u64), path))
+        };
+        match choose_projector(&model.path, &listing::listed(files), head) {
+            // The download itself says what to do about it.
+            Err(err) if matches!(err.kind(), ErrorKind::Download(DownloadFault::AccessDenied(_))) => Ok(None),
+            chosen => chosen,
+        }
     }
 
     fn retry<T>(&self, tries: usize, mut attempt: impl FnMut() -> Result<T, Trouble>) -> Result<T> {
@@ -111,9 +147,10 @@ impl Pull<'_> {
         let n_there = there.iter().sum();
         self.watch.begin(plan.size(), n_there);
         self.check_space(plan.size() - n_there)?;
-        self.fetch_all(plan, &store, &there)?;
-        store.finish(plan)?;
-        Ok(model_path(plan, &store))
+        store.write_contents(plan)?;
+        let plan = self.fetch_all(plan, &store, &there)?;
+        store.finish(&plan)?;
+        Ok(model_path(&plan, &store))
     }
 
     fn check_space(&self, missing: u64) -> Result<()> {
@@ -124,20 +161,25 @@ impl Pull<'_> {
         }
     }
 
-    /// Fetches files on several threads. The first error ends them all.
-    fn fetch_all(&self, plan: &DownloadPlan, store: &RepositoryStore, there: &[u64]) -> Result<()> {
-        let requests = self.requests(&plan.repository)?;
+    /// Fetches files on several threads. The first error ends them all. Returns the plan with the digests that were found.
+    fn fetch_all(&self, plan: &DownloadPlan, store: &RepositoryStore, there: &[u64]) -> Result<DownloadPlan> {
+        let requests = self.requests(format!("{}/{}", self.options.endpoint, plan.repository))?;
         let transfer =
             Transfer { requests: &requests, store, plan, watch: self.watch, first_pause: self.options.first_pause };
-        let missing: Vec<_> = plan.files.iter().zip(there).filter(|(file, _)| !store.has(plan, file)).collect();
+        let numbered = plan.files.iter().zip(there).enumerate();
+        let missing: Vec<_> = numbered.filter(|(_, (file, _))| !store.has(plan, file)).collect();
         let (next, first_error) = (AtomicUsize::new(0), Mutex::new(None));
+        let found = Mutex::new(plan.clone());
         let work = || {
-            while let Some((file, counted)) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(err) = transfer.fetch(file, **counted) {
-                    first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(err);
-                    self.watch.stop();
-                    self.transport.interrupt();
-                    return;
+            while let Some((at, (file, counted))) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match transfer.fetch(file, **counted) {
+                    Ok(digest) => found.lock().unwrap_or_else(PoisonError::into_inner).files[*at].digest = digest,
+                    Err(err) => {
+                        first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(err);
+                        self.watch.stop();
+                        self.transport.interrupt();
+                        return;
+                    }
                 }
             }
         };
@@ -147,7 +189,10 @@ impl Pull<'_> {
             }
             work();
         });
-        first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        match first_error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            None => Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            Some(err) => Err(err),
+        }
     }
 }
 
@@ -167,7 +212,7 @@ fn empty_plan(name: &ModelName, info: RepositoryInfo) -> DownloadPlan {
 fn shards(requests: &Requests<'_>, plan: &DownloadPlan, index: &str) -> Result<Vec<String>, Trouble> {
     let invalid = || corrupt(format!("{index} of {} must be an index of weights with its digest", plan.repository));
     let file = plan.files.iter().find(|file| file.path == index).ok_or_else(invalid)?;
-    let ServerAnswer { response, from } = requests.get(&plan.url(&requests.endpoint.url(), file), 0, index)?;
+    let ServerAnswer { response, from, .. } = requests.get(&plan.url(&requests.endpoint.url(), file), 0, index)?;
     let content = read_all(response, LARGEST_INDEX, &from, index)?;
     let mut hasher = file.digest.hasher(file.size);
     hasher.update(&content);
@@ -182,11 +227,17 @@ fn bytes_there(store: &RepositoryStore, plan: &DownloadPlan, file: &PlannedFile)
     if store.has(plan, file) { file.size } else { store.part_length(file) }
 }
 
-/// What loading takes: the first GGUF file, or else the folder.
+/// Whether loading takes a file by itself, and not the folder around it.
+fn is_loaded(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.ends_with(".gguf") || path.ends_with(".bundle") || path == MANIFEST
+}
+
+/// What loading takes: the first GGUF file, a bundle, a manifest, or else the folder.
 pub(crate) fn model_path(plan: &DownloadPlan, store: &RepositoryStore) -> PathBuf {
     let snapshot = store.folder().snapshot(&plan.commit);
     match plan.files.first() {
-        Some(file) if file.path.to_ascii_lowercase().ends_with(".gguf") => snapshot.join(&file.path),
+        Some(file) if is_loaded(&file.path) => snapshot.join(&file.path),
         _ => snapshot,
     }
 }

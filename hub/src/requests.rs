@@ -6,6 +6,7 @@ use std::time::Duration;
 use causerie::{AccessFault, DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
+use crate::digest::FileDigest;
 use crate::fault::{Trouble, access_denied, network};
 use crate::options::AccessToken;
 use crate::transport::{HttpRequest, HttpResponse, Transport};
@@ -30,6 +31,8 @@ pub(crate) struct Requests<'a> {
 pub(crate) struct ServerAnswer {
     pub(crate) response: HttpResponse,
     pub(crate) from: WebAddress,
+    /// What a redirect of a hub said of the file: its SHA-256.
+    pub(crate) linked: Option<FileDigest>,
 }
 
 impl Requests<'_> {
@@ -37,12 +40,18 @@ impl Requests<'_> {
     pub(crate) fn get(&self, url: &str, first_byte: u64, what: &str) -> Result<ServerAnswer, Trouble> {
         let invalid = || network(false, format!("the address of {what} must be http or https"));
         let mut address = WebAddress::parse(url).ok_or_else(invalid)?;
-        for _ in 0..=MOST_REDIRECTS {
+        let mut linked = None;
+        for n_redirects in 0..=MOST_REDIRECTS {
             let response = self.send(&address, first_byte)?;
             match response.status {
-                200..=299 => return Ok(ServerAnswer { response, from: address }),
-                301 | 302 | 303 | 307 | 308 => address = self.redirected(&address, &response, what)?,
-                _ => return Err(self.refusal(&address, response, what)),
+                200..=299 => return Ok(ServerAnswer { response, from: address, linked }),
+                301 | 302 | 303 | 307 | 308 => {
+                    let digest = response.header("x-linked-etag").map(|etag| etag.trim_matches('"'));
+                    let digest = digest.and_then(FileDigest::parse);
+                    linked = linked.or(digest.filter(|digest| matches!(digest, FileDigest::Sha256(_))));
+                    address = self.redirected(&address, &response, what)?;
+                }
+                _ => return Err(self.refusal(&address, 0 < n_redirects, response, what)),
             }
         }
         Err(Trouble::Final(network(
@@ -79,7 +88,7 @@ impl Requests<'_> {
 
     /// Gets an answer of the hub's API, and the address of its next page.
     pub(crate) fn json(&self, url: &str, what: &str) -> Result<(Vec<u8>, Option<String>), Trouble> {
-        let ServerAnswer { response, from } = self.get(url, 0, what)?;
+        let ServerAnswer { response, from, .. } = self.get(url, 0, what)?;
         let next = response.header("link").and_then(next_page).map(str::to_owned);
         // Mirrors name pages of the hub that they mirror.
         let next = match next.map(|next| from.join(&next)) {
@@ -93,8 +102,21 @@ impl Requests<'_> {
         Ok((body, next))
     }
 
+    /// Gets a number of bytes from the beginning of a file, which has as many.
+    pub(crate) fn beginning(&self, url: &str, n_bytes: u64, what: &str) -> Result<Vec<u8>, Trouble> {
+        let ServerAnswer { response, from, .. } = self.get(url, 0, what)?;
+        check_encoding(&response, &from)?;
+        let mut bytes = Vec::new();
+        let read = response.body.take(n_bytes).read_to_end(&mut bytes);
+        read.map_err(|err| broken_connection(&from, err))?;
+        match (bytes.len() as u64) < n_bytes {
+            true => Err(broken_connection(&from, io::ErrorKind::UnexpectedEof.into())),
+            false => Ok(bytes),
+        }
+    }
+
     /// Why a server answers with a status of 400 or more.
-    fn refusal(&self, from: &WebAddress, response: HttpResponse, what: &str) -> Trouble {
+    fn refusal(&self, from: &WebAddress, is_redirected: bool, response: HttpResponse, what: &str) -> Trouble {
         let (status, host) = (response.status, from.authority().to_owned());
         let says = response.header("x-error-message").map(|text| format!(": {}", short(text))).unwrap_or_default();
         let message = format!("{host} answers {status} for {what}{says}");
@@ -103,12 +125,16 @@ impl Requests<'_> {
             (429, _) => rate_limited(&response, &message),
             (408 | 425 | 500.., _) => Trouble::Passing(network(true, message), None),
             // The address of a store is valid for about an hour; the hub gives a new one.
-            (401 | 403 | 410, _) if !is_hub => Trouble::Passing(network(true, message), Some(Duration::ZERO)),
+            (401 | 403 | 410, _) if !is_hub && is_redirected => {
+                Trouble::Passing(network(true, message), Some(Duration::ZERO))
+            }
+            (401 | 403, _) if !is_hub => Trouble::Final(SdkError::new(access_denied(AccessFault::Forbidden), message)),
             (401 | 403, code) => Trouble::Final(self.denial(status, code, &says, what)),
             (416, _) => Trouble::OutOfRange(network(false, message)),
             (404, "RevisionNotFound") => not_found(format!("{what}: the repository has no such revision")),
             (404, "EntryNotFound") => not_found(format!("{what}: the repository has no such file")),
-            (404, _) => not_found(format!("{message}: the repository does not exist")),
+            (404, _) if is_hub => not_found(format!("{message}: the repository does not exist")),
+            (404 | 410, _) => not_found(message),
             _ => Trouble::Final(network(false, message)),
         }
     }

@@ -112,6 +112,7 @@ impl RepositoryStore {
     /// Makes the model visible: its links, then the revision, then the note of what was checked. Writes nothing that is there
     /// already, so that a complete cache may be read-only.
     pub(crate) fn finish(&self, plan: &DownloadPlan) -> Result<()> {
+        self.write_contents(plan)?;
         if let Some(file) = plan.files.iter().find(|file| !self.has(plan, file)) {
             return Err(storage(format!("{} of {} must be installed first", file.path, plan.repository), None));
         }
@@ -121,6 +122,17 @@ impl RepositoryStore {
         }
         self.write_reference(plan)?;
         self.write_note(plan)
+    }
+
+    /// Writes the files whose contents are part of the plan.
+    pub(crate) fn write_contents(&self, plan: &DownloadPlan) -> Result<()> {
+        for file in plan.files.iter().filter(|file| !self.has(plan, file)) {
+            if let Some(content) = &file.content {
+                self.create_folders()?;
+                self.write(&self.blob(&file.digest), content)?;
+            }
+        }
+        Ok(())
     }
 
     fn link(&self, plan: &DownloadPlan, file: &PlannedFile, is_needed_again: bool) -> Result<()> {
@@ -172,6 +184,7 @@ impl RepositoryStore {
         let entry = |file: &PlannedFile| match &file.digest {
             FileDigest::Sha256(hex) => json!({"size": file.size, "sha256": hex}),
             FileDigest::GitBlob(hex) => json!({"size": file.size, "git_blob": hex}),
+            FileDigest::Unknown(_) => json!({"size": file.size}),
         };
         let files: serde_json::Map<_, _> = files.iter().map(|(path, file)| (path.clone(), entry(file))).collect();
         self.write(&path, &json!({"format_version": 1, "files": files}).to_string())
@@ -189,7 +202,7 @@ impl RepositoryStore {
         let file = |(path, entry): (&String, &serde_json::Value)| {
             let digest = entry.get("sha256").or_else(|| entry.get("git_blob"))?.as_str()?;
             let size = entry.get("size")?.as_u64()?;
-            Some((path.clone(), PlannedFile { path: path.clone(), size, digest: FileDigest::parse(digest)? }))
+            Some((path.clone(), PlannedFile::new(path, size, FileDigest::parse(digest)?)))
         };
         entries.filter_map(file).collect()
     }

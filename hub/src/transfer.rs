@@ -6,6 +6,7 @@ use std::time::Duration;
 use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
+use crate::digest::FileDigest;
 use crate::fault::{Trouble, corrupt};
 use crate::part::{BlobPart, PIECE};
 use crate::plan::{DownloadPlan, PlannedFile};
@@ -31,20 +32,22 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Downloads a file. `counted` bytes of it are part of the progress already.
-    pub(crate) fn fetch(&self, file: &PlannedFile, counted: u64) -> Result<()> {
+    /// Downloads a file and returns its digest. `counted` bytes of it are part of the progress already.
+    pub(crate) fn fetch(&self, file: &PlannedFile, counted: u64) -> Result<FileDigest> {
         let _lock = self.store.lock(file, self.watch)?;
         if self.store.has(self.plan, file) {
             self.watch.correct(counted, file.size); // another download has finished it
-            return Ok(());
+            return Ok(file.digest.clone());
         }
         let mut part = BlobPart::open(self.store.part(&file.digest), file, self.watch)?;
         self.watch.correct(counted, part.length());
         for _ in 0..MOST_WRONG {
             self.complete(file, &mut part)?;
             self.watch.enter(PullState::Verifying, &file.path);
-            if part.is_right().map_err(|err| self.store.write_error(part.path(), part.missing(), err))? {
-                return self.store.install(part.path(), &file.digest);
+            let found = part.right_digest().map_err(|err| self.store.write_error(part.path(), part.missing(), err))?;
+            if let Some(digest) = found {
+                self.store.install(part.path(), &digest)?;
+                return Ok(digest);
             }
             part.discard(self.watch)?;
         }
@@ -82,7 +85,7 @@ impl Transfer<'_> {
         let url = self.plan.url(&self.requests.endpoint.url(), file);
         let what = format!("{} of {}", file.path, self.plan.repository);
         let answer = self.requests.get(&url, part.length(), &what);
-        let ServerAnswer { response, from } = match answer {
+        let ServerAnswer { response, from, .. } = match answer {
             Err(Trouble::OutOfRange(err)) => {
                 part.discard(self.watch)?;
                 return Err(Trouble::Passing(err, None));

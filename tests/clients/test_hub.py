@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from server import COMMAND
+from server import COMMAND, ROOT
 
 FAKE = pathlib.Path(COMMAND).parent / "examples/fake_hub"
 COMMIT = "a" * 40
@@ -130,6 +130,16 @@ class Hub(unittest.TestCase):
         self.assertEqual(part.stat().st_size, 1000)
         listed = self.run_checked(COMMAND, "models", "list")
         self.assertIn("ns/demo: 1.0 KiB of an interrupted download", listed)
+
+    def test_check_hub_compares_both(self):
+        tools = {"CAUSERIE": COMMAND, "PYTHON": sys.executable, "SMALL": "ns/folder"}
+        script = str(ROOT / "scripts/check-hub")
+        printed = self.run_checked(script, "ns/demo", "ns/demo:Q4_0", **tools)
+        self.assertIn("ns/demo: 2 files, 500000 bytes, as huggingface_hub says", printed)
+        self.assertIn("ns/demo:Q4_0: 1 files, 150000 bytes, as huggingface_hub says", printed)
+        self.assertTrue(printed.endswith("all as expected"), printed)
+        failed = subprocess.run([script, "ns/none"], env={**self.environment, **tools}, capture_output=True, text=True)
+        self.assertEqual((failed.returncode, "sign_in" in failed.stderr), (1, True), failed.stderr)
 
 
 if __name__ == "__main__":

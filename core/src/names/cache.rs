@@ -16,6 +16,8 @@ const LARGEST_JSON: u64 = 64 << 20;
 /// The default folder of the cache in the user's folder.
 const IN_HOME: &str =
     if cfg!(target_os = "ios") { "Library/Application Support/huggingface/hub" } else { ".cache/huggingface/hub" };
+/// The name of a manifest that an address brought.
+const MANIFEST: &str = "manifest.json";
 /// Folders that a snapshot may have inside each other.
 const DEEPEST: usize = 4;
 
@@ -169,6 +171,9 @@ impl RepositoryFolder {
     /// [`ErrorKind::ModelNotFound`] if there is no such model, several equal ones, or only a part of it.
     pub fn model(&self, name: &ModelName, commit: &str) -> Result<ModelFiles> {
         let listing = self.files(commit);
+        if name.address.is_some() {
+            return self.all_files(name, commit, &listing);
+        }
         let chosen = choose_files(&name.to_string(), &listing, name.tag.as_deref())?;
         let ModelFiles::Folder { mut files, index } = chosen else { return Ok(chosen) };
         let has = |path: &str| listing.iter().any(|file| file.path == path);
@@ -188,6 +193,19 @@ impl RepositoryFolder {
             }
         }
         Ok(ModelFiles::Folder { files, index })
+    }
+}
+
+impl RepositoryFolder {
+    /// All files that an address brought, a manifest before the others.
+    fn all_files(&self, name: &ModelName, commit: &str, listing: &[ListedFile]) -> Result<ModelFiles> {
+        let has = |path: &String| listing.iter().any(|file| file.path == *path);
+        let mut known: Vec<String> = self.known_sizes(commit).into_keys().collect();
+        known.sort_by_key(|path| path != MANIFEST);
+        match known.iter().find(|path| !has(path)) {
+            None if !known.is_empty() => Ok(ModelFiles::Gguf(known)),
+            _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("the local cache has only a part of {name}"))),
+        }
     }
 }
 

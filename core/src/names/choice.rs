@@ -59,7 +59,7 @@ pub struct ListedFile {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelFiles {
-    /// A GGUF file, or all parts of one in order. The first one is loaded.
+    /// A GGUF file, or all parts of one in order; what an address brought. The first one is loaded.
     Gguf(Vec<String>),
     /// A folder of safetensors. If `index` is given, the files that it names belong to the model as well.
     Folder {

@@ -8,12 +8,14 @@
 //! assert_eq!(name.tag.as_deref(), Some("Q4_K_M"));
 //! ```
 
+mod address;
 mod cache;
 mod choice;
 mod model_name;
 mod projector;
 mod quantisation;
 
+pub use address::file_name_of_address;
 pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index};
 pub use choice::{ListedFile, ModelFiles, choose_files, list_models};
 pub use model_name::{ModelName, is_plain_path};

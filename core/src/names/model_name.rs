@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use crate::names::address::{self, AddressName};
+
 /// The longest revision or tag in bytes.
 const LONGEST_PART: usize = 250;
 
-/// The name of a model on a hub: `NAMESPACE/NAME[@REVISION][:TAG]`. The tag is a quantisation, or a file's whole name.
+/// The name of a model on a hub: `NAMESPACE/NAME[@REVISION][:TAG]`. The tag is a quantisation, or a file's whole name. The address
+/// of a GGUF file, a bundle or a manifest on the web is a name, too.
 ///
 /// ```
 /// use causerie::names::ModelName;
@@ -25,6 +28,9 @@ pub struct ModelName {
     pub revision: Option<String>,
     /// The quantisation or file; `None` for the preferred one.
     pub tag: Option<String>,
+    /// The address of a file or a manifest, with `#sha256=` if its digest is given. Namespace and name are made from it, for its
+    /// folder in the cache.
+    pub address: Option<String>,
 }
 
 impl ModelName {
@@ -36,6 +42,9 @@ impl ModelName {
     /// assert!(ModelName::parse("models/demo.gguf").is_none());
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(AddressName { namespace, name, address }) = address::parse(text) {
+            return Some(Self { namespace, name, revision: None, tag: None, address: Some(address) });
+        }
         match Head::strip(text) {
             (Head::None, rest) => Self::parse_plain(rest),
             (Head::Uri, rest) => Self::parse_uri(rest),
@@ -109,6 +118,7 @@ impl ModelName {
             name: name.to_owned(),
             revision: revision.map(str::to_owned),
             tag: tag.map(str::to_owned),
+            address: None,
         })
     }
 
@@ -135,6 +145,9 @@ impl ModelName {
 
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(address) = &self.address {
+            return f.write_str(address);
+        }
         write!(f, "{}/{}", self.namespace, self.name)?;
         self.revision.iter().try_for_each(|revision| write!(f, "@{revision}"))?;
         self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))

@@ -5,12 +5,16 @@ use std::path::Path;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::VisionArchitecture;
-use crate::names::{PROJECTOR_WORDS, choose_projector, is_projector};
+use crate::names::{ListedFile, PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::prompt::TEXT_ONLY;
-use crate::weights::{GgufFile, ModelOrigin, Weights};
+use crate::weights::{GgufFile, ModelOrigin, Weights, embedding_length};
 
 /// The map whose outputs are rows of the decoder's embedding.
 const LAST_MAP: &str = "mm.2.weight";
+
+/// Bytes from the beginning of a file that is elsewhere: more than the header of a projector has, and enough of a model's to
+/// know the length of its embeddings.
+const HEAD_BYTES: usize = 1 << 20;
 
 /// The vision tower of a model.
 pub(crate) enum VisionFiles<'a> {
@@ -114,6 +118,38 @@ fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
     }
 }
 
+/// The projector file of a model in a listing, of which no file is here: it lies beside the model's file, has a name of such
+/// files, and a header that fits. `head` gets a number of bytes from the beginning of a file, or the whole file if it has fewer.
+/// `None` if there is no projector that this library can use, or none that is clearly the model's.
+pub(crate) fn in_listing(
+    model: &str,
+    listing: &[ListedFile],
+    mut head: impl FnMut(&str, usize) -> Result<Vec<u8>>,
+) -> Result<Option<String>> {
+    let (folder, model_name) = model.rsplit_once('/').unwrap_or(("", model));
+    let name = |file: &ListedFile| {
+        let (own, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+        (own == folder && is_projector(name)).then(|| name.to_owned())
+    };
+    let mut names: Vec<String> = listing.iter().filter_map(name).collect();
+    names.sort();
+    let mut hidden = None;
+    while let Some(chosen) = choose_projector(model_name, &names).map(str::to_owned) {
+        let path = if folder.is_empty() { chosen.clone() } else { format!("{folder}/{chosen}") };
+        let size = listing.iter().find(|file| file.path == path).map_or(0, |file| file.size);
+        if hidden.is_none() {
+            hidden = Some(embedding_length(&head(model, HEAD_BYTES)?));
+        }
+        let bytes = head(&path, HEAD_BYTES)?;
+        let weights = GgufFile::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX)).map(Weights::Gguf);
+        if weights.is_ok_and(|weights| fit(&weights, hidden.flatten()).is_ok()) {
+            return Ok(Some(path));
+        }
+        names.retain(|name| *name != chosen);
+    }
+    Ok(None)
+}
+
 /// Why a file is not the projector of a model.
 enum Unfit {
     Opening(SdkError),
@@ -124,11 +160,17 @@ enum Unfit {
 /// client of the HTTP service.
 fn open(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<(Weights, VisionArchitecture), Unfit> {
     let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
-    let architecture = VisionArchitecture::read(&weights).map_err(|err| Unfit::Content(err.to_string()))?;
-    let architecture = architecture.ok_or_else(|| Unfit::Content("the file has no vision tower".to_owned()))?;
-    match weights.shape(LAST_MAP) {
-        Some(&[rows, _]) if rows == hidden => Ok((weights, architecture)),
-        Some(shape) => Err(Unfit::Content(format!("tensor {LAST_MAP} must have {hidden} rows, found shape {shape:?}"))),
-        None => Err(Unfit::Content(format!("tensor {LAST_MAP} is missing"))),
+    let architecture = fit(&weights, Some(hidden)).map_err(Unfit::Content)?;
+    Ok((weights, architecture))
+}
+
+/// The tower of a projector file whose rows are as long as the model's, if that length is known.
+fn fit(weights: &Weights, hidden: Option<usize>) -> Result<VisionArchitecture, String> {
+    let architecture = VisionArchitecture::read(weights).map_err(|err| err.to_string())?;
+    let architecture = architecture.ok_or("the file has no vision tower")?;
+    match (weights.shape(LAST_MAP), hidden) {
+        (Some(&[rows, _]), hidden) if hidden.is_none_or(|hidden| rows == hidden) => Ok(architecture),
+        (Some(shape), Some(hidden)) => Err(format!("tensor {LAST_MAP} must have {hidden} rows, found shape {shape:?}")),
+        _ => Err(format!("tensor {LAST_MAP} is missing")),
     }
 }

@@ -13,6 +13,8 @@ use crate::error::{ErrorKind, SdkError};
 pub(super) enum Content {
     OnDisk(ModelFile),
     InMemory(Cow<'static, [u8]>),
+    /// Of a file that is not here, only the header was read.
+    Elsewhere,
 }
 
 impl Content {
@@ -21,6 +23,7 @@ impl Content {
         match self {
             Self::OnDisk(file) => file.read(range).map(Cow::Owned),
             Self::InMemory(bytes) => Ok(Cow::Borrowed(&bytes[range])),
+            Self::Elsewhere => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
@@ -33,6 +36,7 @@ impl Content {
                 Ok(buffer)
             }
             Self::InMemory(bytes) => Ok(&bytes[range]),
+            Self::Elsewhere => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
@@ -40,7 +44,7 @@ impl Content {
     pub(super) fn is_unchanged(&self) -> bool {
         match self {
             Self::OnDisk(file) => file.is_unchanged(),
-            Self::InMemory(_) => true,
+            Self::InMemory(_) | Self::Elsewhere => true,
         }
     }
 }

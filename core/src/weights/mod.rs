@@ -27,7 +27,7 @@ pub(crate) use bundle::{
 };
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
-pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, gguf_header, padding};
+pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
 pub(crate) use origin::ModelOrigin;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod addresses;
+mod companions;
 mod disk;
 mod faults;
 mod names;

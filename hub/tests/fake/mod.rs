@@ -99,7 +99,7 @@ pub fn demo() -> Repository {
         ("demo-Q8_0-00001-of-00002.gguf", content(8, 300_000)),
         ("demo-Q8_0-00002-of-00002.gguf", content(9, 200_000)),
         ("demo-Q4_0.gguf", content(4, 150_000)),
-        ("mmproj-demo-F16.gguf", content(5, 1000)),
+        ("vocoder-demo-F16.gguf", content(5, 1000)),
         ("sub/notes #1.txt", b"notes".to_vec()),
     ])
 }
@@ -144,6 +144,11 @@ impl FakeHub {
 
     pub fn url(&self) -> String {
         self.lock().addresses.0.clone()
+    }
+
+    /// The address of a file of the repositories at a server that knows no hub.
+    pub fn web(&self, file: &str) -> String {
+        format!("{}/web/{file}", self.lock().addresses.1)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

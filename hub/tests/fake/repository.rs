@@ -51,6 +51,15 @@ impl Repository {
         }
     }
 
+    /// A file as the description of a commit lists it, with what `blobs=true` adds.
+    fn sibling(&self, (path, content): (&String, &Vec<u8>)) -> Json {
+        let mut sibling = json!({"rfilename": path, "size": content.len(), "blobId": git_blob(content)});
+        if self.large.contains(path) {
+            sibling["lfs"] = json!({"sha256": self.digest(path), "size": content.len(), "pointerSize": 135});
+        }
+        sibling
+    }
+
     fn tree(&self) -> Vec<Json> {
         let entry = |(path, content): (&String, &Vec<u8>)| {
             let mut entry = json!({"type": "file", "oid": git_blob(content), "size": content.len(), "path": path});
@@ -146,7 +155,7 @@ fn api(repository: &Repository, name: &str, rest: &str, query: &str, hub: &str, 
     match kind {
         "revision" | "" => {
             let gated = if repository.is_gated { json!("auto") } else { json!(false) };
-            let siblings: Vec<Json> = repository.files.keys().map(|path| json!({"rfilename": path})).collect();
+            let siblings: Vec<Json> = repository.files.iter().map(|file| repository.sibling(file)).collect();
             let card = json!({"license": "apache-2.0"});
             let info = json!({"id": name, "modelId": name, "sha": repository.commit, "gated": gated, "siblings": siblings,
                               "cardData": card, "private": false, "tags": [], "downloads": 0, "likes": 0});
@@ -174,6 +183,13 @@ pub(super) fn answer_store(request: &Request, repositories: &BTreeMap<String, Re
     // Signed addresses are refused with another authorization.
     if request.header("authorization").is_some() {
         return Answer::new(400, &[], "<Error/>");
+    }
+    // A plain server of files, which does not know digests. Its ETag changes with the content.
+    if let Some(file) = path.strip_prefix("/web/") {
+        let content = repositories.values().find_map(|repository| repository.files.get(file));
+        let Some(content) = content else { return Answer::new(404, &[], "no such page") };
+        let etag = git_blob(content)[..8].to_owned();
+        return ranged(request, content, &etag, ("X-Cache", "Hit".to_owned()));
     }
     if !query.contains("Signature=s") {
         return Answer::new(403, &[], "<Error/>");

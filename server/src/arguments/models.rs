@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 #[derive(Args)]
 #[command(after_help = PULL_EXAMPLES)]
 pub(crate) struct PullArguments {
-    /// Models: NAMESPACE/NAME[@REVISION][:TAG]. The tag is a quantisation, or the name of a file.
+    /// Models: NAMESPACE/NAME[@REVISION][:TAG], where the tag is a quantisation or the name of a file; or the https address of a
+    /// GGUF file, a bundle or a manifest.
     #[arg(value_name = "NAME", required_unless_present = "lock")]
     pub(crate) names: Vec<String>,
     /// With names: write a lock file, with their commits, sizes and digests. Without: download exactly what it lists.
@@ -27,6 +28,7 @@ Examples:
   causerie pull LiquidAI/LFM2-1.2B-GGUF:Q4_K_M --to models
   causerie pull --lock models.lock LiquidAI/LFM2-350M-GGUF:Q4_0
   causerie pull --lock models.lock
+  causerie pull https://example.org/model.gguf#sha256=0123…
 
 Ctrl-C keeps what has arrived; the same command continues. Models go to the cache that Hugging Face's tools share:
 HF_HUB_CACHE, HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count. See docs/downloads.md.";

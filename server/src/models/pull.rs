@@ -40,7 +40,10 @@ pub(crate) fn run(arguments: &PullArguments, is_offline: bool) -> Result<(), Fai
         }
     }
     match &arguments.lock {
-        Some(lock) if !arguments.names.is_empty() => Ok(fs::write(lock, ModelLock::new(plans).to_json())?),
+        Some(lock) if !arguments.names.is_empty() => {
+            let recorded = plans.iter().map(|plan| download.hub.recorded(plan)).collect();
+            Ok(fs::write(lock, ModelLock::new(recorded).to_json())?)
+        }
         _ => Ok(()),
     }
 }
@@ -55,7 +58,7 @@ pub(crate) fn ensure(name: Option<&str>, is_offline: bool, watch: impl FnMut(&Pu
     }
     let (hub, report) = (Hub::new(options.clone()), DownloadReport::Terminal);
     let plan = hub.plan(&model.to_string())?;
-    Download { hub, options, report }.begin(&plan, watch)
+    Download { hub, options, report }.begin(&plan, watch).map(drop)
 }
 
 /// The files of a model that a command names, the one to load first, or its folder: the place that was given, or that of the
@@ -83,22 +86,22 @@ impl Download {
     }
 
     fn fetch(&self, plan: &DownloadPlan) -> Result<(), Failure> {
-        self.begin(plan, |_| {})?;
-        self.report.ready(&plan.name, &self.hub.finish(plan)?);
+        self.report.ready(&plan.name, &self.begin(plan, |_| {})?);
         Ok(())
     }
 
-    fn begin(&self, plan: &DownloadPlan, mut watch: impl FnMut(&PullProgress)) -> Result<(), Failure> {
+    fn begin(&self, plan: &DownloadPlan, mut watch: impl FnMut(&PullProgress)) -> Result<PathBuf, Failure> {
         let missing = self.hub.missing_bytes(plan);
-        let page = format!("{}/{}", self.options.endpoint, plan.repository);
+        let is_address = plan.files.iter().any(|file| file.url.is_some());
+        let page =
+            if is_address { plan.name.clone() } else { format!("{}/{}", self.options.endpoint, plan.repository) };
         self.report.plan(plan, missing, &page);
         let mut report = self.report.progress();
         let progress = |progress: &PullProgress| {
             watch(progress);
             report(progress)
         };
-        self.hub.fetch(plan, progress).map_err(|err| self.report.failed(err))?;
-        Ok(())
+        self.hub.fetch(plan, progress).map_err(|err| self.report.failed(err))
     }
 
     /// Copies the files of a model as plain files, each under a name that is complete only when its content is.

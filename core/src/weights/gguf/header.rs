@@ -81,19 +81,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header at the beginning of a file of this size.
     pub(crate) fn read(reader: &mut HeaderReader<'_>, file_size: usize) -> Result<Self> {
-        if reader.take(4).ok() != Some(b"GGUF") {
-            return Err(broken("not a GGUF file: its first bytes must be GGUF"));
-        }
-        let version = reader.u32()?;
-        if version != 2 && version != 3 {
-            return Err(broken(format!("GGUF version must be 2 or 3, little-endian, found {version}")));
-        }
-        let (n_tensors, n_values) = (reader.u64()?, reader.u64()?);
-        if MOST_ENTRIES < n_tensors.max(n_values) {
-            return Err(broken(format!(
-                "a header must have at most {MOST_ENTRIES} tensors and metadata values, found {n_tensors} and {n_values}"
-            )));
-        }
+        let (n_tensors, n_values) = read_counts(reader)?;
         let values = read_values(reader, n_values)?;
         let alignment = alignment(reader.bytes, &values)?;
         let entries = read_tensors(reader, n_tensors)?;
@@ -108,14 +96,45 @@ pub(crate) fn broken(message: impl Into<String>) -> SdkError {
     SdkError::new(ErrorKind::ModelLoad, message)
 }
 
+/// Reads the beginning of a header: how many tensors and metadata values it has.
+fn read_counts(reader: &mut HeaderReader<'_>) -> Result<(u64, u64)> {
+    if reader.take(4).ok() != Some(b"GGUF") {
+        return Err(broken("not a GGUF file: its first bytes must be GGUF"));
+    }
+    let version = reader.u32()?;
+    if version != 2 && version != 3 {
+        return Err(broken(format!("GGUF version must be 2 or 3, little-endian, found {version}")));
+    }
+    let (n_tensors, n_values) = (reader.u64()?, reader.u64()?);
+    if MOST_ENTRIES < n_tensors.max(n_values) {
+        return Err(broken(format!(
+            "a header must have at most {MOST_ENTRIES} tensors and metadata values, found {n_tensors} and {n_values}"
+        )));
+    }
+    Ok((n_tensors, n_values))
+}
+
+/// Visits the metadata values of a header as far as its bytes are here.
+pub(super) fn walk_values(reader: &mut HeaderReader<'_>, mut visit: impl FnMut(&str, &ValueEntry)) {
+    let Ok((_, n_values)) = read_counts(reader) else { return };
+    for _ in 0..n_values {
+        let Ok((key, entry)) = read_value(reader) else { return };
+        visit(&key, &entry);
+    }
+}
+
+fn read_value(reader: &mut HeaderReader<'_>) -> Result<(String, ValueEntry)> {
+    let key = reader.name("a metadata key")?;
+    let value_type = reader.value_type()?;
+    let start = reader.at;
+    reader.skip_value(value_type, 0)?;
+    Ok((key, ValueEntry { value_type, bytes: start..reader.at }))
+}
+
 fn read_values(reader: &mut HeaderReader<'_>, count: u64) -> Result<HashMap<String, ValueEntry>> {
     let mut values = HashMap::new();
     for _ in 0..count {
-        let key = reader.name("a metadata key")?;
-        let value_type = reader.value_type()?;
-        let start = reader.at;
-        reader.skip_value(value_type, 0)?;
-        let entry = ValueEntry { value_type, bytes: start..reader.at };
+        let (key, entry) = read_value(reader)?;
         if values.insert(key.clone(), entry).is_some() {
             return Err(broken(format!("metadata key {key:?} appears twice")));
         }

@@ -124,6 +124,12 @@ impl GgufFile {
         }
     }
 
+    /// Reads the header of a file of this size, of which only the beginning is here.
+    pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
+        let header = Header::read(&mut HeaderReader::new(&head), file_size)?;
+        Ok(Self::of(Content::Elsewhere, head, header))
+    }
+
     fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
         Self {
@@ -281,6 +287,19 @@ fn paths_of_parts(path: &Path, n_parts: usize) -> Result<Vec<PathBuf>> {
         ))
     })?;
     Ok((1..=n_parts).map(|at| path.with_file_name(format!("{name}-{at:05}-of-{n_parts:05}.gguf"))).collect())
+}
+
+/// The length of an embedding in a model's header, of which only the beginning is here; `None` if it is not in there.
+pub(crate) fn embedding_length(head: &[u8]) -> Option<usize> {
+    let mut reader = HeaderReader::new(head);
+    let mut found = None;
+    header::walk_values(&mut reader, |key, entry| {
+        if key.ends_with(".embedding_length") {
+            let mut reader = HeaderReader::new(&head[entry.bytes.clone()]);
+            found = found.or(read_integer(entry.value_type, &mut reader).ok().flatten());
+        }
+    });
+    usize::try_from(found?).ok()
 }
 
 fn read_integer(value_type: ValueType, reader: &mut HeaderReader<'_>) -> Result<Option<i64>> {

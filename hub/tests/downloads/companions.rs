@@ -1,0 +1,77 @@
+//! Projectors: chosen with their model by what their headers say.
+
+use std::fs;
+use std::path::Path;
+
+use causerie::ModelInfo;
+
+use super::{Setting, check_cache, content};
+use crate::fake::{Act, Repository};
+
+/// A file of the tiny model that sees.
+pub(super) fn vision(file: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2vl").join(file)).unwrap()
+}
+
+fn paths(setting: &Setting, name: &str) -> Vec<String> {
+    setting.hub().plan(name).unwrap().files.into_iter().map(|file| file.path).collect()
+}
+
+fn repository(projectors: &[(&str, Vec<u8>)]) -> Repository {
+    let mut files = vec![("see-F16.gguf", vision("lfm2vl-f16.gguf"))];
+    files.extend(projectors.iter().cloned());
+    Repository::new(&files)
+}
+
+#[test]
+fn a_model_that_sees_comes_with_its_projector() {
+    let projectors = [
+        ("mmproj-see-F16.gguf", vision("mmproj-lfm2vl-f16.gguf")),
+        ("mmproj-see-Q8_0.gguf", vision("mmproj-lfm2vl-q8_0.gguf")),
+    ];
+    let setting = Setting::new([("ns/demo", repository(&projectors))]);
+    assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf", "mmproj-see-F16.gguf"]);
+    let path = setting.pull("ns/demo").unwrap();
+    assert!(ModelInfo::read(path.to_str().unwrap()).unwrap().supports_images);
+    check_cache(&setting.cache());
+}
+
+#[test]
+fn only_a_projector_whose_header_fits_is_taken() {
+    let q8 = vision("mmproj-lfm2vl-q8_0.gguf");
+    // The rows of another model: its last map has the same type and another shape.
+    let mut cut = q8.clone();
+    cut.truncate(5000);
+    for (name, bytes) in [
+        ("of noise", content(1, 40_000)),
+        (
+            "of another kind",
+            fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-q4_0.gguf")).unwrap(),
+        ),
+        ("cut", cut),
+    ] {
+        let setting = Setting::new([("ns/demo", repository(&[("mmproj-see-F16.gguf", bytes.clone())]))]);
+        assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf"], "{name}");
+        let files = [("mmproj-see-F16.gguf", bytes), ("mmproj-see-Q8_0.gguf", q8.clone())];
+        let setting = Setting::new([("ns/demo", repository(&files))]);
+        assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf", "mmproj-see-Q8_0.gguf"], "{name}");
+    }
+    // Beside a model with embeddings of another length.
+    let mut other = repository(&[("mmproj-see-Q8_0.gguf", q8)]);
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-q4_0.gguf");
+    other.files.insert("see-F16.gguf".to_owned(), fs::read(model).unwrap());
+    let setting = Setting::new([("ns/demo", other)]);
+    assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf"]);
+}
+
+#[test]
+fn a_header_that_cannot_be_asked_for_is_an_error() {
+    let projectors = [("mmproj-see-F16.gguf", vision("mmproj-lfm2vl-f16.gguf"))];
+    let setting = Setting::new([("ns/demo", repository(&projectors).gated())]);
+    assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf"], "the download says that access is denied");
+    let setting = Setting::new([("ns/demo", repository(&projectors))]);
+    setting.fake.fault("store GET", 2, Act::Cut(100));
+    assert_eq!(paths(&setting, "ns/demo").len(), 2, "it is asked again");
+    setting.fake.fault("store GET", 100, Act::Cut(100));
+    assert!(setting.hub().plan("ns/demo").unwrap_err().is_retryable());
+}
