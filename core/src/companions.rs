@@ -24,7 +24,7 @@ use crate::vision;
 /// ```
 ///
 /// # Errors
-/// Those of `head`.
+/// The errors of `head`.
 pub fn choose_projector(
     model: &str,
     listing: &[ListedFile],

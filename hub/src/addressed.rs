@@ -25,10 +25,9 @@ pub(crate) fn plan(
     name: &ModelName,
     address: &str,
 ) -> Result<DownloadPlan, Trouble> {
-    let planner = AddressPlanner(requests);
     let path = file_name_of_address(address);
     let is_file = [".gguf", ".bundle"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
-    let files = if is_file { vec![planner.ask(address, path)?] } else { planner.manifest(address)? };
+    let files = if is_file { vec![ask(requests, address, path)?] } else { manifest(requests, address)? };
     let commit = commit(&files);
     let mut noted = store.noted(&commit);
     let with_digest = |found: FoundFile| {
@@ -60,70 +59,62 @@ struct FoundFile {
     mark: String,
 }
 
-struct AddressPlanner<'a>(&'a Requests<'a>);
-
-impl AddressPlanner<'_> {
-    /// Asks for the size of a file, and for its digest if the address has none.
-    fn ask(&self, address: &str, path: String) -> Result<FoundFile, Trouble> {
-        let url = at_endpoint(address, &self.0.endpoint.url());
-        let ServerAnswer { response, from, linked } = self.0.get(&url, 0, &path)?;
-        check_encoding(&response, &from)?;
-        let header = |name: &str| response.header(name).unwrap_or_default().trim().to_owned();
-        if header("content-type").to_ascii_lowercase().starts_with("text/html") {
-            return Err(corrupt(format!("{} sends a web page for {path}", from.authority())).into());
-        }
-        let no_size = || network(false, format!("{} must say the size of {path}", from.authority()));
-        let size: u64 = header("content-length").parse().map_err(|_| no_size())?;
-        let pinned = address.split_once("#sha256=").map(|(_, hex)| FileDigest::Sha256(hex.to_owned()));
-        let marks = [address, &size.to_string(), &header("etag"), &header("last-modified")].join("\n");
-        let unknown = || FileDigest::Unknown(FileDigest::of(marks.as_bytes()).hex().to_owned());
-        let digest = pinned.or(linked).unwrap_or_else(unknown);
-        let mark = digest.hex().to_owned();
-        Ok(FoundFile {
-            file: PlannedFile { url: Some(address.to_owned()), ..PlannedFile::new(&path, size, digest) },
-            mark,
-        })
+/// Asks for the size of a file, and for its digest if the address has none.
+fn ask(requests: &Requests<'_>, address: &str, path: String) -> Result<FoundFile, Trouble> {
+    let url = at_endpoint(address, &requests.endpoint.url());
+    let ServerAnswer { response, from, linked } = requests.get(&url, 0, &path)?;
+    check_encoding(&response, &from)?;
+    let header = |name: &str| response.header(name).unwrap_or_default().trim().to_owned();
+    if header("content-type").to_ascii_lowercase().starts_with("text/html") {
+        return Err(corrupt(format!("{} sends a web page for {path}", from.authority())).into());
     }
+    let no_size = || network(false, format!("{} must say the size of {path}", from.authority()));
+    let size: u64 = header("content-length").parse().map_err(|_| no_size())?;
+    let pinned = address.split_once("#sha256=").map(|(_, hex)| FileDigest::Sha256(hex.to_owned()));
+    let marks = [address, &size.to_string(), &header("etag"), &header("last-modified")].join("\n");
+    let unknown = || FileDigest::Unknown(FileDigest::of(marks.as_bytes()).hex().to_owned());
+    let digest = pinned.or(linked).unwrap_or_else(unknown);
+    let mark = digest.hex().to_owned();
+    Ok(FoundFile { file: PlannedFile { url: Some(address.to_owned()), ..PlannedFile::new(&path, size, digest) }, mark })
+}
 
-    /// Reads a manifest, and asks for its files. In the cache, it names them by their paths.
-    fn manifest(&self, address: &str) -> Result<Vec<FoundFile>, Trouble> {
-        let invalid = |rule: String| Trouble::Final(network(false, format!("the manifest at {address}: {rule}")));
-        let base = WebAddress::parse(address).ok_or_else(|| invalid("it must have an address".to_owned()))?;
-        let url = at_endpoint(address, &self.0.endpoint.url());
-        let ServerAnswer { response, from, .. } = self.0.get(&url, 0, "the manifest")?;
-        let body = read_all(response, LARGEST_MANIFEST, &from, "the manifest")?;
-        let mut manifest: Map<String, Json> =
-            serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
-        let parameters = manifest.get_mut("load_time_parameters").and_then(Json::as_object_mut);
-        let parameters = parameters.ok_or_else(|| invalid("load_time_parameters must be an object".to_owned()))?;
-        UNUSED_FILES.iter().for_each(|key| drop(parameters.remove(*key)));
-        let mut files: Vec<FoundFile> = Vec::new();
-        for key in FILES {
-            let location = match parameters.get(key) {
-                Some(Json::String(location)) => location.clone(),
-                None | Some(Json::Null) if key != FILES[0] => continue,
-                _ => return Err(invalid(format!("load_time_parameters.{key} must be a string"))),
-            };
-            let there = base.join(location.strip_prefix("./").unwrap_or(&location));
-            let there = there.filter(|there| !base.is_weakened_by(there)).ok_or_else(|| {
-                invalid(format!("load_time_parameters.{key} must be a safe address, found {location:?}"))
-            })?;
-            let path = file_name_of_address(&there.url());
-            if !path.to_ascii_lowercase().ends_with(".gguf") || files.iter().any(|found| found.file.path == path) {
-                return Err(invalid(format!(
-                    "load_time_parameters.{key} must be a GGUF file of its own, found {path:?}"
-                )));
-            }
-            parameters.insert(key.to_owned(), format!("./{path}").into());
-            files.push(self.ask(&there.url(), path)?);
+/// Reads a manifest, and asks for its files. In the cache, it names them by their paths.
+fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Trouble> {
+    let base = WebAddress::parse(address).ok_or_else(|| network(false, "a manifest must have an address"))?;
+    // The address itself may contain secrets.
+    let invalid = |rule: String| Trouble::Final(network(false, format!("a manifest of {}: {rule}", base.authority())));
+    let url = at_endpoint(address, &requests.endpoint.url());
+    let ServerAnswer { response, from, .. } = requests.get(&url, 0, "the manifest")?;
+    let body = read_all(response, LARGEST_MANIFEST, &from, "the manifest")?;
+    let mut manifest: Map<String, Json> =
+        serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
+    let parameters = manifest.get_mut("load_time_parameters").and_then(Json::as_object_mut);
+    let parameters = parameters.ok_or_else(|| invalid("load_time_parameters must be an object".to_owned()))?;
+    UNUSED_FILES.iter().for_each(|key| drop(parameters.remove(*key)));
+    let mut files: Vec<FoundFile> = Vec::new();
+    for key in FILES {
+        let location = match parameters.get(key) {
+            Some(Json::String(location)) => location.clone(),
+            None | Some(Json::Null) if key != FILES[0] => continue,
+            _ => return Err(invalid(format!("load_time_parameters.{key} must be a string"))),
+        };
+        let there = base.join(location.strip_prefix("./").unwrap_or(&location));
+        let there = there
+            .filter(|there| !base.is_weakened_by(there))
+            .ok_or_else(|| invalid(format!("load_time_parameters.{key} must be a safe address, found {location:?}")))?;
+        let path = file_name_of_address(&there.url());
+        if !path.to_ascii_lowercase().ends_with(".gguf") || files.iter().any(|found| found.file.path == path) {
+            return Err(invalid(format!("load_time_parameters.{key} must be a GGUF file of its own, found {path:?}")));
         }
-        manifest.insert("original_url".to_owned(), address.into());
-        let content = format!("{:#}\n", Json::from(manifest));
-        let digest = FileDigest::of(content.as_bytes());
-        let mark = digest.hex().to_owned();
-        let file =
-            PlannedFile { content: Some(content.clone()), ..PlannedFile::new(MANIFEST, content.len() as u64, digest) };
-        files.insert(0, FoundFile { file, mark });
-        Ok(files)
+        parameters.insert(key.to_owned(), format!("./{path}").into());
+        files.push(ask(requests, &there.url(), path)?);
     }
+    manifest.insert("original_url".to_owned(), address.into());
+    let content = format!("{:#}\n", Json::from(manifest));
+    let digest = FileDigest::of(content.as_bytes());
+    let mark = digest.hex().to_owned();
+    let file =
+        PlannedFile { content: Some(content.clone()), ..PlannedFile::new(MANIFEST, content.len() as u64, digest) };
+    files.insert(0, FoundFile { file, mark });
+    Ok(files)
 }

@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use causerie::{
-    FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, functions_from_json,
-    fuzzing, messages_from_json,
+    FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, bundle,
+    functions_from_json, fuzzing, messages_from_json,
 };
 
 use crate::fixture;
@@ -84,6 +84,20 @@ fn damaged_headers_of_gguf_files() {
     let words = ["\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{1}", "general.alignment", "\u{9}\u{0}\u{0}\u{0}"];
     let seeds = [read("models/smollm2-q4_1.gguf"), read("tokenizers/llama.gguf"), read("tokenizers/qwen2.gguf")];
     check(&seeds, &words, 3000, |bytes| drop(ModelInfo::read_from_bytes(bytes.to_vec())));
+}
+
+#[test]
+fn damaged_bundles() {
+    let words = ["PK\u{3}\u{4}", "PK\u{1}\u{2}", "../", "\u{0}\u{0}", "\"./lfm2.gguf\"", "1e99", "null"];
+    let path = std::env::temp_dir().join(format!("causerie-damaged-{}.bundle", std::process::id()));
+    // Without most of the weights, so that more of the damage is to the structure.
+    let whole = read("bundles/lfm2.bundle");
+    check(&[whole.clone(), whole[..20_000].to_vec(), whole[whole.len() - 40_000..].to_vec()], &words, 600, |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        drop(ModelInfo::read(path.to_str().unwrap()));
+        drop(bundle::verify(&path, |_| std::ops::ControlFlow::Continue(())));
+    });
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

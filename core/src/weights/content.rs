@@ -13,7 +13,7 @@ use crate::error::{ErrorKind, SdkError};
 pub(super) enum Content {
     OnDisk(ModelFile),
     InMemory(Cow<'static, [u8]>),
-    /// Of a file that is not here, only the header was read.
+    /// A file that is not here: only its header was read.
     Elsewhere,
 }
 
