@@ -100,6 +100,10 @@ pub(crate) fn builder(named: Option<Builder>) -> Result<Tool, Failure> {
 /// Adds the files of a model under `model/`; returns the path of the model in the image.
 fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBuf, Failure> {
     let failed = |err: io::Error| Failure(format!("cannot add the model at {} to an image: {err}", model.display()));
+    if model.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        let (model, make) = (model.display(), "causerie bundle make");
+        return Err(Failure(format!("{model} is a manifest: `{make}` writes one file with its model for an image")));
+    }
     let resolved = model.canonicalize().map_err(failed)?;
     // The name that was given: files in the local cache are links to files whose names are hashes.
     let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
