@@ -84,7 +84,7 @@ pub(crate) fn attach(
             true
         }
         (_, missing) => {
-            let spelling = missing.unwrap_or(&markers[0]);
+            let spelling = missing.unwrap_or(markers[0]);
             renderer.refuse_images(&format!("the vocabulary has no control token {spelling}"));
             false
         }
