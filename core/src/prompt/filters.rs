@@ -5,7 +5,8 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args}
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::prompt::budget::{self, refused, spend};
-use crate::prompt::python;
+use crate::prompt::wrapping::word_wrap;
+use crate::prompt::{markup, python};
 
 /// Limit of widths and counts. Chat templates indent by a few spaces.
 const WIDEST: usize = 1024;
@@ -29,16 +30,16 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         Ok::<_, Error>(text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).count())
     });
     environment.add_filter("truncate", truncate);
+    environment.add_filter("trim", trim);
     environment.add_filter("batch", batch);
     environment.add_filter("slice", slice);
     environment.add_filter("groupby", group_by);
     environment.add_filter("urlencode", url_encode);
-    environment.add_filter("forceescape", |state: &mut State<'_, '_>, text: &Value| {
-        let text = python::text(text)?;
-        spend(state, text.len().saturating_mul(6))?; // the longest escape
-        let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&#34;"), ('\'', "&#39;")];
-        Ok::<_, Error>(escapes.iter().fold(text, |text, (from, to)| text.replace(*from, to)))
-    });
+    environment.add_filter("forceescape", markup::escape);
+    environment.add_filter("xmlattr", markup::attributes);
+    environment.add_filter("striptags", markup::without_tags);
+    environment.add_filter("wordwrap", word_wrap);
+    environment.add_filter("filesizeformat", file_size);
     environment.add_filter("pprint", |state: &mut State<'_, '_>, value: &Value| {
         let text = if value.kind() == ValueKind::String { python::repr(value)? } else { python::text(value)? };
         spend(state, text.len())?;
@@ -122,6 +123,18 @@ fn truncate(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>)
         kept.truncate(at);
     }
     Ok(kept + &end)
+}
+
+fn trim(state: &mut State<'_, '_>, text: &Value, chars: Option<String>, options: Kwargs) -> Result<String, Error> {
+    let chars = chars.or(options.get("chars")?);
+    options.assert_all_used()?;
+    let text = python::text(text)?;
+    // Each character of the text is searched for.
+    spend(state, text.len().saturating_mul(chars.as_ref().map_or(1, |chars| 1 + chars.len())))?;
+    Ok(match chars {
+        Some(chars) => text.trim_matches(|c| chars.contains(c)).to_owned(),
+        None => text.trim().to_owned(),
+    })
 }
 
 fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
@@ -288,6 +301,30 @@ fn url_encode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error>
         Ok(format!("{}={}", quoted(&python::text(&key)?, true), quoted(&python::text(&entry)?, true)))
     });
     Ok(pairs.collect::<Result<Vec<_>, Error>>()?.join("&"))
+}
+
+/// A number of bytes in words, with decimal or binary units.
+fn file_size(value: &Value, is_binary: Option<bool>, options: Kwargs) -> Result<String, Error> {
+    let is_binary = is_binary.or(options.get("binary")?).unwrap_or(false);
+    options.assert_all_used()?;
+    let number = || Error::new(ErrorKind::InvalidOperation, "filesizeformat takes a number");
+    let n_bytes = match value.as_str() {
+        Some(text) => text.trim().parse().map_err(|_| number())?,
+        None => f64::try_from(value.clone()).map_err(|_| number())?,
+    };
+    let (base, binary) = if is_binary { (1024.0, "i") } else { (1000.0, "") };
+    if n_bytes == 1.0 {
+        return Ok("1 Byte".to_owned());
+    }
+    if n_bytes < base {
+        return Ok(format!("{:.0} Bytes", n_bytes.trunc()));
+    }
+    let (mut size, mut unit) = (n_bytes / base, 0);
+    while base <= size && unit < 7 {
+        (size, unit) = (size / base, unit + 1);
+    }
+    let letter = &(if is_binary { "KMGTPEZY" } else { "kMGTPEZY" })[unit..=unit];
+    Ok(format!("{size:.1} {letter}{binary}B"))
 }
 
 /// Python's `template % arguments`, with the conversions that text needs.

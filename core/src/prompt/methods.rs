@@ -1,11 +1,39 @@
 //! Methods of Python's strings and lists that the template engine lacks: all count what they copy, and refuse large numbers.
 
-use minijinja::value::{Tuple, Value, ValueKind};
+use std::borrow::Cow;
+
+use minijinja::value::{Kwargs, Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
+use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::prompt::budget::spend;
 use crate::prompt::filters::{Side, padded};
 use crate::prompt::python;
+
+/// The arguments of a method of strings by position, where some are named.
+pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {
+    let names: &[&str] = match name {
+        "split" | "rsplit" => &["sep", "maxsplit"],
+        "splitlines" => &["keepends"],
+        "expandtabs" => &["tabsize"],
+        _ => return Ok(arguments.into()),
+    };
+    let Some((named, positional)) = arguments.split_last().filter(|(last, _)| last.is_kwargs()) else {
+        return Ok(arguments.into());
+    };
+    let (named,): (Kwargs,) = from_args(std::slice::from_ref(named))?;
+    let mut all = positional.to_vec();
+    for name in names.iter().skip(positional.len()) {
+        all.push(named.get::<Option<Value>>(name)?.unwrap_or_default());
+    }
+    named.assert_all_used()?;
+    while all.last().is_some_and(Value::is_undefined) {
+        all.pop();
+    }
+    // A separator that is left out is none.
+    all.iter_mut().filter(|value| value.is_undefined()).for_each(|value| *value = Value::from(()));
+    Ok(all.into())
+}
 
 /// Calls a method of Python that the template engine lacks; `None` if it is not one of these.
 pub(super) fn call(
@@ -17,7 +45,13 @@ pub(super) fn call(
     if value.kind() == ValueKind::Seq && name == "index" {
         return Some(index_of(value, arguments));
     }
+    if name == "copy" && arguments.is_empty() && matches!(value.kind(), ValueKind::Seq | ValueKind::Map) {
+        return Some(Ok(value.clone()));
+    }
     let text = value.as_str()?;
+    if SEARCHES.contains(&name) && 1 < arguments.len() {
+        return Some(search_within(state, text, name, arguments));
+    }
     let string = |i: usize| {
         let missing = || Error::new(ErrorKind::MissingArgument, format!("str.{name} takes a string"));
         arguments.get(i).and_then(Value::as_str).ok_or_else(missing)
@@ -58,6 +92,8 @@ pub(super) fn call(
             };
             Ok(Value::from(Tuple::from(parts.map(Value::from).to_vec())))
         }
+        "expandtabs" => expanded(state, text, arguments.first().and_then(Value::as_usize).unwrap_or(8)),
+        "isascii" => Ok(Value::from(text.is_ascii())),
         "rsplit" => right_split(state, text, arguments),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
         "istitle" => Ok(Value::from(is_title(text))),
@@ -71,6 +107,59 @@ fn index_of(list: &Value, arguments: &[Value]) -> Result<Value, Error> {
     let wanted = arguments.first().ok_or_else(|| Error::new(ErrorKind::MissingArgument, "list.index takes a value"))?;
     let at = list.try_iter()?.position(|item| item == *wanted);
     at.map(Value::from).ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the value is not in the list"))
+}
+
+/// Methods that search a string, from a start and up to an end if these are given.
+const SEARCHES: [&str; 7] = ["count", "endswith", "find", "index", "rfind", "rindex", "startswith"];
+
+/// The searches that return a position.
+const POSITIONS: [&str; 4] = ["find", "index", "rfind", "rindex"];
+
+fn search_within(state: &mut State<'_, '_>, text: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    let n_characters = text.chars().count();
+    let bound = |i: usize, default: usize| match arguments.get(i).filter(|bound| !bound.is_none()) {
+        None => Ok::<usize, Error>(default),
+        Some(bound) => {
+            let wrong = || Error::new(ErrorKind::InvalidOperation, format!("str.{name} takes integers as bounds"));
+            let bound = bound.as_i64().ok_or_else(wrong)?;
+            let magnitude = usize::try_from(bound.unsigned_abs()).unwrap_or(usize::MAX);
+            Ok(if bound < 0 { n_characters.saturating_sub(magnitude) } else { magnitude.min(n_characters) })
+        }
+    };
+    let (start, end) = (bound(1, 0)?, bound(2, n_characters)?);
+    let part: String = text.chars().take(end).skip(start).collect();
+    spend(state, part.len())?;
+    let (part, wanted) = (Value::from(part), &arguments[..1]);
+    let found =
+        call(state, &part, name, wanted).unwrap_or_else(|| unknown_method_callback(state, &part, name, wanted))?;
+    // A position counts from the beginning of the whole.
+    Ok(match found.as_i64() {
+        Some(at) if 0 <= at && POSITIONS.contains(&name) => Value::from(at.saturating_add_unsigned(start as u64)),
+        _ => found,
+    })
+}
+
+/// A string with spaces in place of its tabs.
+fn expanded(state: &mut State<'_, '_>, text: &str, size: usize) -> Result<Value, Error> {
+    let n_tabs = text.matches('\t').count();
+    let limit = padded(state, "", size, ' ', Side::Before)?; // refuses a width that is too large
+    spend(state, text.len().saturating_add(n_tabs.saturating_mul(limit.as_str().map_or(0, str::len))))?;
+    let (mut out, mut column) = (String::new(), 0);
+    for character in text.chars() {
+        match character {
+            '\t' if size == 0 => {}
+            '\t' => {
+                let n_spaces = size - column % size;
+                out.extend(std::iter::repeat_n(' ', n_spaces));
+                column += n_spaces;
+            }
+            _ => {
+                column = if matches!(character, '\n' | '\r') { 0 } else { column + 1 };
+                out.push(character);
+            }
+        }
+    }
+    Ok(Value::from(out))
 }
 
 fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Result<Value, Error> {

@@ -10,10 +10,12 @@ mod capabilities;
 mod content_forms;
 mod continuation;
 mod control;
+mod cycler;
 mod filters;
 mod fitting;
 mod guards;
 mod images;
+mod markup;
 mod methods;
 mod python;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod template;
 mod tests;
 mod tool_list;
 mod unanswered;
+mod wrapping;
 
 use std::borrow::Cow;
 

@@ -18,7 +18,7 @@ use crate::prompt::guards::{
     SLICE_FILTER,
 };
 use crate::prompt::source::prepare;
-use crate::prompt::{filters, methods, python};
+use crate::prompt::{cycler, filters, methods, python};
 
 /// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
@@ -58,6 +58,7 @@ impl ChatTemplate {
         environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
             budget::list(state, &functions::dict(value, entries)?)
         });
+        cycler::add(&mut environment);
         environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
             Err(Error::new(TemplateErrorKind::InvalidOperation, python::text(message)?))
         });
@@ -141,6 +142,7 @@ fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, optio
 
 /// Python's methods of strings, lists and dictionaries.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    let arguments = &*methods::positional(name, arguments)?;
     let strings: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
     match (name, value.as_str(), strings.as_deref(), arguments) {
         ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
@@ -189,6 +191,7 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("sequence", |value: &Value| {
         matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
     });
+    environment.add_test("callable", cycler::is_callable);
     environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));
 }
 
