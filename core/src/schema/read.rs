@@ -24,13 +24,14 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 ///
 /// A parameter whose schema no type can express keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
 /// or `definitions`, and all other schemas that a `$ref` points to with `#/…`, replace the references to them. Where a schema
-/// refers to itself, any value of its type is accepted. Keywords about all parameters together, such as `minProperties`, or `anyOf` beside
-/// `properties`, are ignored.
+/// refers to itself, any value of its types is accepted. Keywords about all parameters together, such as `minProperties`, or
+/// `anyOf` beside `properties`, are ignored.
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place, for text that is not such an array, for `anyOf` and similar keywords
-/// without `properties`, for references to places outside of the schema, and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`] for a
-/// function that breaks a rule. Names may have dots and hyphens here.
+/// without `properties`, for references to places outside of the schema, for schemas that refer to themselves and show no type,
+/// and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`] for a function that breaks a
+/// rule. Names may have dots and hyphens here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -217,25 +218,79 @@ impl<'a> References<'a> {
         Ok(Json::Object(whole))
     }
 
-    /// Expands a reference. Inside of itself, it becomes a schema that any value of its type fits.
+    /// Expands a reference. Inside of itself, it becomes a schema that any value of its types fits.
     fn target(&mut self, reference: &'a str, place: &str, depth: usize) -> Result<Json> {
         let target = self.find(reference).ok_or_else(|| {
             let message = format!("{place}.$ref must refer to a place in the same schema, found {reference:?}");
             SdkError::new(ErrorKind::Serialization, message)
         })?;
-        let is_open = self.open.contains(&reference);
-        let kind = match target {
-            ReferenceTarget::Root => Some(json!("object")),
-            ReferenceTarget::Part(part) => part.get("type").cloned(),
-        };
         let part = match target {
-            ReferenceTarget::Part(part) if !is_open => part,
-            _ => return Ok(kind.map_or_else(|| json!({}), |kind| json!({ "type": kind }))),
+            ReferenceTarget::Root => return Ok(json!({ "type": "object" })),
+            ReferenceTarget::Part(part) if self.open.contains(&reference) => {
+                let types = self.types(part, &mut vec![reference]).filter(|types| !types.is_empty());
+                let one_or_all = |types: Vec<&str>| if let [one] = types[..] { json!(one) } else { json!(types) };
+                return types.map(|types| json!({ "type": one_or_all(types) })).ok_or_else(|| {
+                    let rule = "must refer to a schema that shows its type, because it is a part of that schema";
+                    SdkError::new(ErrorKind::Serialization, format!("{place}.$ref {rule}, found {reference:?}"))
+                });
+            }
+            ReferenceTarget::Part(part) => part,
         };
         self.open.push(reference);
         let inlined = self.inline(part, place, depth + 1);
         self.open.pop();
         inlined
+    }
+}
+
+impl<'a> References<'a> {
+    /// The types of the values that a schema accepts, by its keywords; `None` if they do not show all. References that are
+    /// followed already add none.
+    fn types(&self, schema: &'a Json, followed: &mut Vec<&'a str>) -> Option<Vec<&'a str>> {
+        let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.get(keyword).is_some());
+        let list = |keyword: &str| schema.get(keyword).and_then(Json::as_array);
+        let branches = ["anyOf", "oneOf", "allOf"].iter().find_map(|keyword| list(keyword));
+        let mut types = match (schema.get("type"), schema.get("$ref")) {
+            (Some(Json::String(one)), _) => vec![one.as_str()],
+            (Some(types), _) => types.as_array()?.iter().filter_map(Json::as_str).collect(),
+            (None, Some(reference)) => {
+                let reference = reference.as_str()?;
+                if followed.contains(&reference) {
+                    return Some(Vec::new());
+                }
+                followed.push(reference);
+                match self.find(reference).filter(|_| followed.len() < MAX_DEPTH)? {
+                    ReferenceTarget::Root => vec!["object"],
+                    ReferenceTarget::Part(part) => self.types(part, followed)?,
+                }
+            }
+            _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => vec!["object"],
+            _ if has(&["items", "prefixItems"]) => vec!["array"],
+            _ => match (list("enum"), schema.get("const"), branches) {
+                (Some(values), ..) => values.iter().map(type_of).collect(),
+                (_, Some(value), _) => vec![type_of(value)],
+                (_, _, Some(branches)) => {
+                    let types: Option<Vec<_>> = branches.iter().map(|branch| self.types(branch, followed)).collect();
+                    types?.concat()
+                }
+                _ => return None,
+            },
+        };
+        types.sort_unstable();
+        types.dedup();
+        Some(types)
+    }
+}
+
+/// The type of a value, as schemas name it.
+fn type_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
     }
 }
 

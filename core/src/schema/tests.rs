@@ -127,6 +127,46 @@ fn a_definition_inside_itself_accepts_any_value_of_its_type() {
 }
 
 #[test]
+fn a_definition_inside_itself_is_never_free() {
+    let function = |definitions: &str| {
+        let text = format!(
+            r##"[{{"name": "f", "parameters": {{"$defs": {definitions}, "properties": {{"a": {{"$ref": "#/$defs/n"}}}}}}}}]"##
+        );
+        functions_from_json(&text).map(|functions| function_schema(&functions[0]).to_string())
+    };
+    for (definitions, expect) in [
+        (r##"{"n": {"properties": {"next": {"$ref": "#/$defs/n"}}}}"##, r#""next": {"type": "object"}"#),
+        (r##"{"n": {"items": {"$ref": "#/$defs/n"}}}"##, r#""items": {"type": "array"}"#),
+        (
+            r##"{"n": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/n"}}]}}"##,
+            r#""items": {"type": ["array", "string"]}"#,
+        ),
+        (
+            r##"{"n": {"oneOf": [{"enum": [1, null]}, {"$ref": "#/$defs/m"}]}, "m": {"items": {"$ref": "#/$defs/n"}}}"##,
+            r#""items": {"type": ["array", "null", "number"]}"#,
+        ),
+        (
+            r##"{"n": {"anyOf": [{"const": true}, {"$ref": "#/$defs/n"}]}}"##,
+            r#""anyOf": [{"const": true}, {"type": "boolean"}]"#,
+        ),
+    ] {
+        let schema = function(definitions).unwrap();
+        assert!(schema.contains(expect), "{definitions}: {schema}");
+    }
+    for definitions in [
+        r##"{"n": {"$ref": "#/$defs/n"}}"##,
+        r##"{"n": {"anyOf": [{"$ref": "#/$defs/m"}, {"$ref": "#/$defs/n"}]}, "m": {"$ref": "#/$defs/n"}}"##,
+        r##"{"n": {"not": {"$ref": "#/$defs/n"}}}"##,
+        r##"{"n": {"anyOf": [{}, {"items": {"$ref": "#/$defs/n"}, "type": "array"}]}}"##,
+    ] {
+        let err = function(definitions).unwrap_err();
+        let said =
+            "$ref must refer to a schema that shows its type, because it is a part of that schema, found \"#/$defs/n\"";
+        assert!(err.kind() == ErrorKind::Serialization && err.message().contains(said), "{definitions}: {err}");
+    }
+}
+
+#[test]
 fn any_place_of_the_schema_replaces_references() {
     let function = |end: &str| {
         let text = format!(
@@ -158,7 +198,8 @@ fn definitions_that_exceed_the_limit_are_refused() {
         .map(|i| format!(r##""d{i}": [{{"$ref": "#/$defs/d{0}"}}, {{"$ref": "#/$defs/d{0}"}}]"##, i + 1))
         .collect();
     let all: Vec<String> = (0..12).map(|i| format!(r##"{{"$ref": "#/$defs/d{i}"}}"##)).collect();
-    let mutual: Vec<String> = (0..12).map(|i| format!(r#""d{i}": [{}]"#, all.join(", "))).collect();
+    let mutual = (0..12).map(|i| format!(r#""d{i}": {{"type": "array", "anyOf": [{}]}}"#, all.join(", ")));
+    let mutual: Vec<String> = mutual.collect();
     let long = format!(
         r#""long": {{"description": "{}"}}, "many": [{}]"#,
         "x".repeat(10_000),
