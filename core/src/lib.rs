@@ -90,7 +90,7 @@ pub mod fuzzing;
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
-pub use engine::{CancelHandle, PrefillProgress, ResponseStream};
+pub use engine::{CancelHandle, PrefillProgress, ResponseStream, TextStream};
 pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
     Arguments, BigInteger, Diagnostic, DiagnosticCode, FunctionNames, RejectedCall, RejectionReason, Repair,
@@ -98,7 +98,7 @@ pub use function::{
 };
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
-pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
+pub use library::{Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{
     CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling,

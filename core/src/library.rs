@@ -5,11 +5,10 @@
 
 use std::io::Write;
 
-use crate::engine::ResponseStream;
+use crate::engine::{ResponseStream, TextStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::options::GenerationOptions;
-use crate::response::{Completion, MessageResponse};
 use crate::runner::{ModelRunner, Prompt};
 
 /// The tokenizer of a loaded model.
@@ -159,60 +158,5 @@ pub fn stream_generate(
             "the tokenizer must belong to the model, found the tokenizer of another model",
         ))
     };
-    TextStream { stream, completion: None }
-}
-
-/// The pieces of generated text. The iterator blocks until the next piece.
-///
-/// ```
-/// use causerie::{GenerationOptions, stream_generate};
-/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
-/// let (model, tokenizer) = causerie::load(model)?;
-/// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
-/// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
-/// for piece in &mut pieces {
-///     print!("{}", piece?);
-/// }
-/// println!("{:?}", pieces.completion().map(|completion| completion.finish_reason));
-/// # Ok::<(), causerie::SdkError>(())
-/// ```
-#[derive(Debug)]
-pub struct TextStream {
-    stream: ResponseStream,
-    completion: Option<Completion>,
-}
-
-impl TextStream {
-    /// The completion of the reply; `None` before its end.
-    ///
-    /// ```
-    /// use causerie::{GenerationOptions, stream_generate};
-    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
-    /// let (model, tokenizer) = causerie::load(model)?;
-    /// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
-    /// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
-    /// for piece in &mut pieces {
-    ///     print!("{}", piece?);
-    /// }
-    /// assert!(pieces.completion().unwrap().stats.completion_tokens <= 8);
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    pub fn completion(&self) -> Option<&Completion> {
-        self.completion.as_ref()
-    }
-}
-
-impl Iterator for TextStream {
-    type Item = Result<String>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match Iterator::next(&mut self.stream)? {
-                Ok(MessageResponse::Chunk(text)) => return Some(Ok(text)),
-                Ok(MessageResponse::Complete(completion)) => self.completion = Some(*completion),
-                Ok(_) => {}
-                Err(err) => return Some(Err(err)),
-            }
-        }
-    }
+    stream.text()
 }

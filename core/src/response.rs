@@ -194,6 +194,21 @@ pub struct Completion {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl Completion {
+    /// The text of the message.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let completion = conversation.respond(ChatMessage::user("Hi"), GenerationOptions::default())?;
+    /// assert_eq!(completion.text(), "Hello!");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn text(&self) -> String {
+        self.full_message.text()
+    }
+}
+
 /// How the prompt differs from the history.
 ///
 /// ```

@@ -48,7 +48,7 @@ pub(crate) use loaded::LoadedModel;
 pub use prefill_progress::PrefillProgress;
 pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
 pub(crate) use stream::EventSource;
-pub use stream::ResponseStream;
+pub use stream::{ResponseStream, TextStream};
 
 /// A handle to the engine thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {

@@ -13,7 +13,7 @@ use crate::engine::channel::{EventSender, ReplyReceiver};
 use crate::engine::prefill_progress::PrefillProgress;
 use crate::error::{Result, SdkError};
 use crate::message::ChatMessage;
-use crate::response::{FunctionOutcome, MessageResponse};
+use crate::response::{Completion, FunctionOutcome, MessageResponse};
 
 /// The source of a stream's events: one reply, or several replies with function calls between them.
 pub(crate) trait EventSource: Send {
@@ -183,6 +183,21 @@ impl ResponseStream {
     pub fn prefill_progress(&self) -> PrefillProgress {
         self.cancel.progress()
     }
+
+    /// The stream of the text alone.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// for piece in reply.text() {
+    ///     print!("{}", piece?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn text(self) -> TextStream {
+        TextStream { stream: self, completion: None }
+    }
 }
 
 impl Stream for ResponseStream {
@@ -199,6 +214,61 @@ impl Iterator for ResponseStream {
 
     fn next(&mut self) -> Option<Self::Item> {
         pollster::block_on(poll_fn(|ctx| self.source.poll(ctx)))
+    }
+}
+
+/// The pieces of a reply's text. The iterator blocks until the next piece.
+///
+/// ```
+/// use causerie::{GenerationOptions, stream_generate};
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let (model, tokenizer) = causerie::load(model)?;
+/// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
+/// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
+/// for piece in &mut pieces {
+///     print!("{}", piece?);
+/// }
+/// println!("{:?}", pieces.completion().map(|completion| completion.finish_reason));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Debug)]
+pub struct TextStream {
+    stream: ResponseStream,
+    completion: Option<Completion>,
+}
+
+impl TextStream {
+    /// The completion of the reply; `None` before its end.
+    ///
+    /// ```
+    /// use causerie::{GenerationOptions, stream_generate};
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let (model, tokenizer) = causerie::load(model)?;
+    /// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
+    /// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
+    /// for piece in &mut pieces {
+    ///     print!("{}", piece?);
+    /// }
+    /// assert!(pieces.completion().unwrap().stats.completion_tokens <= 8);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn completion(&self) -> Option<&Completion> {
+        self.completion.as_ref()
+    }
+}
+
+impl Iterator for TextStream {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match Iterator::next(&mut self.stream)? {
+                Ok(MessageResponse::Chunk(text)) => return Some(Ok(text)),
+                Ok(MessageResponse::Complete(completion)) => self.completion = Some(*completion),
+                Ok(_) => {}
+                Err(err) => return Some(Err(err)),
+            }
+        }
     }
 }
 
