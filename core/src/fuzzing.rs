@@ -4,19 +4,25 @@
 //! Each function that takes bytes must return; whether it returns an error does not matter. Nothing here is part of the API,
 //! and everything may change with every release.
 
+use std::iter;
 use std::ops::ControlFlow;
 
 use jiff::Zoned;
 
+use crate::constrain::CallGrammar;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
+use crate::media::decode;
 use crate::message::ChatMessage;
+use crate::model::{Compute, VisionArchitecture};
 use crate::options::{FunctionCallParser, LoadOptions};
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 pub use crate::runner::EngineSettings;
 use crate::runner::ModelRunner;
+use crate::schema::functions_from_json;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
+use crate::validate::{fits_schema, validate_among};
 use crate::weights::Weights;
 
 /// Control tokens as real models have them.
@@ -87,31 +93,150 @@ pub fn chat_template(bytes: &[u8]) -> Result<()> {
     renderer.render(&messages, &frame).map(drop)
 }
 
-/// Parses a reply that has the text inside a block of calls and again after it. Panics if the result depends on how the
-/// text is cut.
+/// Parses a reply that has the text inside a block of calls and again after it, and one that is the text alone. Between U+0001
+/// and U+0002, the text spells a control token. Panics if the result depends on how the text is cut.
 pub fn reply(parser: FunctionCallParser, text: &str) {
-    let characters: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
-    for end in [ReplyEnd::Ended, ReplyEnd::Interrupted] {
-        assert_eq!(parsed(parser, &[text], end), parsed(parser, &characters, end), "{text:?}");
+    let parts = parts(text);
+    let (start, close) = parser.markers();
+    let block: Vec<Piece<'_>> = [start, close]
+        .into_iter()
+        .flat_map(|marker| iter::once(Piece::Control(marker)).chain(parts.iter().copied()))
+        .collect();
+    for (reply, functions) in [(&block, vec![]), (&block, offered()), (&parts, offered())] {
+        for end in [ReplyEnd::Ended, ReplyEnd::Interrupted] {
+            let whole = parsed(parser, &functions, reply.iter().copied(), end);
+            for length in [|_| 1, |at| 1 + at % 3, |at| 1 + at * 7919 % 29] {
+                let cut = reply.iter().flat_map(|part| cut(*part, length));
+                assert_eq!(whole, parsed(parser, &functions, cut, end), "{text:?}");
+            }
+        }
     }
 }
 
+/// Functions for replies and grammars.
+fn offered() -> Vec<SdkFunction> {
+    let functions = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}},
+        {"name": "g", "parameters": {"properties": {"a": {"type": "array"}, "c": {"type": "object"}}}}]"#;
+    functions_from_json(functions).unwrap_or_default()
+}
+
+/// The parts of a text: control tokens between U+0001 and U+0002, and the texts around them.
+fn parts(text: &str) -> Vec<Piece<'_>> {
+    let mut parts = Vec::new();
+    for (index, part) in text.split('\u{1}').enumerate() {
+        match part.split_once('\u{2}') {
+            Some((control, text)) if 0 < index => parts.extend([Piece::Control(control), Piece::Text(text)]),
+            _ => parts.push(Piece::Text(part)),
+        }
+    }
+    parts
+}
+
+/// Cuts a text into pieces. The length of a piece in characters depends on its position.
+fn cut(part: Piece<'_>, length: fn(usize) -> usize) -> Vec<Piece<'_>> {
+    let Piece::Text(mut rest) = part else { return vec![part] };
+    let (mut pieces, mut at) = (Vec::new(), 0);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.char_indices().nth(length(at)).map_or(rest.len(), |(end, _)| end));
+        pieces.push(Piece::Text(piece));
+        (rest, at) = (after, at + piece.len());
+    }
+    pieces
+}
+
 /// The output of a parser, with adjacent texts joined.
-fn parsed(parser: FunctionCallParser, pieces: &[&str], end: ReplyEnd) -> Vec<Parsed> {
+fn parsed<'a>(
+    parser: FunctionCallParser,
+    functions: &[SdkFunction],
+    pieces: impl IntoIterator<Item = Piece<'a>>,
+    end: ReplyEnd,
+) -> Vec<Parsed> {
     let mut found: Vec<Parsed> = Vec::new();
     let mut emit = |parsed| match (found.last_mut(), parsed) {
         (Some(Parsed::Text(text)), Parsed::Text(more)) => text.push_str(&more),
         (Some(Parsed::Reasoning(text)), Parsed::Reasoning(more)) => text.push_str(&more),
         (_, parsed) => found.push(parsed),
     };
-    let (start, close) = parser.markers();
-    let mut reply = ReplyParser::new(Some(parser));
-    for marker in [start, close] {
-        reply.push(Piece::Control(marker), &mut emit);
-        pieces.iter().for_each(|piece| reply.push(Piece::Text(piece), &mut emit));
-    }
+    let mut reply = ReplyParser::new(Some(parser)).offering(functions);
+    pieces.into_iter().for_each(|piece| reply.push(piece, &mut emit));
     reply.finish(end, &mut emit);
     found
+}
+
+/// Makes the grammar of calls of functions that are declared in JSON, and writes a block by it: each byte of `choices` chooses
+/// among the characters that may come next. Panics if the block is complete, and the parser repairs or refuses it, or a call
+/// does not fit its function.
+///
+/// # Errors
+/// The same errors as for offering such functions.
+pub fn call_grammar(parser: FunctionCallParser, functions: &[u8], choices: &[u8]) -> Result<()> {
+    let functions = functions_from_json(text(functions)?)?;
+    let grammar = CallGrammar::new(parser, &functions, choices.first().is_some_and(|byte| byte % 2 == 0))?;
+    let Some(block) = written(&grammar, choices) else { return Ok(()) };
+    let (start, close) = parser.markers();
+    let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(Piece::Control);
+    let pieces = controls.clone().take(1).chain([Piece::Text(&block)]).chain(controls.skip(1));
+    let found = parsed(parser, &functions, pieces, ReplyEnd::Ended);
+    let is_call = |found: &Parsed| match found {
+        Parsed::Calls(calls) => calls.iter().all(|call| is_clean(call, &functions)),
+        Parsed::Text(text) => text.trim().is_empty(),
+        _ => false,
+    };
+    assert!(found.iter().all(is_call), "{parser:?} reads {block:?} as {found:?}");
+    Ok(())
+}
+
+fn is_clean(call: &SdkFunctionCall, functions: &[SdkFunction]) -> bool {
+    call.repairs.is_empty() && validate_among(call, functions).diagnostics.is_empty()
+}
+
+/// Makes the grammar of replies that fit a schema, and writes a reply by it, as [`call_grammar`] does. Panics if the reply is
+/// complete and does not fit.
+///
+/// # Errors
+/// The same errors as for a request with such a schema.
+pub fn reply_schema(schema: &[u8], choices: &[u8]) -> Result<()> {
+    let schema = text(schema)?;
+    let grammar = CallGrammar::of_schema(schema)?;
+    let Some(reply) = written(&grammar, choices) else { return Ok(()) };
+    let fits = match [schema, &*reply].map(read_json) {
+        [Some(schema), Some(value)] => fits_schema(&value, &schema),
+        [schema, _] => schema.is_none(),
+    };
+    assert!(fits, "{reply:?}");
+    Ok(())
+}
+
+/// Writes a text by a grammar; `None` if it is not complete when there are no more choices.
+fn written(grammar: &CallGrammar, choices: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    for choice in choices.iter().take(200) {
+        let Err(refusal) = grammar.check(&text) else { return Some(text) };
+        assert_eq!(refusal.at, text.len(), "the grammar must take back nothing that it allowed: {text:?}");
+        let expected = refusal.expected.as_bytes();
+        text.push(char::from(*expected.get(usize::from(*choice) % expected.len().max(1))?));
+    }
+    grammar.check(&text).is_ok().then_some(text)
+}
+
+/// Decodes a picture.
+///
+/// # Errors
+/// The same errors as for a message with such a picture.
+pub fn picture(bytes: &[u8]) -> Result<()> {
+    decode(bytes).map(drop)
+}
+
+/// Reads a projector file, and loads its vision tower.
+///
+/// # Errors
+/// The same errors as for loading a model with such a file.
+pub fn projector(bytes: &[u8]) -> Result<()> {
+    let weights = Weights::from_bytes(bytes.to_vec().into())?;
+    if let Some(architecture) = VisionArchitecture::read(&weights)? {
+        Compute::new(&LoadOptions { threads: Some(1), ..Default::default() })?.load_vision(&weights, &architecture)?;
+    }
+    Ok(())
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "fuzzing")]
+use crate::constrain::Grammar;
 use crate::constrain::{
     BlockEdges, BlockPart, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word,
 };
@@ -80,6 +82,19 @@ impl CallGrammar {
             Edge::Text(text) => text.bytes().map(u32::from).collect(),
         };
         Ok(Self { text, constraint, end, inner: body_tokens(parser) })
+    }
+
+    /// Creates the grammar of replies that fit a schema. A block is a whole reply.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] if the schema cannot be enforced.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn of_schema(schema: &str) -> Result<Self> {
+        let refused = |fault: GrammarFault| fault.into_error("json_schema");
+        let grammar = Grammar::of_schema(schema).map_err(refused)?;
+        let text = grammar.text.clone();
+        let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).map_err(refused)?;
+        Ok(Self { text, constraint, end: vec![REPLY_END], inner: Vec::new() })
     }
 
     /// The grammar in llguidance's dialect of Lark. `<[256]>` and `<[257]>` are the control tokens at the start and the end of

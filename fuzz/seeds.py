@@ -1,0 +1,113 @@
+"""Writes the seeds of each fuzz target from the fixtures: python3 fuzz/seeds.py FOLDER [TARGET…]
+
+Each seed is named by its digest, so that a second run adds nothing.
+"""
+
+import base64
+import hashlib
+import json
+import random
+import struct
+import sys
+import zlib
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FIXTURES = REPOSITORY / "tests/fixtures"
+NOTATIONS = ["python", "json", "xml", "gemma", "mistral", "llama", "phi"]
+ROUTES = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"]
+# The smallest pictures that decoders of other formats than PNG take: one pixel each.
+PIXELS = [
+    "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
+    "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////"
+    "wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=",
+]
+SCHEMAS = [
+    {"type": "object", "properties": {"name": {"type": "string", "maxLength": 4}, "n": {"type": "integer", "minimum": 0}}},
+    {"type": "array", "items": {"enum": ["a", "b", None, 1.5]}, "minItems": 1, "maxItems": 3},
+    {"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "^[a-c]+$"}, {"type": "string", "format": "date-time"}]},
+    {"$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"},
+    {"allOf": [{"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}, {"minProperties": 1}]},
+    {"type": "object", "patternProperties": {"^x": {"type": "number", "multipleOf": 0.5}}, "additionalProperties": False},
+]
+
+
+def png(width, height, colour_type, n_channels):
+    """A PNG file of a colour type, all of whose values are zero."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    palette = [chunk(b"PLTE", bytes(6))] if colour_type == 3 else []
+    rows = zlib.compress((b"\0" + bytes(width * n_channels)) * height)
+    return b"\x89PNG\r\n\x1a\n" + b"".join([chunk(b"IHDR", header), *palette, chunk(b"IDAT", rows), chunk(b"IEND", b"")])
+
+
+def read(pattern, largest=1 << 20):
+    files = [path.read_bytes() for path in sorted(FIXTURES.glob(pattern))]
+    return [data for data in files if len(data) <= largest]
+
+
+def folders():
+    """The description of each folder, and the beginning of its weights."""
+    for config in sorted(FIXTURES.glob("models/*/config.json")):
+        weights = config.parent / "model.safetensors"
+        if weights.exists():
+            data = weights.read_bytes()
+            (n_header,) = struct.unpack("<Q", data[:8])
+            yield struct.pack("<I", len(data)) + config.read_bytes() + b"\0" + data[: 8 + n_header]
+
+
+def calls(notation):
+    """Replies, with control tokens between U+0001 and U+0002."""
+    for path in sorted(FIXTURES.glob(f"calls/{notation}/*.json")):
+        for case in json.loads(path.read_text()):
+            pieces = [(*piece.items(),)[0] for piece in case.get("pieces", [])]
+            spelled = [f"\1{said}\2" if kind == "control" else said for kind, said in pieces if isinstance(said, str)]
+            yield "".join(spelled).encode("utf-8", "ignore")
+
+
+def requests():
+    return json.loads((FIXTURES / "http/requests.json").read_text())
+
+
+def grammars():
+    functions = [json.loads(text).get("tools") for text in read("conversations/*.json")]
+    functions += [request["body"].get("tools") for request in requests()]
+    draw = random.Random(1)
+    for number, tools in enumerate(tools for tools in functions if tools):
+        yield bytes([number % len(NOTATIONS)]) + json.dumps(tools).encode() + b"\0" + draw.randbytes(100)
+
+
+def schemas():
+    draw = random.Random(1)
+    for schema in SCHEMAS:
+        yield json.dumps(schema).encode() + b"\0" + draw.randbytes(60)
+
+
+def bodies():
+    for request in requests():
+        yield bytes([ROUTES.index(request["path"])]) + json.dumps(request["body"]).encode()
+
+
+SEEDS = {
+    "gguf_header": lambda: read("tokenizers/*.gguf"),
+    "gguf_model": lambda: read("models/*.gguf", largest=60_000),
+    "model_folder": folders,
+    "projector": lambda: read("models/lfm2vl/mmproj-*-q8_0.gguf"),
+    "tokenizer_json": lambda: read("tokenizers/*.json"),
+    "chat_template": lambda: read("templates/*.jinja"),
+    "picture": lambda: [png(3, 2, *kind) for kind in [(0, 1), (2, 3), (3, 1), (4, 2), (6, 4)]] + [*map(base64.b64decode, PIXELS)],
+    "call_grammar": grammars,
+    "reply_schema": schemas,
+    "http_request": bodies,
+} | {f"{notation}_calls": lambda notation=notation: calls(notation) for notation in NOTATIONS}
+
+if __name__ == "__main__":
+    folder, *targets = sys.argv[1:]
+    for target in targets or SEEDS:
+        corpus = Path(folder) / target
+        corpus.mkdir(parents=True, exist_ok=True)
+        for seed in SEEDS[target]():
+            (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
