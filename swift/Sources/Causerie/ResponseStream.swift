@@ -6,6 +6,9 @@ import Foundation
 /// engine stops and the loop throws `CancellationError`; when the loop is left, the engine stops. ``cancel()`` stops
 /// the engine too, but lets the loop read the rest: it ends with a `complete` whose finish reason is `interrupted`.
 /// Functions that run are cancelled with the reply.
+///
+/// A task that is cancelled in the body of its loop stops the engine when it asks for the next event. A message that is
+/// sent before that needs the option `onBusy = .replace`, unless ``cancel()`` was called.
 public final class ResponseStream: AsyncSequence, Sendable {
     /// The events of a reply.
     public typealias Element = MessageResponse
