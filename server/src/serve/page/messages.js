@@ -131,7 +131,7 @@ function userMessage(message, send) {
     const close = () => (form.replaceWith(bubble, bar), bar.firstElementChild.focus());
     const submit = (event) => {
       event.preventDefault();
-      if (field.value.trim()) send(field.value.trim());
+      if (field.value.trim() || message.images?.length) send(field.value.trim());
     };
     form.addEventListener("submit", submit);
     field.addEventListener("keydown", (event) => {
@@ -145,7 +145,9 @@ function userMessage(message, send) {
   const bubble = make("p", { className: "text" }, message.content);
   const button = iconButton("copy", "Copy message", () => copy(message.content, button));
   const bar = make("div", { className: "actions" }, iconButton("edit", "Edit message", edit), button);
-  return make("article", { className: "user" }, make("h2", { className: "hidden" }, "You"), bubble, bar);
+  const images = (message.images ?? []).map((src, index) => make("img", { src, alt: `Picture ${index + 1}` }));
+  const shown = images.length ? [make("div", { className: "shown" }, ...images)] : [];
+  return make("article", { className: "user" }, make("h2", { className: "hidden" }, "You"), ...shown, bubble, bar);
 }
 
 const isSendKey = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing;

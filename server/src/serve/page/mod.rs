@@ -23,6 +23,7 @@ const SCRIPT: &str = concat!(
     include_str!("settings.js"),
     include_str!("markdown.js"),
     include_str!("messages.js"),
+    include_str!("pictures.js"),
     include_str!("page.js"),
 );
 /// What the settings have at first: the system prompt and the functions of `causerie chat`.

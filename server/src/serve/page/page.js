@@ -19,9 +19,10 @@ function sent() {
   const system = byId("settings-form").elements.system.value.trim();
   const turns = current.messages.flatMap((message, index) => (isUser(message) ? [index] : []));
   const first = model.id === "causerie/demo" ? (turns.at(-DEMO_TURNS) ?? 0) : 0;
-  const said = current.messages.slice(first).map(({ role, content, reasoning_content, tool_calls, tool_call_id }) => ({
-    role, content, reasoning_content, tool_calls, tool_call_id,
-  }));
+  const said = current.messages.slice(first).map((message) => {
+    const { role, reasoning_content, tool_calls, tool_call_id } = message;
+    return { role, content: contentOf(message), reasoning_content, tool_calls, tool_call_id };
+  });
   return system ? [{ role: "system", content: system }, ...said] : said;
 }
 
@@ -41,7 +42,7 @@ function draw() {
   const views = new Map();
   current.messages.forEach((message, index) => {
     if (isUser(message)) {
-      messages.append(userMessage(message, (text) => say(text, index)));
+      messages.append(userMessage(message, (text) => say(text, message.images, index)));
     } else if (message.role === "assistant") {
       last = new ReplyView(message);
       last.update();
@@ -235,13 +236,13 @@ function regenerate(index) {
 }
 
 /** Adds a message, in place of what came at `index` and after it. */
-function say(text, index = current.messages.length) {
+function say(text, images = [], index = current.messages.length) {
   running?.abort();
   setRunning(null);
   current.messages.length = index;
   // Models expect a result of every call.
   for (const { call, card } of openCalls(current, last)) giveResult(current, call, card, CANCELLED);
-  current.messages.push({ role: "user", content: text });
+  current.messages.push({ role: "user", content: text, ...(images.length && { images }) });
   keep(current);
   draw();
   message.focus();
@@ -251,17 +252,16 @@ function say(text, index = current.messages.length) {
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = message.value.trim();
-  if (running || !text) return;
+  if (running || !(text || pictures.length)) return;
   message.value = "";
-  fitMessage();
-  say(text);
+  say(text, takePictures(fitMessage));
 });
 
 /** The field of the message is as high as its text. */
 function fitMessage() {
   message.style.height = "auto";
   message.style.height = `${message.scrollHeight}px`;
-  byId("send").disabled = !message.value.trim();
+  byId("send").disabled = !(message.value.trim() || pictures.length);
 }
 message.addEventListener("input", fitMessage);
 message.addEventListener("keydown", (event) => {
@@ -364,5 +364,6 @@ byId("key").value = sessionStorage.getItem(`${PREFIX}key`) ?? "";
 window.addEventListener("storage", drawList);
 draw();
 fitMessage();
+bindPictures(fitMessage);
 watchTimers();
 greet();

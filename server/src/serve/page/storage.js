@@ -43,5 +43,6 @@ function forget(conversation) {
 const newConversation = () => ({ id: `${Date.now()}-${Math.random().toString(36).slice(2)}`, messages: [] });
 
 function titleOf(conversation) {
-  return conversation.messages.find(({ role }) => role === "user")?.content ?? "New conversation";
+  const first = conversation.messages.find(({ role }) => role === "user");
+  return first ? first.content || "Picture" : "New conversation";
 }
