@@ -315,6 +315,18 @@ fn a_context_is_fitted_by_rows_that_are_not_computed() {
 }
 
 #[test]
+fn progress_counts_pictures() {
+    let vision = Vision::fixture("lfm2");
+    let mut asked = question(image(N_ROWS, "a cat"), "And this?");
+    asked.content.push(image(5, "a dog"));
+    let reply = vision.chat(&[]).generate_response(asked, options());
+    let progress = reply.prefill_progress();
+    assert_eq!((progress.done_images(), progress.total_images()), (0, 0));
+    reply.last().unwrap().unwrap();
+    assert_eq!((progress.done_images(), progress.total_images()), (2, 2));
+}
+
+#[test]
 fn a_picture_that_cannot_be_read_changes_nothing() {
     let vision = Vision::fixture("lfm2");
     let chat = vision.chat(&[]);

@@ -158,7 +158,7 @@ impl Generation {
             empty => {
                 let state = cache.find(&self.positions, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
                 self.stats.cached_prompt_tokens = state.n_positions();
-                self.sender.progress().set(state.n_positions(), self.stats.prompt_tokens);
+                self.sender.progress().set(state.n_positions(), &self.positions[..self.stats.prompt_tokens]);
                 empty.insert(state)
             }
         };
@@ -299,7 +299,7 @@ impl Generation {
         let computed = &self.positions[..plan.end];
         if plan.end <= self.stats.prompt_tokens {
             Timing::record_prefill(&mut self.stats, plan);
-            self.sender.progress().set(plan.end, self.stats.prompt_tokens);
+            self.sender.progress().set(plan.end, &self.positions[..self.stats.prompt_tokens]);
             // Prompts part at ends of messages. A state that can be cut serves from there anyway.
             if !state.can_be_cut() && (plan.end == self.stats.prompt_tokens || computed.last().is_some_and(is_end)) {
                 cache.keep(computed, state.clone(), self.owner);

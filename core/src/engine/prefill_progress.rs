@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many tokens of its prompt a reply has prefilled, for progress that is shown from any thread. Tokens from the prefix
-/// cache count as prefilled.
+use crate::position::Position;
+
+/// How many tokens and images of its prompt a reply has prefilled, for progress that is shown from any thread. What comes from
+/// the prefix cache counts as prefilled.
 ///
 /// ```
 /// use causerie::{ChatMessage, GenerationOptions};
@@ -26,6 +28,8 @@ pub struct PrefillProgress {
 struct PrefillCounts {
     done: AtomicUsize,
     total: AtomicUsize,
+    done_images: AtomicUsize,
+    total_images: AtomicUsize,
 }
 
 impl PrefillProgress {
@@ -53,8 +57,38 @@ impl PrefillProgress {
         self.counts.total.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set(&self, done: usize, total: usize) {
-        self.counts.total.store(total, Ordering::Relaxed);
-        self.counts.done.store(done, Ordering::Relaxed);
+    /// Images of the prompt that are done. The tiles of a large picture, and the smaller copy of the whole after them, count one
+    /// by one.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let reply = conversation.generate_response(causerie::ChatMessage::user("Hi"), Default::default());
+    /// assert_eq!(reply.prefill_progress().done_images(), 0);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn done_images(&self) -> usize {
+        self.counts.done_images.load(Ordering::Relaxed)
+    }
+
+    /// Images of the prompt, counted in the same way; 0 until the prompt is prepared. While it is above
+    /// [`done_images`](Self::done_images), the next image is computed or text before it is prefilled.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let reply = conversation.generate_response(causerie::ChatMessage::user("Hi"), Default::default());
+    /// assert_eq!(reply.prefill_progress().total_images(), 0);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn total_images(&self) -> usize {
+        self.counts.total_images.load(Ordering::Relaxed)
+    }
+
+    /// Sets how many positions of a prompt are done.
+    pub(super) fn set(&self, n_done: usize, prompt: &[Position]) {
+        let images = prompt.iter().enumerate().filter(|(_, it)| matches!(it, Position::Embedded { row: 0, .. }));
+        self.counts.total_images.store(images.clone().count(), Ordering::Relaxed);
+        self.counts.done_images.store(images.take_while(|(at, _)| *at < n_done).count(), Ordering::Relaxed);
+        self.counts.total.store(prompt.len(), Ordering::Relaxed);
+        self.counts.done.store(n_done, Ordering::Relaxed);
     }
 }

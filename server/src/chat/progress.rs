@@ -13,7 +13,8 @@ const SHORT_PROMPT: usize = 256;
 pub(super) fn show(progress: PrefillProgress) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let describe = move |_: &ProgressState, out: &mut dyn Write| {
-        let _ = out.write_str(&describe(progress.done_tokens(), progress.total_tokens())); // drawn again soon
+        let images = (progress.done_images(), progress.total_images());
+        let _ = out.write_str(&describe((progress.done_tokens(), progress.total_tokens()), images)); // drawn again soon
     };
     let style =
         ProgressStyle::with_template("{spinner} {reading}").unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -23,8 +24,10 @@ pub(super) fn show(progress: PrefillProgress) -> ProgressBar {
     bar
 }
 
-fn describe(done: usize, total: usize) -> String {
+/// Images are named until the last one is computed, as they take longer than text.
+fn describe((done, total): (usize, usize), (done_images, total_images): (usize, usize)) -> String {
     match total {
+        _ if done_images < total_images => format!("looking at image {} of {total_images}", done_images + 1),
         0..=SHORT_PROMPT => "reading".to_owned(),
         total => format!("reading {done} of {total} tokens, {} %", 100 * done / total),
     }
@@ -36,8 +39,10 @@ mod tests {
 
     #[test]
     fn long_prompts_show_how_far_they_are() {
-        assert_eq!(describe(0, 0), "reading");
-        assert_eq!(describe(128, 200), "reading");
-        assert_eq!(describe(512, 2048), "reading 512 of 2048 tokens, 25 %");
+        assert_eq!(describe((0, 0), (0, 0)), "reading");
+        assert_eq!(describe((128, 200), (0, 0)), "reading");
+        assert_eq!(describe((512, 2048), (3, 3)), "reading 512 of 2048 tokens, 25 %");
+        assert_eq!(describe((20, 200), (0, 2)), "looking at image 1 of 2");
+        assert_eq!(describe((512, 2048), (1, 11)), "looking at image 2 of 11");
     }
 }
