@@ -1,8 +1,8 @@
 """Writes GGUF files with the shapes of LFM2 and random weights: quick to make, and as fast to run as the published models.
 
-    random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf …
+    random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf vl-350m-q8_0.gguf …
 
-Tensors have the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both
+Those with `vl` have the control tokens and the template of LFM2-VL. Tensors have the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both
 4-bit files, and Q4_K_M uses Q6_K for the matrices that benefit from more bits.
 """
 
@@ -29,23 +29,31 @@ class Shape(NamedTuple):
 SHAPES = {"350m": Shape(1024, 4608, 16), "1.2b": Shape(2048, 8192, 32)}
 KV_HEADS, HEAD_DIM, N_LAYERS, CONTEXT = 8, 64, 16, 128_000
 ATTENTION = [2, 5, 8, 10, 12, 14]
-SIZE, N_CONTROL, BOS, EOS, PAD = 65536, 64, 1, 7, 0
+SIZE, BOS, EOS, PAD = 65536, 1, 7, 0
 FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15}
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+PARTS = (
+    "{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
+    "{{ '<image>' if part.type == 'image' else part.text }}{% endfor %}{% endif %}"
+)
+MARKERS = ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>"] + [
+    f"<|img_row_{row}_col_{column}|>" for row in range(1, 11) for column in range(1, 11)
+]
 
 
-def vocabulary():
+def vocabulary(sees):
     """Control tokens, bytes, pairs of letters, and pairs of pairs: each pair is a merge of two earlier tokens."""
     bytes_ = [chr(code) for code in [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]]
+    control = ["<|pad|>", "<|startoftext|>", *(f"<|control_{id}|>" for id in range(2, 6)), "<|im_start|>", "<|im_end|>"]
+    control += MARKERS if sees else [f"<|control_{id}|>" for id in range(len(control), 64)]
     pairs = list(itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=2))
     words = [first + second for first, second in pairs]
-    merges = [*pairs, *itertools.product(words, repeat=2)][: SIZE - N_CONTROL - len(bytes_)]
-    control = ["<|pad|>", "<|startoftext|>", *(f"<|control_{id}|>" for id in range(2, 6)), "<|im_start|>", "<|im_end|>"]
-    control += [f"<|control_{id}|>" for id in range(len(control), N_CONTROL)]
-    return control + bytes_ + [first + second for first, second in merges], [" ".join(merge) for merge in merges]
+    merges = [*pairs, *itertools.product(words, repeat=2)][: SIZE - len(control) - len(bytes_)]
+    tokens = control + bytes_ + [first + second for first, second in merges]
+    return tokens, [" ".join(merge) for merge in merges], len(control)
 
 
 def simple_blocks(random, rows, columns, quantisation, deviation):
@@ -76,7 +84,7 @@ def type_of(name, layer, kind):
     return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
 
 
-def add_metadata(writer, name, shape, kind):
+def add_metadata(writer, name, shape, kind, sees):
     writer.add_name(f"random LFM2 {name}")
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(2)
@@ -90,27 +98,27 @@ def add_metadata(writer, name, shape, kind):
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(SIZE)
     writer.add_shortconv_l_cache(3)
-    tokens, merges = vocabulary()
+    tokens, merges, n_control = vocabulary(sees)
     assert len(tokens) == len(set(tokens)) == SIZE
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("lfm2")
     writer.add_token_list(tokens)
-    writer.add_token_types([3] * N_CONTROL + [1] * (SIZE - N_CONTROL))
+    writer.add_token_types([3] * n_control + [1] * (SIZE - n_control))
     writer.add_token_merges(merges)
     writer.add_bos_token_id(BOS)
     writer.add_eos_token_id(EOS)
     writer.add_pad_token_id(PAD)
     writer.add_add_bos_token(True)
-    writer.add_chat_template(TEMPLATE)
+    writer.add_chat_template(TEMPLATE.replace("{{ message.content }}", PARTS) if sees else TEMPLATE)
 
 
 def write(path):
-    size, kind = path.stem.rsplit("-", 1)
+    size, kind = path.stem.removeprefix("vl-").rsplit("-", 1)
     shape = SHAPES[size]
     hidden = shape.hidden
     random = np.random.default_rng(1)
     writer = gguf.GGUFWriter(path, "lfm2")
-    add_metadata(writer, path.stem, shape, kind)
+    add_metadata(writer, path.stem, shape, kind, path.stem.startswith("vl-"))
 
     def matrix(name, rows, columns, layer=0, part=None, gain=1.0):
         quantisation = type_of(part or name, layer, kind)
@@ -155,5 +163,6 @@ def write(path):
     writer.close()
 
 
-for path in map(pathlib.Path, sys.argv[1:]):
-    write(path)
+if __name__ == "__main__":
+    for path in map(pathlib.Path, sys.argv[1:]):
+        write(path)
