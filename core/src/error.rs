@@ -219,6 +219,12 @@ impl SdkError {
         self
     }
 
+    /// Puts the place that the error is about before its message.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// The kind of error, to act on.
     ///
     /// ```

@@ -98,7 +98,7 @@ pub use function::{
 };
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
-pub use library::{Tokenizer, generate, load, stream_generate};
+pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{
     CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling,

@@ -11,7 +11,7 @@ use crate::message::ChatMessage;
 use crate::options::GenerationOptions;
 use crate::runner::{ModelRunner, Prompt};
 
-/// The tokenizer of a loaded model.
+/// The tokenizer of a loaded model; with a model that sees, its processor.
 ///
 /// ```
 /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -47,7 +47,8 @@ pub fn load(model: &str) -> Result<(ModelRunner, Tokenizer)> {
 
 impl Tokenizer {
     /// Renders the prompt for messages, as text or, with `tokenize`, as token ids. With `add_generation_prompt`, the prompt
-    /// ends with the beginning of the model's turn.
+    /// ends with the beginning of the model's turn. An image is the marker that the template prints for it; its data may be
+    /// missing, and is passed to [`generate_with_images`].
     ///
     /// In text, a control token and a message that only spells one cannot be distinguished afterwards. Token ids keep them
     /// apart. Use token ids, or a conversation, for text from untrusted sources.
@@ -101,8 +102,41 @@ pub fn generate(
     options: GenerationOptions,
     verbose: bool,
 ) -> Result<String> {
+    generated(stream_generate(model, tokenizer, prompt, options), verbose)
+}
+
+/// As [`generate`], for a prompt that shows images: the markers that the chat template prints for them, such as `<image>`, are
+/// replaced by the files, in their order.
+///
+/// ```no_run
+/// use causerie::{GenerationOptions, Prompt, generate_with_images, load, messages_from_json};
+///
+/// let (model, processor) = load("LiquidAI/LFM2-VL-450M")?;
+/// let content = r#"[{"type": "image"}, {"type": "text", "text": "What is this?"}]"#;
+/// let messages = messages_from_json(&format!(r#"[{{"role": "user", "content": {content}}}]"#))?;
+/// let prompt = processor.apply_chat_template(&messages, false, true)?;
+/// let images = vec![std::fs::read("picture.png").unwrap()];
+/// let text = generate_with_images(&model, &processor, images, prompt, GenerationOptions::default(), false)?;
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+///
+/// # Errors
+/// As [`ModelRunner::complete_with_images`]'s stream: [`ErrorKind::UnsupportedContent`] if the model takes no images, and for a
+/// file that cannot be decoded; [`ErrorKind::InvalidMessage`] if the prompt is not text with a marker for each image.
+pub fn generate_with_images(
+    model: &ModelRunner,
+    processor: &Tokenizer,
+    images: Vec<Vec<u8>>,
+    prompt: impl Into<Prompt>,
+    options: GenerationOptions,
+    verbose: bool,
+) -> Result<String> {
+    generated(stream(model, processor, prompt.into(), images, options), verbose)
+}
+
+/// Reads a stream to its end.
+fn generated(mut stream: TextStream, verbose: bool) -> Result<String> {
     let mut text = String::new();
-    let mut stream = stream_generate(model, tokenizer, prompt, options);
     for piece in &mut stream {
         let piece = piece?;
         if verbose {
@@ -148,10 +182,20 @@ pub fn stream_generate(
     prompt: impl Into<Prompt>,
     options: GenerationOptions,
 ) -> TextStream {
+    stream(model, tokenizer, prompt.into(), Vec::new(), options)
+}
+
+fn stream(
+    model: &ModelRunner,
+    tokenizer: &Tokenizer,
+    prompt: Prompt,
+    images: Vec<Vec<u8>>,
+    options: GenerationOptions,
+) -> TextStream {
     let options = GenerationOptions { function_call_parser: None, ..options };
     // The specification passes both, but a model has only one tokenizer.
     let stream = if model.is_same(&tokenizer.runner) {
-        model.complete(prompt, options)
+        model.complete_with_images(prompt, images, options)
     } else {
         ResponseStream::failed(SdkError::new(
             ErrorKind::InvalidMessage,

@@ -51,7 +51,7 @@ impl Role {
 pub enum ChatMessageContent {
     /// Text.
     Text(String),
-    /// A JPEG or PNG file.
+    /// A JPEG, PNG, WebP or GIF file. Without bytes, a placeholder, which only shows in prompts.
     Image(Vec<u8>),
     /// A WAV file.
     Audio(Vec<u8>),

@@ -12,6 +12,7 @@ mod demo;
 mod layers;
 mod function_sets;
 mod functions;
+mod images;
 mod loading;
 mod logprobs;
 mod mutations;

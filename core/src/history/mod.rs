@@ -47,6 +47,8 @@ mod tests {
         let mut question = ChatMessage::user("What is on it?");
         question.content.push(ChatMessageContent::Image(b"\x89PNG\r\n\x1a\n...".to_vec()));
         question.content.push(ChatMessageContent::Image(b"\xff\xd8\xff...".to_vec()));
+        question.content.push(ChatMessageContent::Image(b"RIFF....WEBP".to_vec()));
+        question.content.push(ChatMessageContent::Image(Vec::new()));
         question.content.push(ChatMessageContent::Audio(b"RIFF....WAVE".to_vec()));
         question.name = Some("Ana".to_owned());
         question.extra = Arguments::from([("weight".to_owned(), Value::Integer(1))]);

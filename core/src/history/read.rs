@@ -18,11 +18,12 @@ use crate::schema::read_functions;
 /// programs write it.
 ///
 /// `content` is a string, null, or an array of parts: `text`, `image_url` with a `data:` URL, or `input_audio` of format
-/// `wav`. A call's `arguments` are an object or a string of JSON with one; integers stay exact at any size. The system message
-/// may carry functions as `tools`. `reasoning` is another name of `reasoning_content`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
+/// `wav`. A part `image` is a placeholder: an image without data. A call's `arguments` are an object or a string of JSON with
+/// one; integers stay exact at any size. The system message may carry functions as `tools`. `reasoning` is another name of
+/// `reasoning_content`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
-/// [`ErrorKind::Serialization`], naming the place; [`ErrorKind::UnsupportedContent`] for an image part without its image.
+/// [`ErrorKind::Serialization`], naming the place; [`ErrorKind::UnsupportedContent`] for a part `image` with further fields.
 ///
 /// ```
 /// let history = causerie::messages_from_json(r#"[{"role": "user", "content": "What time is it?"}]"#)?;
@@ -122,8 +123,8 @@ fn read_content(content: &Json, place: &str) -> Result<Vec<ChatMessageContent>> 
     }
 }
 
-fn read_part(part: &Json, place: &str) -> Result<ChatMessageContent> {
-    let part = fields(part, place)?;
+fn read_part(json: &Json, place: &str) -> Result<ChatMessageContent> {
+    let part = fields(json, place)?;
     let inner = |key: &str| part.required(key, part.object(key)?);
     let needed = |fields: &JsonFields<'_>, key: &str| fields.required(key, string(fields, key)?);
     match part.get("type").and_then(Json::as_str) {
@@ -145,11 +146,14 @@ fn read_part(part: &Json, place: &str) -> Result<ChatMessageContent> {
             audio.required("format", audio.value("format", "\"wav\"", is_wav)?)?;
             Ok(ChatMessageContent::Audio(decode(&data, &audio.place_of("data"))?))
         }
-        Some("image") => {
-            let message =
-                format!("{place} must be an image_url with the image's data, found a placeholder for an image");
-            Err(SdkError::new(ErrorKind::UnsupportedContent, message))
-        }
+        Some("image") => match json.as_object().and_then(|part| part.keys().find(|key| *key != "type")) {
+            None => Ok(ChatMessageContent::Image(Vec::new())),
+            Some(key) => {
+                let message =
+                    format!("{place} must be an image_url with a data URL, found an image with the field {key}");
+                Err(SdkError::new(ErrorKind::UnsupportedContent, message))
+            }
+        },
         _ => {
             let unknown = |_: &Json| None::<ChatMessageContent>;
             part.required("type", part.value("type", "\"text\", \"image_url\" or \"input_audio\"", unknown)?)

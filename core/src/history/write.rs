@@ -53,8 +53,14 @@ fn part(part: &ChatMessageContent) -> Value {
             fields.set("type", "text");
             fields.set("text", text.as_str());
         }
+        ChatMessageContent::Image(bytes) if bytes.is_empty() => fields.set("type", "image"),
         ChatMessageContent::Image(bytes) => {
-            let kind = if bytes.starts_with(b"\x89PNG") { "png" } else { "jpeg" };
+            let kind = match bytes.as_slice() {
+                [0x89, b'P', b'N', b'G', ..] => "png",
+                [b'G', b'I', b'F', ..] => "gif",
+                [b'R', b'I', b'F', b'F', ..] => "webp",
+                _ => "jpeg",
+            };
             let mut url = WrittenObject::default();
             url.set("url", format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)));
             fields.set("type", "image_url");

@@ -46,6 +46,9 @@ pub(crate) fn decode(file: &[u8]) -> Result<Picture> {
 
 /// The decoder of a file whose sizes are within the limits.
 fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
+    if file.is_empty() {
+        return Err(unsupported("the image has no data"));
+    }
     if LARGEST_FILE < file.len() {
         return Err(unsupported(format!("an image file must have at most {LARGEST_FILE} bytes, found {}", file.len())));
     }

@@ -215,9 +215,9 @@ impl PromptRenderer {
     /// [`ErrorKind::UnsupportedContent`] for images or audio that the model does not support,
     /// [`ErrorKind::FunctionCallingUnsupported`] if the template cannot present functions, [`ErrorKind::InvalidFunction`] for
     /// a function that is not valid, [`ErrorKind::InvalidMessage`] for a message that the template refuses.
-    pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
-        let marked = frame.continue_final_message.then(|| continuation::marked(messages)).transpose()?;
-        let messages = &*results::in_order(marked.as_deref().unwrap_or(messages));
+    pub(crate) fn render(&self, given: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        let marked = frame.continue_final_message.then(|| continuation::marked(given)).transpose()?;
+        let messages = &*results::in_order(marked.as_deref().unwrap_or(given));
         let renderer = match &self.tool_use {
             Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => tool_use,
             _ => self,
@@ -226,9 +226,41 @@ impl PromptRenderer {
             ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
                 refused(refusal, messages, |first| renderer.render_fitting(first, frame).is_ok())
             }
+            ErrorKind::UnsupportedContent => match renderer.refused_part(given, frame) {
+                Some((place, refusal)) => refusal.at(&place),
+                None => refusal,
+            },
             _ => refusal,
         })?;
         if marked.is_some() { continuation::cut(segments) } else { Ok(segments) }
+    }
+
+    /// The first content part that cannot be in a prompt, and why.
+    fn refused_part(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Option<(String, SdkError)> {
+        let parts = messages.iter().enumerate().flat_map(|(i, message)| {
+            message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
+        });
+        parts.into_iter().find_map(|(place, part)| {
+            let refusal = self.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
+            Some((place, refusal))
+        })
+    }
+
+    /// Reads an image, if it is to be in the prompt and not only its marker.
+    fn read_part(&self, part: &ChatMessageContent, prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
+        match (part, &self.images) {
+            (ChatMessageContent::Text(_), _) => Ok(None),
+            (ChatMessageContent::Audio(_), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
+            (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
+            (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
+            (ChatMessageContent::Image(_), _) if !prints_images => {
+                Err(unsupported("the model's chat template does not support images"))
+            }
+            (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
+                image_input.read(file).map(Some)
+            }
+            (ChatMessageContent::Image(_), _) => Ok(None),
+        }
     }
 
     /// Renders a prompt with the first fit that the template accepts.
@@ -264,16 +296,12 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let image_input = match &self.images {
-            ImageSupport::Input(image_input) => Some(image_input).filter(|_| frame.embeds_images),
-            ImageSupport::Markers | ImageSupport::Missing(_) => None,
-        };
         let mut view = View {
             renderer: self,
             capabilities,
             marker: &marker,
             calls: UnansweredCalls::default(),
-            image_input,
+            embeds_images: frame.embeds_images,
             images: Vec::new(),
         };
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
@@ -307,9 +335,9 @@ impl PromptRenderer {
         let variables = minijinja::context! { ..variables, ..view.value(&others, false) };
         let images = view.images;
         let segments = marker.split(&self.template.render(variables, frame.now)?);
-        match image_input {
-            Some(image_input) => image_input.embed(segments, images),
-            None => Ok(segments),
+        match &self.images {
+            ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
+            _ => Ok(segments),
         }
     }
 }
@@ -320,8 +348,8 @@ struct View<'a> {
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
     calls: UnansweredCalls,
-    /// Reads the images; `None` leaves the markers in the prompt.
-    image_input: Option<&'a ImageInput>,
+    /// Whether images are read; if not, their markers stay in the prompt.
+    embeds_images: bool,
     /// The images of the messages so far.
     images: Vec<Vec<Segment>>,
 }
@@ -394,24 +422,15 @@ impl View<'_> {
                 ContentForm::Parts => [minijinja::context! { type => "text", text }].into_iter().collect(),
             });
         }
-        if let ImageSupport::Missing(reason) = &self.renderer.images {
-            let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
-            return Err(unsupported(if message.content.iter().any(is_image) { reason } else { TEXT_ONLY }));
-        }
-        if !self.capabilities.images {
-            return Err(unsupported("the model's chat template does not support images"));
-        }
-        let mut part = |part: &ChatMessageContent| match part {
-            ChatMessageContent::Text(text) => {
-                Ok(minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() })
-            }
-            ChatMessageContent::Image(file) => {
-                if let Some(image_input) = self.image_input {
-                    self.images.push(image_input.read(file)?);
+        let mut part = |part: &ChatMessageContent| {
+            self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
+            Ok(match part {
+                ChatMessageContent::Text(text) => {
+                    minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
-                Ok(minijinja::context! { type => "image" })
-            }
-            ChatMessageContent::Audio(_) => Err(unsupported("the model does not support audio")),
+                ChatMessageContent::Image(_) => minijinja::context! { type => "image" },
+                ChatMessageContent::Audio(_) => minijinja::context! { type => "audio" },
+            })
         };
         let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
         let written = (!written.is_empty()).then(|| minijinja::context! { type => "text", text => written });
