@@ -27,9 +27,9 @@ pub enum ChatMessageContent {
         /// The text.
         text: String,
     },
-    /// A JPEG or PNG file.
+    /// A JPEG, PNG, WebP or GIF file.
     Image {
-        /// The bytes of the file.
+        /// The bytes of the file. None are a placeholder, which only shows in prompts.
         data: Vec<u8>,
     },
     /// A WAV file.

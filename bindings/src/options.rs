@@ -284,6 +284,10 @@ pub struct LoadOptions {
     /// A chat template that replaces the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
+    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+    /// the model's, whose name contains `mmproj` or `projector`.
+    #[uniffi(default)]
+    pub projector: Option<String>,
     /// The rule for names of functions. Default: letters, `_` and digits.
     #[uniffi(default)]
     pub function_names: Option<FunctionNames>,
@@ -373,7 +377,7 @@ impl From<LoadOptions> for core::LoadOptions {
                 CacheType::Q8_0 => core::CacheType::Q8_0,
             }),
             chat_template: options.chat_template,
-            projector: defaults.projector,
+            projector: options.projector,
             function_names: options.function_names.map_or_else(Default::default, |names| match names {
                 FunctionNames::Plain => core::FunctionNames::Plain,
                 FunctionNames::Dotted => core::FunctionNames::Dotted,

@@ -44,14 +44,19 @@ pub struct ModelInfo {
     pub function_call_parser: FunctionCallParser,
     /// Whether the chat template supports reasoning.
     pub supports_reasoning: bool,
+    /// Whether messages can contain images.
+    pub supports_images: bool,
     /// Estimated memory in bytes, with the context size that it was or would be loaded with.
     pub memory_estimate: SdkLong,
+    /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
+    pub vision_memory: SdkLong,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
 }
 
 impl ModelInfo {
     fn of(info: &core::ModelInfo, context_size: usize) -> Self {
+        let memory = info.memory_estimate(context_size);
         Self {
             name: info.name.clone(),
             architecture: info.architecture.clone(),
@@ -63,7 +68,9 @@ impl ModelInfo {
             supports_function_calling: info.supports_function_calling,
             function_call_parser: info.function_call_parser.into(),
             supports_reasoning: info.supports_reasoning,
-            memory_estimate: SdkLong(info.memory_estimate(context_size).total()),
+            supports_images: info.supports_images,
+            memory_estimate: SdkLong(memory.total()),
+            vision_memory: SdkLong(memory.vision),
             problems: info.problems.clone(),
         }
     }
@@ -161,6 +168,16 @@ impl ModelRunner {
     /// Completes a prompt as it stands.
     pub fn complete(&self, prompt: String, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.runner.complete(prompt, options.into()))
+    }
+
+    /// Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+    pub fn complete_with_images(
+        &self,
+        prompt: String,
+        images: Vec<Vec<u8>>,
+        options: GenerationOptions,
+    ) -> Arc<ResponseStream> {
+        ResponseStream::new(self.runner.complete_with_images(prompt, images, options.into()))
     }
 
     /// Completes a prompt given as token ids.

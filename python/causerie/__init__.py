@@ -57,13 +57,14 @@ from causerie.function import (
 )
 from causerie.handlers import FunctionHandlers
 from causerie.hub import CachedModel, DownloadPlan, Hub, PlannedFile, PullProgress, PullState, plans_from_lock, pull
-from causerie.library import TextPiece, TextStream, Tokenizer, generate, load, stream_generate
+from causerie.library import TextPiece, TextStream, Tokenizer, apply_chat_template, generate, load, stream_generate
 from causerie.message import (
     Audio,
     ChatMessage,
     ChatMessageContent,
     ChatMessageRole,
     Image,
+    ImageSource,
     Text,
     messages_from_json,
     messages_to_json,
@@ -123,6 +124,7 @@ __all__ = [
     "GenerationStats",
     "Hub",
     "Image",
+    "ImageSource",
     "JsonStyleFunctionCallParser",
     "LlamaFunctionCallParser",
     "LoadOptions",
@@ -170,6 +172,7 @@ __all__ = [
     "ToolChoice",
     "Validation",
     "XmlFunctionCallParser",
+    "apply_chat_template",
     "decode_call",
     "decode_reply",
     "function_from",

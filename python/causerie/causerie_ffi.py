@@ -644,6 +644,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images() != 23602:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 47203:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 51051:
@@ -880,6 +882,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete.restype = ct
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size.restype = ctypes.c_uint16
@@ -1259,6 +1264,14 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_context_size.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -2030,14 +2043,14 @@ class ChatMessageContent:
     @dataclass
     class IMAGE:
         """
-        A JPEG or PNG file.
+        A JPEG, PNG, WebP or GIF file.
 """
 
         def __init__(self, data:bytes):
             self.data = data
 
             """
-        The bytes of the file.
+        The bytes of the file. None are a placeholder, which only shows in prompts.
 """
 
             pass
@@ -5512,12 +5525,13 @@ class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
         self.cache_type = cache_type
         self.chat_template = chat_template
+        self.projector = projector
         self.function_names = function_names
         self.generation_defaults = generation_defaults
         self.cache_bytes = cache_bytes
@@ -5526,7 +5540,7 @@ class LoadOptions:
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, function_names={}, generation_defaults={}, cache_bytes={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.function_names, self.generation_defaults, self.cache_bytes)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -5537,6 +5551,8 @@ class LoadOptions:
         if self.cache_type != other.cache_type:
             return False
         if self.chat_template != other.chat_template:
+            return False
+        if self.projector != other.projector:
             return False
         if self.function_names != other.function_names:
             return False
@@ -5555,6 +5571,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             threads=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             cache_type=_UniffiFfiConverterOptionalTypeCacheType.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
+            projector=_UniffiFfiConverterOptionalString.read(buf),
             function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
@@ -5567,6 +5584,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.threads)
         _UniffiFfiConverterOptionalTypeCacheType.check_lower(value.cache_type)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
+        _UniffiFfiConverterOptionalString.check_lower(value.projector)
         _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
@@ -5578,6 +5596,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.threads, buf)
         _UniffiFfiConverterOptionalTypeCacheType.write(value.cache_type, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
+        _UniffiFfiConverterOptionalString.write(value.projector, buf)
         _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
@@ -5587,7 +5606,7 @@ class ModelInfo:
     """
     Facts about a model.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, memory_estimate:SdkLong, problems:typing.List[str]):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, memory_estimate:SdkLong, vision_memory:SdkLong, problems:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5598,14 +5617,16 @@ class ModelInfo:
         self.supports_function_calling = supports_function_calling
         self.function_call_parser = function_call_parser
         self.supports_reasoning = supports_reasoning
+        self.supports_images = supports_images
         self.memory_estimate = memory_estimate
+        self.vision_memory = vision_memory
         self.problems = problems
 
 
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, memory_estimate={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.memory_estimate, self.problems)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, memory_estimate={}, vision_memory={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.memory_estimate, self.vision_memory, self.problems)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -5627,7 +5648,11 @@ class ModelInfo:
             return False
         if self.supports_reasoning != other.supports_reasoning:
             return False
+        if self.supports_images != other.supports_images:
+            return False
         if self.memory_estimate != other.memory_estimate:
+            return False
+        if self.vision_memory != other.vision_memory:
             return False
         if self.problems != other.problems:
             return False
@@ -5647,7 +5672,9 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             supports_function_calling=_UniffiFfiConverterBoolean.read(buf),
             function_call_parser=_UniffiFfiConverterTypeFunctionCallParser.read(buf),
             supports_reasoning=_UniffiFfiConverterBoolean.read(buf),
+            supports_images=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
+            vision_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
             problems=_UniffiFfiConverterSequenceString.read(buf),
         )
 
@@ -5663,7 +5690,9 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.check_lower(value.supports_function_calling)
         _UniffiFfiConverterTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterBoolean.check_lower(value.supports_reasoning)
+        _UniffiFfiConverterBoolean.check_lower(value.supports_images)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.vision_memory)
         _UniffiFfiConverterSequenceString.check_lower(value.problems)
 
     @staticmethod
@@ -5678,7 +5707,9 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.write(value.supports_function_calling, buf)
         _UniffiFfiConverterTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterBoolean.write(value.supports_reasoning, buf)
+        _UniffiFfiConverterBoolean.write(value.supports_images, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.vision_memory, buf)
         _UniffiFfiConverterSequenceString.write(value.problems, buf)
 
 @dataclass
@@ -8177,6 +8208,29 @@ class _UniffiFfiConverterSequenceUInt32(_UniffiConverterRustBuffer):
             _UniffiFfiConverterUInt32.read(buf) for i in range(count)
         ]
 
+class _UniffiFfiConverterSequenceBytes(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterBytes.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterBytes.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterBytes.read(buf) for i in range(count)
+        ]
+
 
 class ModelRunnerProtocol(typing.Protocol):
     """
@@ -8191,6 +8245,11 @@ class ModelRunnerProtocol(typing.Protocol):
     def complete_tokens(self, prompt: typing.List[int],options: GenerationOptions) -> ResponseStream:
         """
         Completes a prompt given as token ids.
+"""
+        raise NotImplementedError
+    def complete_with_images(self, prompt: str,images: typing.List[bytes],options: GenerationOptions) -> ResponseStream:
+        """
+        Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
 """
         raise NotImplementedError
     def context_size(self, ) -> SdkCount:
@@ -8310,6 +8369,30 @@ class ModelRunner(ModelRunnerProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def complete_with_images(self, prompt: str,images: typing.List[bytes],options: GenerationOptions) -> ResponseStream:
+        """
+        Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+"""
+
+        _UniffiFfiConverterString.check_lower(prompt)
+
+        _UniffiFfiConverterSequenceBytes.check_lower(images)
+
+        _UniffiFfiConverterTypeGenerationOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(prompt),
+            _UniffiFfiConverterSequenceBytes.lower(images),
+            _UniffiFfiConverterTypeGenerationOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeResponseStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)

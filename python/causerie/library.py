@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
 
 from causerie._border import uncopyable
 from causerie.error import SdkError
 from causerie.function import FunctionLike, as_functions
-from causerie.message import MessageLike, as_messages
+from causerie.message import Image, ImageSource, MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
 from causerie.response import Chunk, Complete, FinishReason, GenerationStats, Response, ResponseIterator
 from causerie.runner import ModelRunner
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @uncopyable("pass the path of the model, and load it there")
 @dataclass(frozen=True)
 class Tokenizer:
-    """The tokenizer of a loaded model, with its chat template."""
+    """The tokenizer of a loaded model, with its chat template. It is also the processor of a model that sees."""
 
     model_runner: ModelRunner
 
@@ -78,6 +78,9 @@ class Tokenizer:
     ) -> str | list[int]:
         """Returns the prompt for messages: token ids, or text with `tokenize=False` (or its synonym `tokenizer=False`).
 
+        An image is the marker that the template prints for it. Parts such as `{"type": "image"}` are placeholders for the
+        images that are passed to `generate`, in their order.
+
         `tools` are functions to offer in addition to those in the messages. `add_generation_prompt` ends the prompt with
         the start of the model's turn.
 
@@ -103,9 +106,23 @@ def load(
     progress: Callable[[float], bool | None] | None = None,
     **keywords: Unpack[LoadKeywords],
 ) -> tuple[ModelRunner, Tokenizer]:
-    """Loads a model and its tokenizer; see `ModelRunner.load`."""
+    """Loads a model and its tokenizer, or its processor; see `ModelRunner.load`."""
     runner = ModelRunner.load(model, options, progress=progress, **keywords)
     return runner, Tokenizer(runner)
+
+
+def apply_chat_template(
+    processor: Tokenizer,
+    messages: Iterable[MessageLike],
+    tools: Iterable[FunctionLike] | None = None,
+    *,
+    add_generation_prompt: bool = True,
+) -> str:
+    """Returns the prompt for messages as text, for `generate`; see `Tokenizer.apply_chat_template`.
+
+    Raises `SdkError.UnsupportedContent` for an image if the model takes none.
+    """
+    return processor.apply_chat_template(messages, tools, tokenize=False, add_generation_prompt=add_generation_prompt)
 
 
 class TextPiece(str):
@@ -203,6 +220,8 @@ def _piece(event: Chunk | Complete) -> TextPiece:
     return last
 
 
+Images: TypeAlias = Union[Image, ImageSource, Sequence[Union[Image, ImageSource]]]
+
 _CALL_OPTIONS = (
     "function_call_parser",
     "parser_strictness",
@@ -219,12 +238,13 @@ def stream_generate(
     tokenizer: Tokenizer,
     prompt: str | Sequence[int],
     *,
-    image: object = None,
+    image: Images | None = None,
     **keywords: Unpack[GenerationKeywords],
 ) -> TextStream:
-    """Generates text for a prompt in pieces. Accepts all options of `GenerationOptions` except those about calls."""
-    if image is not None:
-        raise SdkError.UnsupportedContent("image must be None: vision models are not supported yet")
+    """Generates text for a prompt in pieces. Accepts all options of `GenerationOptions` except those about calls.
+
+    `image` is an image or a list of images, for the markers of images in the prompt; see `generate`.
+    """
     # The specification passes both, although a model has only one tokenizer.
     if tokenizer.model_runner is not model:
         raise SdkError.InvalidMessage("tokenizer must belong to the same model")
@@ -233,7 +253,12 @@ def stream_generate(
             raise SdkError.InvalidOption(f"{name} is only available in conversations: here calls are text", name)
     options = gathered(GenerationOptions, None, keywords)
     options.function_call_parser = None
-    return TextStream(model.complete(prompt, options))
+    images = image if isinstance(image, (list, tuple)) else [] if image is None else [image]
+    if not images:
+        return TextStream(model.complete(prompt, options))
+    if not isinstance(prompt, str):
+        raise SdkError.InvalidMessage("a prompt with images must be text, found token ids")
+    return TextStream(model.complete_with_images(prompt, images, options))
 
 
 @overload
@@ -243,7 +268,7 @@ def generate(
     prompt: str | Sequence[int],
     *,
     verbose: bool = ...,
-    image: object = ...,
+    image: Images | None = ...,
     **keywords: Unpack[GenerationKeywords],
 ) -> str: ...
 
@@ -253,7 +278,7 @@ def generate(
     model: ModelRunner,
     processor: Tokenizer,
     /,
-    image: object,
+    image: Images,
     prompt: str | Sequence[int],
     *,
     verbose: bool = ...,
@@ -264,8 +289,12 @@ def generate(
 def generate(model: ModelRunner, tokenizer: Tokenizer, *inputs: Any, verbose: bool = False, **keywords: Any) -> str:
     """Generates text for a prompt. `verbose` prints the text as it arrives, and then the counts.
 
-    With vision models an image, or a list of images, comes before the prompt. These are not supported yet:
-    `SdkError.UnsupportedContent`.
+    With models that see, an image or a list of images comes before the prompt, or is given as `image`. Each replaces the
+    marker that the chat template prints for an image. An image is a path, the bytes of a file, an image of PIL, an array of
+    pixels (see `ImageSource`) or an `Image`.
+
+    Raises `SdkError.UnsupportedContent` if the model takes no images, and for a file that cannot be decoded;
+    `SdkError.InvalidMessage` if the prompt does not have a marker for each image.
     """
     inputs = (*inputs, keywords.pop("prompt")) if "prompt" in keywords else inputs
     if len(inputs) not in (1, 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
+from causerie._images import image_file
 from causerie._json import loads
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunction, SdkFunctionCall, json_text
@@ -39,9 +41,15 @@ class Text(ffi.ChatMessageContent):
 @variant(ffi.ChatMessageContent, "IMAGE")
 @dataclass
 class Image(ffi.ChatMessageContent):
-    """The bytes of a JPEG or PNG file."""
+    """An image: `Image("photo.jpg")`. It may be given as the path of a file, or as what `ImageSource` names."""
 
     data: bytes
+    """The bytes of a JPEG, PNG, WebP or GIF file. None are a placeholder, which only shows in prompts."""
+
+    def __init__(self, data: ImageSource) -> None:
+        """Raises `OSError` for a file that cannot be read, and `SdkError.UnsupportedContent` for pixels of another type or
+        shape. A file is decoded with the message it is sent in."""
+        self.data = image_file(data)
 
 
 @variant(ffi.ChatMessageContent, "AUDIO")
@@ -51,6 +59,13 @@ class Audio(ffi.ChatMessageContent):
 
     data: bytes
 
+
+ImageSource: TypeAlias = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Any]
+"""An image file as a path or as bytes, an image of PIL, or an array of pixels, such as one of numpy.
+
+Pixels are of type uint8 and of the shape `(height, width)` or `(height, width, n)`, where `n` is 1 for grey, 2 for grey and
+alpha, 3 for RGB and 4 for RGBA.
+"""
 
 ChatMessageContent: TypeAlias = Union[Text, Image, Audio]
 """One part of a message."""
@@ -137,6 +152,10 @@ def messages_to_json(messages: Iterable[ChatMessage]) -> str:
 def messages_from_json(text: str) -> list[ChatMessage]:
     """Parses a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
     return ffi.messages_from_json(text)
+
+
+def as_image(image: Image | ImageSource) -> Image:
+    return image if isinstance(image, Image) else Image(image)
 
 
 def as_message(message: MessageLike) -> ChatMessage:

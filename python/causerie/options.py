@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import struct
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -67,6 +68,12 @@ def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a string")
     return value
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError("a path")
+    return os.fsdecode(value)
 
 
 def _strings(value: Any) -> list[str]:
@@ -339,6 +346,7 @@ class LoadOptions(CheckedOptions):
         "threads": _integer(32),
         "cache_type": _one_of(CacheType),
         "chat_template": _string,
+        "projector": _path,
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
         "cache_bytes": _integer(64),
@@ -354,6 +362,9 @@ class LoadOptions(CheckedOptions):
     """The storage format of keys and values. Default: f16."""
     chat_template: str | None = None
     """A chat template that replaces the model's own."""
+    projector: str | os.PathLike[str] | None = None
+    """A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+    the model's, whose name contains `mmproj` or `projector`."""
     function_names: FunctionNames | str | None = None
     """The rule for names of functions. Default: letters, `_` and digits."""
     generation_defaults: SamplingDefaults | None = None
@@ -370,6 +381,7 @@ class LoadKeywords(TypedDict, total=False):
     threads: int | None
     cache_type: CacheType | str | None
     chat_template: str | None
+    projector: str | os.PathLike[str] | None
     function_names: FunctionNames | str | None
     generation_defaults: SamplingDefaults | None
     cache_bytes: int | None

@@ -15,7 +15,7 @@ from causerie._waiting import is_ending, wait
 from causerie.choices import FunctionCallParser
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, ReplyStream
-from causerie.message import MessageLike, as_messages
+from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
 from causerie.response import Readers, Response
 
@@ -52,8 +52,12 @@ class ModelInfo:
     """The notation in which the model writes calls. It is the default of `GenerationOptions`."""
     supports_reasoning: bool
     """Whether the chat template supports reasoning."""
+    supports_images: bool
+    """Whether messages can contain images."""
     memory_estimate: int
     """Estimated memory in bytes with the context size of loading."""
+    vision_memory: int
+    """The part of it that the vision tower and its projector take; 0 if the model takes no images."""
     problems: list[str]
     """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
 
@@ -149,6 +153,19 @@ class ModelRunner:
             if not 0 <= token < 1 << 32:
                 raise SdkError.InvalidMessage(f"token ids must be from 0 to {(1 << 32) - 1}, found {token}")
         return self._response(self._ffi.complete_tokens(tokens, chosen))
+
+    def complete_with_images(
+        self,
+        prompt: str,
+        images: Iterable[Image | ImageSource],
+        options: GenerationOptions | None = None,
+        **keywords: Unpack[GenerationKeywords],
+    ) -> Response:
+        """Completes a prompt that shows images. They replace, in order, the markers that the chat template prints for images,
+        such as `<image>`. See `Image` for what an image can be.
+        """
+        chosen = gathered(GenerationOptions, options, keywords)
+        return self._response(self._ffi.complete_with_images(prompt, [as_image(image).data for image in images], chosen))
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
         """Returns the prompt for these messages."""

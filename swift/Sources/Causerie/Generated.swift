@@ -2444,6 +2444,11 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     func completeTokensRaw(prompt: [UInt32], options: GenerationOptions)  -> RawResponseStream
 
     /**
+     * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+     */
+    func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions)  -> RawResponseStream
+
+    /**
      * Context size in tokens, for a prompt and its reply together.
      */
     func contextSize()  -> SdkCount
@@ -2573,6 +2578,21 @@ open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> Raw
     uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
             self.uniffiCloneHandle(),
         FfiConverterSequenceUInt32.lower(prompt),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+     */
+open func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(prompt),
+        FfiConverterSequenceData.lower(images),
         FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
     )
 })
@@ -4251,6 +4271,11 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var chatTemplate: String?
     /**
+     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+     * the model's, whose name contains `mmproj` or `projector`.
+     */
+    public var projector: String?
+    /**
      * The rule for names of functions. Default: letters, `_` and digits.
      */
     public var functionNames: FunctionNames?
@@ -4282,6 +4307,10 @@ public struct LoadOptions: Equatable, Hashable {
          * A chat template that replaces the model's own.
          */chatTemplate: String? = nil,
         /**
+         * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+         * the model's, whose name contains `mmproj` or `projector`.
+         */projector: String? = nil,
+        /**
          * The rule for names of functions. Default: letters, `_` and digits.
          */functionNames: FunctionNames? = nil,
         /**
@@ -4295,6 +4324,7 @@ public struct LoadOptions: Equatable, Hashable {
         self.threads = threads
         self.cacheType = cacheType
         self.chatTemplate = chatTemplate
+        self.projector = projector
         self.functionNames = functionNames
         self.generationDefaults = generationDefaults
         self.cacheBytes = cacheBytes
@@ -4321,6 +4351,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 threads: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 cacheType: FfiConverterOptionTypeCacheType.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
+                projector: FfiConverterOptionString.read(from: &buf),
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf)
@@ -4333,6 +4364,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
         FfiConverterOptionTypeCacheType.write(value.cacheType, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
+        FfiConverterOptionString.write(value.projector, into: &buf)
         FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
@@ -4401,9 +4433,17 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var supportsReasoning: Bool
     /**
+     * Whether messages can contain images.
+     */
+    public var supportsImages: Bool
+    /**
      * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     public var memoryEstimate: SdkLong
+    /**
+     * The part of it that the vision tower and its projector take; 0 if the model takes no images.
+     */
+    public var visionMemory: SdkLong
     /**
      * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
      */
@@ -4444,8 +4484,14 @@ public struct ModelInfo: Equatable, Hashable {
          * Whether the chat template supports reasoning.
          */supportsReasoning: Bool,
         /**
+         * Whether messages can contain images.
+         */supportsImages: Bool,
+        /**
          * Estimated memory in bytes, with the context size that it was or would be loaded with.
          */memoryEstimate: SdkLong,
+        /**
+         * The part of it that the vision tower and its projector take; 0 if the model takes no images.
+         */visionMemory: SdkLong,
         /**
          * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
          */problems: [String]) {
@@ -4459,7 +4505,9 @@ public struct ModelInfo: Equatable, Hashable {
         self.supportsFunctionCalling = supportsFunctionCalling
         self.functionCallParser = functionCallParser
         self.supportsReasoning = supportsReasoning
+        self.supportsImages = supportsImages
         self.memoryEstimate = memoryEstimate
+        self.visionMemory = visionMemory
         self.problems = problems
     }
 
@@ -4489,7 +4537,9 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 supportsFunctionCalling: FfiConverterBool.read(from: &buf),
                 functionCallParser: FfiConverterTypeFunctionCallParser.read(from: &buf),
                 supportsReasoning: FfiConverterBool.read(from: &buf),
+                supportsImages: FfiConverterBool.read(from: &buf),
                 memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf),
+                visionMemory: FfiConverterTypeSdkLong.read(from: &buf),
                 problems: FfiConverterSequenceString.read(from: &buf)
         )
     }
@@ -4505,7 +4555,9 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterBool.write(value.supportsFunctionCalling, into: &buf)
         FfiConverterTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterBool.write(value.supportsReasoning, into: &buf)
+        FfiConverterBool.write(value.supportsImages, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
+        FfiConverterTypeSdkLong.write(value.visionMemory, into: &buf)
         FfiConverterSequenceString.write(value.problems, into: &buf)
     }
 }
@@ -5782,11 +5834,11 @@ public enum ChatMessageContent: Equatable, Hashable {
          */text: String
     )
     /**
-     * A JPEG or PNG file.
+     * A JPEG, PNG, WebP or GIF file.
      */
     case image(
         /**
-         * The bytes of the file.
+         * The bytes of the file. None are a placeholder, which only shows in prompts.
          */data: Data
     )
     /**
@@ -8959,6 +9011,31 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceData: FfiConverterRustBuffer {
+    typealias SwiftType = [Data]
+
+    public static func write(_ value: [Data], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterData.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Data] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [Data]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterData.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer {
     typealias SwiftType = [DownloadPlan]
 
@@ -9888,6 +9965,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images() != 23602) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 47203) {

@@ -1,3 +1,5 @@
+import Foundation
+
 extension ModelRunner {
     /// Creates a conversation.
     ///
@@ -13,6 +15,18 @@ extension ModelRunner {
     ///   - options: the options for generation.
     public func complete(prompt: String, options: GenerationOptions = GenerationOptions()) -> ResponseStream {
         options.reply { completeRaw(prompt: prompt, options: $0) }
+    }
+
+    /// Continues a prompt that shows images.
+    ///
+    /// - Parameters:
+    ///   - prompt: the text to continue, with the markers that the chat template prints for images, such as `<image>`.
+    ///   - images: the files that replace the markers, in their order.
+    ///   - options: the options for generation.
+    public func completeWithImages(
+        prompt: String, images: [Data], options: GenerationOptions = GenerationOptions()
+    ) -> ResponseStream {
+        options.reply { completeWithImagesRaw(prompt: prompt, images: images, options: $0) }
     }
 
     /// Continues a prompt of token ids. See ``complete(prompt:options:)``.

@@ -830,6 +830,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_context_size(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation(
@@ -1007,6 +1009,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_method_modelrunner_complete(`ptr`: Long,`prompt`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(`ptr`: Long,`prompt`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images(`ptr`: Long,`prompt`: RustBuffer.ByValue,`images`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_context_size(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Int
@@ -1358,6 +1362,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() and 0xFFFF) != 58628) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_with_images() and 0xFFFF) != 23602) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() and 0xFFFF) != 47203) {
@@ -4870,6 +4877,11 @@ public interface ModelRunnerInterface {
     fun `completeTokens`(`prompt`: List<kotlin.UInt>, `options`: GenerationOptions): ResponseStream
 
     /**
+     * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+     */
+    fun `completeWithImages`(`prompt`: kotlin.String, `images`: List<kotlin.ByteArray>, `options`: GenerationOptions): ResponseStream
+
+    /**
      * Context size in tokens, for a prompt and its reply together.
      */
     val `contextSize`: SdkCount
@@ -5055,6 +5067,25 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerMembers
         it,
 
         FfiConverterSequenceUInt.lower(`prompt`),
+        FfiConverterTypeGenerationOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
+     */override fun `completeWithImages`(`prompt`: kotlin.String, `images`: List<kotlin.ByteArray>, `options`: GenerationOptions): ResponseStream {
+            return FfiConverterTypeResponseStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images(
+        it,
+
+        FfiConverterString.lower(`prompt`),
+        FfiConverterSequenceByteArray.lower(`images`),
         FfiConverterTypeGenerationOptions.lower(`options`),_status)
 }
     }
@@ -6614,6 +6645,12 @@ data class LoadOptions (
     val `chatTemplate`: kotlin.String? = null
     ,
     /**
+     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+     * the model's, whose name contains `mmproj` or `projector`.
+     */
+    val `projector`: kotlin.String? = null
+    ,
+    /**
      * The rule for names of functions. Default: letters, `_` and digits.
      */
     val `functionNames`: FunctionNames? = null
@@ -6651,6 +6688,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeCacheType.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeFunctionNames.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
@@ -6663,6 +6701,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`threads`) +
             FfiConverterOptionalTypeCacheType.allocationSize(value.`cacheType`) +
             FfiConverterOptionalString.allocationSize(value.`chatTemplate`) +
+            FfiConverterOptionalString.allocationSize(value.`projector`) +
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`)
@@ -6674,6 +6713,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.write(value.`threads`, buf)
             FfiConverterOptionalTypeCacheType.write(value.`cacheType`, buf)
             FfiConverterOptionalString.write(value.`chatTemplate`, buf)
+            FfiConverterOptionalString.write(value.`projector`, buf)
             FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
@@ -6738,9 +6778,19 @@ data class ModelInfo (
     val `supportsReasoning`: kotlin.Boolean
     ,
     /**
+     * Whether messages can contain images.
+     */
+    val `supportsImages`: kotlin.Boolean
+    ,
+    /**
      * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     val `memoryEstimate`: SdkLong
+    ,
+    /**
+     * The part of it that the vision tower and its projector take; 0 if the model takes no images.
+     */
+    val `visionMemory`: SdkLong
     ,
     /**
      * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
@@ -6772,6 +6822,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.read(buf),
             FfiConverterTypeFunctionCallParser.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterSequenceString.read(buf),
         )
@@ -6788,7 +6840,9 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.allocationSize(value.`supportsFunctionCalling`) +
             FfiConverterTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterBoolean.allocationSize(value.`supportsReasoning`) +
+            FfiConverterBoolean.allocationSize(value.`supportsImages`) +
             FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`visionMemory`) +
             FfiConverterSequenceString.allocationSize(value.`problems`)
     )
 
@@ -6803,7 +6857,9 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.write(value.`supportsFunctionCalling`, buf)
             FfiConverterTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterBoolean.write(value.`supportsReasoning`, buf)
+            FfiConverterBoolean.write(value.`supportsImages`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
+            FfiConverterTypeSdkLong.write(value.`visionMemory`, buf)
             FfiConverterSequenceString.write(value.`problems`, buf)
     }
 }
@@ -7726,11 +7782,11 @@ sealed class ChatMessageContent {
     }
 
     /**
-     * A JPEG or PNG file.
+     * A JPEG, PNG, WebP or GIF file.
      */
     data class Image(
         /**
-         * The bytes of the file.
+         * The bytes of the file. None are a placeholder, which only shows in prompts.
          */
         val `data`: kotlin.ByteArray) : ChatMessageContent()
 
@@ -11207,6 +11263,34 @@ public object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.Str
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterString.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceByteArray: FfiConverterRustBuffer<List<kotlin.ByteArray>> {
+    override fun read(buf: ByteBuffer): List<kotlin.ByteArray> {
+        val len = buf.getInt()
+        return List<kotlin.ByteArray>(len) {
+            FfiConverterByteArray.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<kotlin.ByteArray>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterByteArray.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<kotlin.ByteArray>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterByteArray.write(it, buf)
         }
     }
 }

@@ -30,6 +30,12 @@ public class LoadOptionsBuilder {
     /** A chat template that replaces the model's own. */
     public var chatTemplate: String? = null
 
+    /**
+     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file
+     * beside the model's, whose name contains `mmproj` or `projector`.
+     */
+    public var projector: String? = null
+
     /** The rule for names of functions. Default: letters, `_` and digits. */
     public var functionNames: FunctionNames? = null
 
@@ -46,6 +52,7 @@ public class LoadOptionsBuilder {
         threads = threads,
         cacheType = cacheType,
         chatTemplate = chatTemplate,
+        projector = projector,
         functionNames = functionNames,
         generationDefaults = generationDefaults,
         cacheBytes = cacheBytes

@@ -86,6 +86,10 @@ public interface ModelRunnerMembers : ModelRunnerInterface {
     /** Completes a prompt as it is, with default options. */
     public fun complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
 
+    /** Completes a prompt with images for its markers of images, with default options. */
+    public fun completeWithImages(prompt: String, images: List<ByteArray>): ResponseStream =
+        completeWithImages(prompt, images, GenerationOptions())
+
     /** Completes a prompt of token ids, with default options. */
     public fun completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
 
