@@ -35,11 +35,11 @@ class Player:
     def __init__(self, scenario: dict[str, Any], reading: str, folder: Path) -> None:
         self.reading, self.folder = reading, folder
         self.options = scenario.get("options", {})
-        self.has_counts = "script" in scenario
-        if self.has_counts:
+        self.has_counts = scenario.get("model") != "models/demo.gguf"
+        if "script" in scenario:
             self.runner = load_scripted_model(scenario["script"])
         else:
-            self.runner = ModelRunner.load(REPOSITORY / f"models/{scenario['model']}.gguf")
+            self.runner = ModelRunner.load(REPOSITORY / scenario["model"])
         self.conversation = self.runner.create_conversation(scenario.get("system", ""))
         self.conversation.register_functions(scenario.get("functions", []))
 

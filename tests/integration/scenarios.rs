@@ -50,12 +50,12 @@ impl Player {
     fn new(scenario: &Value) -> Self {
         let runner = match get(scenario, "script") {
             Some(script) => ScriptedModel::from_json(&script.to_string()).unwrap().load().unwrap(),
-            None => ModelRunner::load(&repository(&format!("models/{}.gguf", text(scenario, "model")))).unwrap(),
+            None => ModelRunner::load(&repository(text(scenario, "model"))).unwrap(),
         };
         let conversation = runner.create_conversation(get(scenario, "system").map_or("", as_text));
         conversation.register_functions(functions(items(scenario, "functions"))).unwrap();
         let options = options(GenerationOptions::default(), get(scenario, "options"));
-        let counts = get(scenario, "script").is_some();
+        let counts = get(scenario, "model").is_none_or(|model| as_text(model) != "models/demo.gguf");
         Self { runner, conversation, options, counts, failures: Vec::new() }
     }
 

@@ -34,9 +34,9 @@ private final class Player {
             runner = try loadScriptedModel(script: script.text)
         } else {
             let model = try #require(scenario["model"]?.string)
-            runner = try await loadModel(url: repository.appendingPathComponent("models/\(model).gguf"))
+            runner = try await loadModel(url: repository.appendingPathComponent(model))
         }
-        counts = scenario["script"] != nil
+        counts = scenario["model"]?.string != "models/demo.gguf"
         conversation = runner.createConversation(systemPrompt: scenario["system"]?.string)
         if let functions = scenario["functions"] {
             try conversation.registerFunctions(functions: functionsFromJson(text: functions.text))

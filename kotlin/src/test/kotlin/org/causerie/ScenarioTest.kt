@@ -26,10 +26,10 @@ class ScenarioTest {
 }
 
 private class Player(scenario: Map<String, Any?>) : AutoCloseable {
-    private val hasScript = "script" in scenario
-    private val runner = when (hasScript) {
-        true -> loadScriptedModel(encodeJsonObject(scenario.entries("script")))
-        false -> loadModelBlocking(repository.resolve("models/${scenario["model"]}.gguf").path)
+    private val hasCounts = scenario["model"] != "models/demo.gguf"
+    private val runner = when (val model = scenario["model"]) {
+        null -> loadScriptedModel(encodeJsonObject(scenario.entries("script")))
+        else -> loadModelBlocking(repository.resolve(model as String).path)
     }
     private var conversation = runner.createConversation((scenario["system"] as String?).orEmpty())
     private val options = scenario.entries("options")
@@ -93,7 +93,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     /** The events of a reply. */
     private fun reply(step: Map<String, Any?>): List<Map<String, Any?>> {
         val options = optionsOf(options + step.entries("options"))
-        val trace = Trace(hasScript)
+        val trace = Trace(hasCounts)
         if ("cancel_at" in step && "handlers" in step || step.entries("handlers").values.any { "cancels" in "$it" }) {
             pullWithFunctions(step, options, trace)
             return trace.events
