@@ -23,7 +23,7 @@ lib.llama_backend_init()
 class LlamaCpp:
     """A model of llama.cpp. With `exact`, keys and values are F32."""
 
-    def __init__(self, path, vocabulary_only=False, exact=False, context=1024):
+    def __init__(self, path, vocabulary_only=False, exact=False, context=1024, threads=None):
         params = lib.llama_model_default_params()
         params.vocab_only = vocabulary_only
         self.model = lib.llama_model_load_from_file(str(path).encode(), params)
@@ -34,6 +34,9 @@ class LlamaCpp:
         if not vocabulary_only:
             params = lib.llama_context_default_params()
             params.n_ctx = params.n_batch = params.n_ubatch = context
+            if threads is not None:  # measured as an app runs it: the usual pieces of a prompt
+                params.n_threads = params.n_threads_batch = threads
+                params.n_ubatch = lib.llama_context_default_params().n_ubatch
             if exact:
                 params.type_k = params.type_v = F32
                 params.flash_attn_type = 0
@@ -66,6 +69,18 @@ class LlamaCpp:
         logits = np.frombuffer(ffi.buffer(lib.llama_get_logits(self.context), n_bytes), np.float32).copy()
         lib.llama_batch_free(batch)
         return logits.reshape(len(tokens), self.n_vocabulary)
+
+    def next(self, tokens, position):
+        """Returns the most probable token after these, which begin at a position."""
+        batch = lib.llama_batch_init(len(tokens), 0, 1)
+        batch.n_tokens = len(tokens)
+        for at, token in enumerate(tokens):
+            batch.token[at], batch.pos[at], batch.n_seq_id[at], batch.seq_id[at][0], batch.logits[at] = token, position + at, 1, 0, at + 1 == len(tokens)
+        assert lib.llama_decode(self.context, batch) == 0
+        logits = np.frombuffer(ffi.buffer(lib.llama_get_logits_ith(self.context, len(tokens) - 1), 4 * self.n_vocabulary), np.float32)
+        best = int(logits.argmax())
+        lib.llama_batch_free(batch)
+        return best
 
     def log_probabilities(self, tokens):
         logits = self.logits(tokens).astype(np.float64)
