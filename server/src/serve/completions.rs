@@ -42,6 +42,10 @@ struct Prompts(Vec<Prompt>);
 
 pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<Answer, HttpError> {
     let has_limit = foreign::TOKEN_LIMITS.iter().any(|name| fields.peek(name).is_some());
+    // Clients of chat completions, where logprobs is a boolean, may send that none are wanted.
+    if fields.peek("logprobs") == Some(&Json::Bool(false)) {
+        fields.take("logprobs");
+    }
     let (sampling, choices): (SamplingFields, ChoiceFields) = (fields.read()?, fields.read()?);
     let CompletionFields { prompt: Prompts(prompts), echo, logprobs } = fields.read()?;
     let _: ClientFields = fields.read()?;

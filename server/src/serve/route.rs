@@ -249,11 +249,13 @@ fn nothing_at(path: &str) -> String {
 }
 
 /// Beginnings of paths that clients of other servers ask for.
-const FOREIGN: [(&str, &str); 6] = [
+const FOREIGN: [(&str, &str); 8] = [
+    ("/api/v0/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
+    ("/api/v1/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/v1/embeddings", "embeddings are not supported: this server generates text"),
     ("/v1/audio", "audio is not supported: this server reads and generates text"),
-    ("/v1/images", "images are not supported: this server reads and generates text"),
+    ("/v1/images", "images are not generated: this server generates text"),
     ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),
     (
         "/v1/responses/",

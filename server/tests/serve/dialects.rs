@@ -448,3 +448,30 @@ fn a_failure_during_a_stream_is_an_event_of_the_dialect() {
     assert_eq!(kinds(&response).last(), Some(&"response.failed"));
     assert_eq!(response.last().unwrap()["response"]["status"], "failed");
 }
+
+#[test]
+fn a_call_that_is_written_as_text_is_reported_in_each_dialect() {
+    let missed = || ScriptedReply::from("I call get_weather(city=\"Oslo\").");
+    let replies = [missed(), missed(), missed(), missed(), "Hello.".into(), "Hello.".into()];
+    let server = TestServer::scripted(replies, Settings::default());
+    let code = |object: &Json| object["diagnostics"][0]["code"].clone();
+    assert_eq!(code(&messages(&server, json!({})).json()), "missed_call");
+    let streamed = events(&messages(&server, json!({ "stream": true })));
+    let last = streamed.iter().find(|event| event["type"] == "message_delta").unwrap();
+    assert_eq!(code(&last["delta"]), "missed_call");
+    assert_eq!(code(&responses(&server, json!({})).json()), "missed_call");
+    let streamed = events(&responses(&server, json!({ "stream": true })));
+    assert_eq!(code(&streamed.last().unwrap()["response"]), "missed_call");
+    assert!(messages(&server, json!({})).json().get("diagnostics").is_none());
+    assert!(responses(&server, json!({})).json().get("diagnostics").is_none());
+}
+
+#[test]
+fn a_call_that_cannot_be_read_is_reported_in_each_dialect() {
+    let broken =
+        || ScriptedReply::new().control("<|tool_call_start|>").text("[get_weather(Oslo)]").control("<|tool_call_end|>");
+    let server = TestServer::scripted([broken(), broken()], Settings::default());
+    for reply in [messages(&server, json!({})), responses(&server, json!({}))] {
+        assert_eq!(reply.json()["rejected_calls"][0]["raw_text"], "get_weather(Oslo)");
+    }
+}

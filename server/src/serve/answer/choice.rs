@@ -3,7 +3,7 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::answer::events::{arguments, diagnostics, rejected_calls, text_of};
+use crate::serve::answer::events::{arguments, diagnostics, rejected_calls, remarks, text_of};
 use crate::serve::answer::logprobs::{self, LogprobColumns, Logprobs};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{DialectWriter, data};
@@ -215,12 +215,7 @@ impl ChoiceWriter {
             message.insert("tool_calls".to_owned(), calls.collect());
         }
         message.insert("refusal".to_owned(), Json::Null);
-        if !reply.rejected_calls.is_empty() {
-            message.insert("rejected_calls".to_owned(), rejected_calls(&reply.rejected_calls));
-        }
-        if !completion.diagnostics.is_empty() {
-            message.insert("diagnostics".to_owned(), diagnostics(&completion.diagnostics));
-        }
+        message.extend(remarks(completion));
         Json::Object(message)
     }
 

@@ -1,9 +1,9 @@
 //! A reply in Anthropic's dialect: a message of thinking, text and tool-use blocks.
 
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::serve::answer::events::{arguments, text_of};
+use crate::serve::answer::events::{arguments, remarks, text_of};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{DialectWriter, named};
 use crate::serve::dialect::Dialect;
@@ -21,6 +21,8 @@ pub(in crate::serve) struct MessageWriter {
     is_open: bool,
     stop_reason: Option<&'static str>,
     stop_sequence: Option<String>,
+    /// Rejected calls and remarks about the message.
+    remarks: Map<String, Json>,
 }
 
 impl MessageWriter {
@@ -35,11 +37,12 @@ impl MessageWriter {
             is_open: false,
             stop_reason: None,
             stop_sequence: None,
+            remarks: Map::new(),
         }
     }
 
     fn message(&self, content: &[Json], usage: Json) -> Json {
-        json!({
+        let mut message = json!({
             "id": format!("msg_{}", self.id),
             "type": "message",
             "role": "assistant",
@@ -48,7 +51,15 @@ impl MessageWriter {
             "stop_reason": self.stop_reason,
             "stop_sequence": self.stop_sequence,
             "usage": usage,
-        })
+        });
+        self.add_remarks(&mut message);
+        message
+    }
+
+    fn add_remarks(&self, object: &mut Json) {
+        if let Json::Object(fields) = object {
+            fields.extend(self.remarks.clone());
+        }
     }
 
     /// Adds text to the open block if it is of this kind, else begins one. `field` is where the block has its text.
@@ -124,6 +135,7 @@ impl DialectWriter for MessageWriter {
 
     fn close(&mut self, completion: &Completion) -> Vec<String> {
         self.stop_sequence.clone_from(&completion.stop_sequence);
+        self.remarks = remarks(completion);
         self.stop_reason = Some(match completion.finish_reason {
             FinishReason::ToolCalls if self.has_functions => "tool_use",
             FinishReason::MaxTokens | FinishReason::Constraint => "max_tokens",
@@ -135,7 +147,8 @@ impl DialectWriter for MessageWriter {
     }
 
     fn end(&mut self, usage: &Usage) -> Vec<String> {
-        let delta = json!({ "stop_reason": self.stop_reason, "stop_sequence": self.stop_sequence });
+        let mut delta = json!({ "stop_reason": self.stop_reason, "stop_sequence": self.stop_sequence });
+        self.add_remarks(&mut delta);
         let last = json!({ "type": "message_delta", "delta": delta, "usage": usage.message_json() });
         vec![named(&last), named(&json!({ "type": "message_stop" }))]
     }

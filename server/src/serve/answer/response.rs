@@ -3,7 +3,7 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::answer::events::{arguments, text_of};
+use crate::serve::answer::events::{arguments, remarks, text_of};
 use crate::serve::answer::logprobs::{Logprobs, entry};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{DialectWriter, named};
@@ -23,6 +23,8 @@ pub(in crate::serve) struct ResponseWriter {
     items: Vec<Json>,
     open: Option<OutputPart>,
     is_cut_short: bool,
+    /// Rejected calls and remarks about the response.
+    remarks: Map<String, Json>,
     n_events: usize,
     logprobs: Logprobs,
     /// Where the response is stored, and the items of the conversation before it.
@@ -82,6 +84,7 @@ impl ResponseWriter {
             items: Vec::new(),
             open: None,
             is_cut_short: false,
+            remarks: Map::new(),
             n_events: 0,
         }
     }
@@ -101,6 +104,7 @@ impl ResponseWriter {
         });
         if let Json::Object(fields) = &mut response {
             fields.extend(self.request.clone());
+            fields.extend(self.remarks.clone());
         }
         response
     }
@@ -240,6 +244,7 @@ impl DialectWriter for ResponseWriter {
             completion.finish_reason,
             FinishReason::MaxTokens | FinishReason::ExceedContext | FinishReason::Constraint
         );
+        self.remarks = remarks(completion);
         let sampling = &completion.stats.sampling;
         for (name, value) in [
             ("temperature", sampling.temperature),

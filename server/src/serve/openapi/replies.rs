@@ -105,9 +105,14 @@ fn message() -> Json {
     }));
     message["properties"]["reasoning_content"] = text();
     message["properties"]["tool_calls"] = list(call);
-    message["properties"]["rejected_calls"] = list(json!({ "type": "object" }));
-    message["properties"]["diagnostics"] = list(object(json!({ "code": text(), "message": text() })));
-    message
+    with_remarks(message)
+}
+
+/// A reply with the fields of our own that it may have.
+fn with_remarks(mut reply: Json) -> Json {
+    reply["properties"]["rejected_calls"] = list(json!({ "type": "object" }));
+    reply["properties"]["diagnostics"] = list(object(json!({ "code": text(), "message": text() })));
+    reply
 }
 
 fn anthropic_message() -> Json {
@@ -116,7 +121,7 @@ fn anthropic_message() -> Json {
         object(json!({ "type": { "const": "thinking" }, "thinking": text(), "signature": text() })),
         object(json!({ "type": { "const": "tool_use" }, "id": text(), "name": text(), "input": { "type": "object" } })),
     ] });
-    object(json!({
+    with_remarks(object(json!({
         "id": text(),
         "type": { "const": "message" },
         "role": { "const": "assistant" },
@@ -130,7 +135,7 @@ fn anthropic_message() -> Json {
             "cache_read_input_tokens": count(),
             "output_tokens": count(),
         })),
-    }))
+    })))
 }
 
 fn response() -> Json {
@@ -143,7 +148,7 @@ fn response() -> Json {
         object(item)
     };
     let parts = || list(json!({ "type": "object", "required": ["type", "text"] }));
-    object(json!({
+    with_remarks(object(json!({
         "id": text(),
         "object": { "const": "response" },
         "created_at": count(),
@@ -186,5 +191,5 @@ fn response() -> Json {
         "top_logprobs": count(),
         "top_p": { "type": "number" },
         "user": text_or_null(),
-    }))
+    })))
 }

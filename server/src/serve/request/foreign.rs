@@ -277,7 +277,7 @@ fn instruct(history: &mut Vec<ChatMessage>, mut parts: Vec<ChatMessageContent>) 
 }
 
 /// Fields that would change the reply, with the values that ask for nothing.
-const UNSUPPORTED: [(&str, &[&str]); 43] = [
+const UNSUPPORTED: [(&str, &[&str]); 48] = [
     ("add_generation_prompt", &["true"]),
     ("allowed_token_ids", &["[]"]),
     ("audio", &[]),
@@ -292,6 +292,7 @@ const UNSUPPORTED: [(&str, &[&str]); 43] = [
     ("dynatemp_range", &["0"]),
     ("early_stopping", &["false"]),
     ("echo", &["false"]),
+    ("images", &["[]"]),
     ("include_stop_str_in_output", &["false"]),
     ("input", &[]),
     ("length_penalty", &["1"]),
@@ -304,16 +305,20 @@ const UNSUPPORTED: [(&str, &[&str]); 43] = [
     ("mirostat", &["0"]),
     ("modalities", &["[\"text\"]"]),
     ("n", &["1"]),
+    ("n_probs", &["0"]),
     ("prediction", &[]),
     ("previous_response_id", &[]),
     ("prompt", &["\"\""]),
     ("prompt_logprobs", &["false", "0"]),
+    ("raw", &["false"]),
     ("samplers", &["[]"]),
     ("skip_special_tokens", &["true"]),
     ("stop_token_ids", &["[]", "{}"]),
     ("suffix", &["\"\""]),
+    ("t_max_predict_ms", &["0", "-1"]),
     ("template", &["\"\""]),
     ("tfs_z", &["1"]),
+    ("top_a", &["0"]),
     ("top_logprobs", &["0"]),
     ("top_n_sigma", &["-1", "0"]),
     ("truncate_prompt_tokens", &[]),
