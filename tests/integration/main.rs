@@ -9,6 +9,7 @@ mod constrained;
 mod conversation;
 mod decoders;
 mod demo;
+mod killed;
 mod layers;
 mod function_sets;
 mod functions;

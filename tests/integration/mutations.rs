@@ -156,7 +156,7 @@ fn damaged_templates() {
 }
 
 #[test]
-fn damaged_calls_of_both_notations() {
+fn damaged_calls_of_all_notations() {
     let words = [
         "'",
         "\"",
@@ -178,6 +178,10 @@ fn damaged_calls_of_both_notations() {
         "<parameter=a>",
         "</parameter>",
         "call:f{",
+        "\u{1}[ARGS]\u{2}",
+        "\u{1}[TOOL_CALLS]\u{2}",
+        "\u{1}<|tool_call|>\u{2}",
+        "\u{1}<tool_call>\u{2}",
         "é",
     ];
     let seeds = [
@@ -186,15 +190,69 @@ fn damaged_calls_of_both_notations() {
         br#"{"name": "f", "arguments": {"a": [1, -2e3, "\u00e9\ud83d\ude00"], "b": null}}</tool_call> <tool_call>{"name": "g"}"#,
         b"\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=b>\n[1]\n</parameter>\n</function>\n",
         br#"call:f{a:"x",b:[1,-2e3],c:{d:true}}"#,
+        b"f\x01[ARGS]\x02{\"a\": \"x\"}\x01[TOOL_CALLS]\x02g\x01[ARGS]\x02{}",
+        br#"[{"name": "f", "arguments": {"a": "x"}, "id": "D681PevKs"}]"#,
+        br#"{"type": "function", "name": "f", "parameters": {"a": "x"}}; {"name": "g"}"#,
     ]
     .map(<[u8]>::to_vec);
     check(&seeds, &words, 4000, |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        fuzzing::reply(FunctionCallParser::DefaultFunctionCallParser, &text);
-        fuzzing::reply(FunctionCallParser::JsonStyleFunctionCallParser, &text);
-        fuzzing::reply(FunctionCallParser::XmlFunctionCallParser, &text);
-        fuzzing::reply(FunctionCallParser::GemmaFunctionCallParser, &text);
+        PARSERS.iter().for_each(|parser| fuzzing::reply(*parser, &text));
     });
+}
+
+const PARSERS: [FunctionCallParser; 7] = [
+    FunctionCallParser::DefaultFunctionCallParser,
+    FunctionCallParser::JsonStyleFunctionCallParser,
+    FunctionCallParser::XmlFunctionCallParser,
+    FunctionCallParser::GemmaFunctionCallParser,
+    FunctionCallParser::MistralFunctionCallParser,
+    FunctionCallParser::LlamaFunctionCallParser,
+    FunctionCallParser::PhiFunctionCallParser,
+];
+
+const SCHEMA_WORDS: [&str; 12] = [
+    "null",
+    "[",
+    "{",
+    "1e999",
+    "-1",
+    "\"type\": \"integer\", ",
+    "\"enum\": [1, \"a\"], ",
+    "\"$ref\": \"#\", ",
+    "\"minLength\": 3, ",
+    "\"pattern\": \"^a+$\", ",
+    "\"maximum\": 3, ",
+    "\"anyOf\": [{\"type\": \"null\"}], ",
+];
+
+/// Choices among characters, drawn from the length of the bytes.
+fn choices(bytes: &[u8]) -> Vec<u8> {
+    let mut random = Random(bytes.len() as u64 + 1);
+    (0..80).map(|_| random.next() as u8).collect()
+}
+
+#[test]
+fn calls_by_grammars_of_damaged_functions_are_read_and_fit() {
+    let seeds = [
+        br#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string", "maxLength": 2}, "b": {"type": "integer"}}, "required": ["a"]}}]"#.to_vec(),
+        br#"[{"name": "g", "parameters": {"properties": {"e": {"enum": ["x", 2, null]}, "l": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}, "required": ["e", "l"]}}]"#.to_vec(),
+        br#"[{"name": "h", "parameters": {"properties": {"o": {"type": "object", "properties": {"n": {"type": "number"}}}}}}, {"name": "i"}]"#.to_vec(),
+    ];
+    check(&seeds, &SCHEMA_WORDS, 300, |bytes| {
+        for parser in PARSERS {
+            drop(fuzzing::call_grammar(parser, bytes, &choices(bytes)));
+        }
+    });
+}
+
+#[test]
+fn replies_by_grammars_of_damaged_schemas_fit() {
+    let seeds = [
+        br#"{"type": "object", "properties": {"a": {"type": "string", "maxLength": 2}, "n": {"type": "integer", "minimum": 0, "maximum": 9}}, "required": ["n"]}"#.to_vec(),
+        br#"{"type": "array", "items": {"anyOf": [{"type": "boolean"}, {"const": "x"}, {"type": "string", "format": "date"}]}, "minItems": 1, "maxItems": 2}"#.to_vec(),
+    ];
+    check(&seeds, &SCHEMA_WORDS, 300, |bytes| drop(fuzzing::reply_schema(bytes, &choices(bytes))));
 }
 
 #[test]
