@@ -98,6 +98,10 @@ pub(crate) struct ServerLimits {
     /// of a scheme that is not http or https. May be given several times.
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
+    /// Fetch images that requests name by their addresses from this host, `images.example.org` or with a port; its addresses
+    /// must be public. May be given several times [default: a request contains its images].
+    #[arg(long, value_name = "HOST", num_args = 1..)]
+    pub(crate) allow_image_urls: Vec<String>,
     /// Refuse requests with unknown fields, instead of naming those fields in a header of the reply.
     #[arg(long)]
     pub(crate) strict_fields: bool,

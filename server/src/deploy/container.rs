@@ -88,8 +88,17 @@ fn build(arguments: &RunArguments, is_offline: bool, engine: &Tool, folder: &Pat
 
 /// Returns the options of `causerie serve` in the container.
 fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
-    let ServerLimits { slots, queue, max_body, drain_timeout, allow_host, allow_origin, strict_fields, strict_model } =
-        &arguments.limits;
+    let ServerLimits {
+        slots,
+        queue,
+        max_body,
+        drain_timeout,
+        allow_host,
+        allow_origin,
+        allow_image_urls,
+        strict_fields,
+        strict_model,
+    } = &arguments.limits;
     let auth = Auth::from(arguments.auth);
     let mut options = vec!["--base-path".to_owned(), path.to_owned(), format!("--auth={}", auth.name())];
     if auth != Auth::Public {
@@ -100,6 +109,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
     options.extend(arguments.context.size.map(|size| format!("--context={size}")));
     options.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));
     options.extend(allow_origin.iter().map(|origin| format!("--allow-origin={origin}")));
+    options.extend(allow_image_urls.iter().map(|host| format!("--allow-image-urls={host}")));
     options.extend(strict_fields.then(|| "--strict-fields".to_owned()));
     options.extend(strict_model.then(|| "--strict-model".to_owned()));
     options

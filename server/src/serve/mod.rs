@@ -35,6 +35,7 @@ mod models;
 mod openapi;
 mod page;
 mod refusal;
+mod remote_images;
 mod request;
 mod response_store;
 mod responses;
@@ -57,6 +58,7 @@ use error::HttpError;
 use guard::Guard;
 pub use guard::check_origin;
 use metrics::Metrics;
+use remote_images::ImageFetcher;
 use response_store::StoredResponses;
 
 /// Limits and permissions of a server. `Settings::default()` is what `causerie serve` uses.
@@ -83,6 +85,9 @@ pub struct Settings {
     /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`, or `app://*` for all of a
     /// scheme. What [`check_origin`] refuses matches nothing.
     pub allowed_origins: Vec<String>,
+    /// Hosts whose images are fetched for requests that name them by address: `images.example.org`, or with a port. They must
+    /// have public addresses. Default empty: a request contains its images.
+    pub image_hosts: Vec<String>,
     /// Refuses requests with unknown fields, instead of listing the fields in the response's `x-ignored-fields`.
     pub strict_fields: bool,
     /// Refuses requests for another model than the one served, or for none, instead of naming the model in the response's
@@ -107,6 +112,7 @@ impl Default for Settings {
             drain_timeout: Duration::from_secs(30),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            image_hosts: Vec::new(),
             strict_fields: false,
             strict_model: false,
             hosted: None,
@@ -177,6 +183,8 @@ struct Service {
     /// The memory budget of request bodies.
     body_budget: Semaphore,
     stored_responses: Arc<std::sync::Mutex<StoredResponses>>,
+    /// `None` if no addresses of images are fetched.
+    image_fetcher: Option<Arc<ImageFetcher>>,
 }
 
 impl Service {
@@ -193,6 +201,8 @@ impl Service {
             large_body: Arc::default(),
             body_budget: body::memory_budget(settings.max_body),
             stored_responses: Arc::default(),
+            image_fetcher: (!settings.image_hosts.is_empty())
+                .then(|| Arc::new(ImageFetcher::new(&settings.image_hosts, settings.max_body))),
             settings,
         }
     }

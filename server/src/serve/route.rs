@@ -18,6 +18,7 @@ use crate::serve::dialect::{Dialect, ErrorForm};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, error_response, json_response, text_response};
 use crate::serve::metrics::RequestCount;
+use crate::serve::remote_images::ImageFetcher;
 use crate::serve::request::content;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
@@ -282,24 +283,50 @@ async fn with_fields<T: Send + 'static>(
     body: Vec<u8>,
     read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
-    let read = move |service: &Arc<Service>, body: &[u8]| {
-        let fields = RequestFields::parse(body)?;
+    let is_small = body.len() <= body::SMALL;
+    let parse = move |service: &Arc<Service>| -> Result<RequestFields, HttpError> {
+        let fields = RequestFields::parse(&body)?;
         if service.runner.get().is_some_and(|runner| !runner.info().supports_images) {
             content::refuse_images(&fields)?;
         }
-        read(service, fields)
+        Ok(fields)
     };
-    if body.len() <= body::SMALL {
-        return read(service, &body);
+    let Some(fetcher) = &service.image_fetcher else {
+        return reading(service, is_small, move |service| read(service, parse(service)?)).await;
+    };
+    let mut fields = reading(service, is_small, parse).await?;
+    if !ImageFetcher::is_needed(&fields) {
+        return reading(service, is_small, move |service| read(service, fields)).await;
+    }
+    let _permit = fetcher.permits.acquire().await.map_err(|_| HttpError::draining())?;
+    let fetcher = Arc::clone(fetcher);
+    fields = blocking(move || fetcher.fetch_all(&mut fields).map(|()| fields)).await?;
+    reading(service, false, move |service| read(service, fields)).await
+}
+
+/// Reads a request at once if it is small, else on a thread that answers nothing else.
+async fn reading<T: Send + 'static>(
+    service: &Arc<Service>,
+    is_small: bool,
+    read: impl FnOnce(&Arc<Service>) -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
+    if is_small {
+        return read(service);
     }
     // Held to the end even if the client has disconnected, since reading is not interrupted.
     let lock = Arc::clone(&service.large_body).lock_owned().await;
     let service = Arc::clone(service);
-    let reading = spawn_blocking(move || {
+    blocking(move || {
         let _lock = lock;
-        read(&service, &body)
-    });
-    reading.await.unwrap_or_else(|err| match err.try_into_panic() {
+        read(&service)
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
+    spawn_blocking(work).await.unwrap_or_else(|err| match err.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => Err(HttpError::draining()),
     })

@@ -53,6 +53,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
         drain_timeout: Duration::from_secs(limits.drain_timeout),
         allowed_hosts: limits.allow_host.clone(),
         allowed_origins: limits.allow_origin.clone(),
+        image_hosts: limits.allow_image_urls.clone(),
         strict_fields: limits.strict_fields,
         strict_model: limits.strict_model,
         ..Settings::default()

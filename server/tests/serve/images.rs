@@ -9,9 +9,9 @@ use crate::server::TestServer;
 /// A PNG file of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-fn seeing() -> TestServer {
+fn seeing(settings: Settings) -> TestServer {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl-hf");
-    TestServer::start(ModelRunner::load(model).unwrap(), "seeing", Settings::default())
+    TestServer::start(ModelRunner::load(model).unwrap(), "seeing", settings)
 }
 
 /// The request of each dialect, with its path and where its usage counts the prompt.
@@ -42,7 +42,7 @@ fn requests(address: Option<&str>) -> [(&'static str, &'static str, Json); 3] {
 
 #[test]
 fn every_dialect_takes_an_image_and_counts_its_tokens() {
-    let server = seeing();
+    let server = seeing(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     let mut counts = Vec::new();
     for ((path, usage, plain), (_, _, shown)) in requests(None).into_iter().zip(requests(Some(&url))) {
@@ -62,7 +62,7 @@ fn every_dialect_takes_an_image_and_counts_its_tokens() {
 
 #[test]
 fn addresses_are_refused_by_name_and_damaged_files_are_errors() {
-    let server = seeing();
+    let server = seeing(Settings::default());
     for address in ["http://127.0.0.1/x.png", "https://example.org/x.png", "file:///etc/passwd", "HTTP://[::1]/"] {
         for (path, _, body) in requests(Some(address)) {
             let reply = server.post(path, &body.to_string());
@@ -78,4 +78,77 @@ fn addresses_are_refused_by_name_and_damaged_files_are_errors() {
             assert!(reply.status == 400 && message.contains(expect), "{path}: {} {message}", reply.status);
         }
     }
+}
+
+#[test]
+fn addresses_are_fetched_from_allowed_and_public_hosts_only() {
+    let image_hosts = vec!["127.0.0.1".to_owned(), "localhost:81".to_owned()];
+    let server = seeing(Settings { image_hosts, ..Settings::default() });
+    for (address, expect) in [
+        ("http://127.0.0.1/x.png", "must be on a public host"),
+        ("http://LOCALHOST:81/x.png", "must be on a public host"),
+        ("https://example.org/x.png", "on a host that --allow-image-urls names, found \"example.org\""),
+        ("http://127.0.0.1:82/x.png", "found \"127.0.0.1:82\""),
+        ("http://you@127.0.0.1/x.png", "without a user's name"),
+        ("file:///etc/passwd", "this server fetches no"),
+    ] {
+        for (path, _, body) in requests(Some(address)) {
+            let reply = server.post(path, &body.to_string());
+            let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(reply.status == 400 && message.contains(expect), "{path}: {} {message}", reply.status);
+        }
+    }
+    // What a request contains is read as ever.
+    let url = format!("data:image/png;base64,{PIXEL}");
+    assert!(requests(Some(&url)).iter().all(|(path, _, body)| server.post(path, &body.to_string()).status == 200));
+}
+
+#[test]
+fn a_tool_shows_an_image() {
+    let server = seeing(Settings::default());
+    let url = format!("data:image/png;base64,{PIXEL}");
+    let n_tokens = |path: &str, usage: &str, body: Json| {
+        let reply = server.post(path, &body.to_string());
+        assert_eq!(reply.status, 200, "{path}: {}", reply.json());
+        let counts = reply.json()["usage"].clone();
+        counts[usage].as_u64().unwrap() + counts["cache_read_input_tokens"].as_u64().unwrap_or_default()
+    };
+    let chat = |parts: Json| {
+        let call = json!({ "id": "a", "type": "function", "function": { "name": "look", "arguments": "{}" } });
+        let messages = json!([
+            { "role": "user", "content": "Look!" },
+            { "role": "assistant", "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "a", "content": parts },
+        ]);
+        n_tokens("/v1/chat/completions", "prompt_tokens", json!({ "messages": messages, "max_tokens": 2 }))
+    };
+    let responses = |parts: Json| {
+        let input = json!([
+            { "role": "user", "content": "Look!" },
+            { "type": "function_call", "call_id": "a", "name": "look", "arguments": "{}" },
+            { "type": "function_call_output", "call_id": "a", "output": parts },
+        ]);
+        n_tokens("/v1/responses", "input_tokens", json!({ "input": input, "max_output_tokens": 2 }))
+    };
+    let messages = |parts: Json| {
+        let messages = json!([
+            { "role": "user", "content": "Look!" },
+            { "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "look", "input": {} }] },
+            { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "a", "content": parts }] },
+        ]);
+        n_tokens("/v1/messages", "input_tokens", json!({ "messages": messages, "max_tokens": 2 }))
+    };
+    let text = json!({ "type": "text", "text": "seen" });
+    let block = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": PIXEL } });
+    let counts = [
+        (chat(json!([text])), chat(json!([text, { "type": "image_url", "image_url": { "url": url } }]))),
+        (
+            responses(json!([{ "type": "input_text", "text": "seen" }])),
+            responses(json!([
+                { "type": "input_text", "text": "seen" }, { "type": "input_image", "image_url": url },
+            ])),
+        ),
+        (messages(json!([text])), messages(json!([text, block]))),
+    ];
+    assert!(counts.iter().all(|(text, shown)| text + 3 <= *shown), "{counts:?}");
 }

@@ -123,7 +123,7 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
         }
         (Some("image"), kind) => {
             let place = format!("{place}.source.type");
-            let rule = must_be("\"base64\": this server fetches no addresses", &kind.into());
+            let rule = must_be("\"base64\": this server fetches no such address", &kind.into());
             return Err(HttpError::unsupported(&place, format!("{place} {rule}")));
         }
         _ => return text_block(place, block).map(ChatMessageContent::Text),

@@ -59,7 +59,7 @@ pub(in crate::serve) fn read_text(place: &str, part: Json) -> Result<String, Htt
 pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMessageContent, HttpError> {
     if let Some((scheme, _)) = url.split_once(':').filter(|(scheme, _)| !scheme.eq_ignore_ascii_case("data")) {
         let scheme: String = scheme.chars().take(16).collect();
-        let rule = format!("must be a data URL: this server fetches no addresses, found {scheme:?}");
+        let rule = format!("must be a data URL: this server fetches no such address, found {scheme:?}");
         return Err(HttpError::unsupported(place, format!("{place} {rule}")));
     }
     let data = url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,"));
