@@ -8,7 +8,7 @@ use crate::options::{CacheType, FunctionCallParser};
 use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
-use crate::weights::Weights;
+use crate::weights::{ModelBytes, Weights};
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
 ///
@@ -163,18 +163,18 @@ impl ModelInfo {
         Self::of(&Weights::open(model)?)
     }
 
-    /// Reads the header of a GGUF file that is held in memory.
+    /// Reads the headers of a model that is held in memory.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
     /// let bytes = std::fs::read(model).unwrap();
-    /// assert_eq!(causerie::ModelInfo::read_from_bytes(bytes)?, causerie::ModelInfo::read(model)?);
+    /// assert_eq!(causerie::ModelInfo::read_from_bytes(bytes)?.name, causerie::ModelInfo::read(model)?.name);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_from_bytes(bytes: impl Into<std::borrow::Cow<'static, [u8]>>) -> Result<Self> {
+    pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
         Self::of(&Weights::from_bytes(bytes.into())?)
     }
 

@@ -113,3 +113,4 @@ pub use response::{
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};
+pub use weights::ModelBytes;

@@ -1,6 +1,5 @@
 //! The model runner: a loaded model, which creates conversations.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,7 +24,7 @@ use crate::prompt::{Frame, PromptRenderer, Segment, TemplateSources, embedded, j
 use crate::response::PromptReport;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::vision::{self, VisionFiles};
-use crate::weights::Weights;
+use crate::weights::{ModelBytes, Weights};
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
@@ -135,7 +134,7 @@ impl ModelRunner {
         Self::from_weights(Weights::open(model)?, options, EngineSettings::default(), &mut progress)
     }
 
-    /// Loads a GGUF file from memory, for example one that is embedded in the program.
+    /// Loads a model from memory, for example one that is embedded in the program.
     ///
     /// ```
     /// use causerie::{LoadOptions, ModelRunner};
@@ -146,7 +145,7 @@ impl ModelRunner {
     ///
     /// # Errors
     /// As [`load_with`](Self::load_with).
-    pub fn load_from_bytes(bytes: impl Into<Cow<'static, [u8]>>, options: LoadOptions) -> Result<Self> {
+    pub fn load_from_bytes(bytes: impl Into<ModelBytes>, options: LoadOptions) -> Result<Self> {
         let weights = Weights::from_bytes(bytes.into())?;
         Self::from_weights(weights, options, EngineSettings::default(), &mut |_| ControlFlow::Continue(()))
     }

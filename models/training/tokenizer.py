@@ -10,7 +10,7 @@ import json
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 CONTROL = [
-    "<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|fim_pre|>", "<|fim_mid|>", "<|fim_suf|>", "<|im_start|>",
+    "<|pad|>", "<|startoftext|>", "<|endoftext|>", "<image>", "<|image_start|>", "<|image_end|>", "<|im_start|>",
     "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>", "<|tool_call_start|>", "<|tool_call_end|>",
     "<|tool_response_start|>", "<|tool_response_end|>",
 ]

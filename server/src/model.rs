@@ -3,13 +3,18 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use causerie::{FunctionNames, LoadOptions, ModelInfo, ModelRunner};
+use causerie::{FunctionNames, LoadOptions, ModelBytes, ModelInfo, ModelRunner};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// The demo model, which is part of this program.
+/// The demo model and what it sees with, which are parts of this program.
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
+static DEMO_PROJECTOR: &[u8] = include_bytes!("../../models/demo-mmproj.gguf");
+
+fn demo() -> ModelBytes {
+    ModelBytes::from(DEMO).with_projector(DEMO_PROJECTOR)
+}
 
 /// Returns the options that this program loads models with. Function names may have the forms that the clients of all its
 /// HTTP interfaces use.
@@ -24,7 +29,7 @@ pub(crate) fn load(name: Option<&str>, context_size: Option<usize>) -> Result<Mo
 
 pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<ModelRunner, Failure> {
     let Some(name) = name else {
-        return Ok(ModelRunner::load_from_bytes(DEMO, options)?);
+        return Ok(ModelRunner::load_from_bytes(demo(), options)?);
     };
     let bar = progress_bar(format!("loading {name}"));
     let runner = ModelRunner::load_watched(name, options, |loaded| {
@@ -48,6 +53,6 @@ pub(crate) fn progress_bar(message: String) -> ProgressBar {
 pub(crate) fn info(name: Option<&str>) -> Result<ModelInfo, Failure> {
     Ok(match name {
         Some(name) => ModelInfo::read(name)?,
-        None => ModelInfo::read_from_bytes(DEMO)?,
+        None => ModelInfo::read_from_bytes(demo())?,
     })
 }

@@ -1,5 +1,6 @@
 //! Finds the files of a model's vision tower: its own, or a projector file.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
@@ -40,17 +41,23 @@ impl FoundWeights<'_> {
     }
 }
 
-/// Finds the tower: in the given projector file, in that of the model's manifest, in the model's own files, or in a projector
-/// file beside them.
+/// Finds the tower: in the given projector file, in that of the model's manifest or of the model's bytes, in the model's own
+/// files, or in a projector file beside them.
 ///
 /// # Errors
-/// [`ErrorKind::ModelLoad`] for a projector file that was named.
+/// [`ErrorKind::ModelLoad`] for a projector that was given.
 pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<VisionFiles<'a>> {
     if let Some(path) = given {
         return named(Path::new(path), ModelOrigin::Disk, hidden);
     }
     if let Some(path) = weights.origin().manifest().and_then(|manifest| manifest.projector.as_deref()) {
         return named(path, weights.origin().clone(), hidden);
+    }
+    if let ModelOrigin::Memory(Some(bytes)) = weights.origin() {
+        let projector = Weights::Gguf(GgufFile::from_bytes(Cow::clone(bytes), ModelOrigin::default())?);
+        let rule = |rule: String| SdkError::new(ErrorKind::ModelLoad, format!("the projector: {rule}"));
+        let architecture = fit(&projector, Some(hidden)).map_err(rule)?;
+        return Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture));
     }
     match VisionArchitecture::read(weights) {
         Ok(Some(architecture)) => return Ok(VisionFiles::Found(FoundWeights::Own(weights), architecture)),

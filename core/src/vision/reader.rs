@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::media::{Picture, PictureTiling, decode};
+use crate::media::{Picture, PictureTiling, TilingRules, decode};
 use crate::model::{ImageTokens, VisionTower};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
@@ -16,12 +16,19 @@ use crate::vision::rows::RowCache;
 /// The control token before the smaller copy of a picture that has tiles.
 const THUMBNAIL: &str = "<|img_thumbnail|>";
 
+/// The control token before a tile; rows and columns count from 1.
+fn tile_mark(row: usize, column: usize) -> String {
+    format!("<|img_row_{row}_col_{column}|>")
+}
+
 /// Pictures whose files are known to be whole.
 const MOST_KNOWN: usize = 1024;
 
 /// The reader of a loaded model.
 struct PictureReader {
     tower: VisionTower,
+    /// The tower's rules. A vocabulary without marks for tiles sees each picture as one image.
+    rules: TilingRules,
     /// Names the tower in the digests of images.
     fingerprint: Vec<u8>,
     rows: RowCache,
@@ -80,7 +87,9 @@ pub(crate) fn attach(
     let missing = around.copied().find(|spelling| !control.contains(spelling));
     match (marker, missing) {
         (Some(marker), None) => {
-            renderer.set_image_input(ImageInput::new(marker, Arc::new(PictureReader::new(tower, cache_bytes))));
+            let has_marks = control.contains(THUMBNAIL) && control.contains(&tile_mark(1, 1));
+            let reader = PictureReader::new(tower, has_marks, cache_bytes);
+            renderer.set_image_input(ImageInput::new(marker, Arc::new(reader)));
             true
         }
         (_, missing) => {
@@ -92,10 +101,13 @@ pub(crate) fn attach(
 }
 
 impl PictureReader {
-    fn new(tower: VisionTower, cache_bytes: usize) -> Self {
+    fn new(tower: VisionTower, has_marks: bool, cache_bytes: usize) -> Self {
         let fingerprint = tower.fingerprint();
+        let mut rules = tower.architecture().rules.clone();
+        rules.splits &= has_marks;
         Self {
             tower,
+            rules,
             fingerprint,
             rows: RowCache::new(cache_bytes),
             known: Mutex::default(),
@@ -110,7 +122,7 @@ impl PictureReader {
             return Ok(*tiling);
         }
         let picture = decode(file)?;
-        let tiling = self.tower.architecture().rules.tiling(picture.width, picture.height);
+        let tiling = self.rules.tiling(picture.width, picture.height);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, tiling.images(&picture)));
         let mut known = known();
         if MOST_KNOWN <= known.len() {
@@ -141,12 +153,12 @@ impl ImageReader for PictureReader {
             match tiling.grid {
                 Some(grid) if index < grid.n_tiles() => {
                     let (row, column) = (index / grid.columns + 1, index % grid.columns + 1);
-                    segments.push(Segment::Control(format!("<|img_row_{row}_col_{column}|>")));
+                    segments.push(Segment::Control(tile_mark(row, column)));
                 }
                 Some(_) => segments.push(control(THUMBNAIL)),
                 None => {}
             }
-            let n_rows = self.tower.architecture().rules.n_rows(size);
+            let n_rows = self.rules.n_rows(size);
             segments.push(Segment::Embedded(Embedded(Arc::new(ShownImage {
                 picture: Arc::clone(&picture),
                 index,

@@ -3,6 +3,7 @@
 //! Tensors are handed out as blocks in the types of the files; how they are stored in memory is the matter of what computes.
 
 mod bundle;
+mod bytes;
 mod content;
 mod dequantise;
 mod folder;
@@ -15,7 +16,6 @@ mod row_table;
 mod tensor_type;
 mod tensors;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -25,6 +25,7 @@ pub(crate) use bundle::{
     ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, MANIFEST, MODEL,
     PROJECTOR, WIDE,
 };
+pub use bytes::ModelBytes;
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
 pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, gguf_header, padding};
@@ -66,8 +67,9 @@ impl Weights {
     }
 
     /// Opens a GGUF file held in memory.
-    pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
-        GgufFile::from_bytes(bytes).map(Self::Gguf)
+    pub(crate) fn from_bytes(bytes: ModelBytes) -> Result<Self> {
+        let origin = ModelOrigin::Memory(bytes.projector.map(Arc::new));
+        GgufFile::from_bytes(bytes.model, origin).map(Self::Gguf)
     }
 
     /// Checks that no other program has written to the files since they were opened. Otherwise the parts that were read may

@@ -1,5 +1,6 @@
-//! Where the files of a model are read from: the disk, or a bundle. Files of a bundle have paths below its own.
+//! Where the files of a model are read from: the disk, a bundle, or memory. Files of a bundle have paths below its own.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub(crate) enum ModelOrigin {
     /// A manifest beside the files.
     Manifest(Arc<Manifest>),
     Bundle(Arc<Bundle>),
+    /// Memory, with the projector that was given beside the model.
+    Memory(Option<Arc<Cow<'static, [u8]>>>),
 }
 
 impl ModelOrigin {
@@ -38,7 +41,7 @@ impl ModelOrigin {
 
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
         match self {
-            Self::Disk => None,
+            Self::Disk | Self::Memory(_) => None,
             Self::Manifest(manifest) => Some(manifest),
             Self::Bundle(bundle) => Some(&bundle.manifest),
         }
@@ -55,7 +58,7 @@ impl ModelOrigin {
     pub(super) fn open(&self, path: &Path) -> io::Result<ModelFile> {
         match self {
             Self::Bundle(bundle) => bundle.open_file(path),
-            Self::Disk | Self::Manifest(_) => ModelFile::open(path),
+            Self::Disk | Self::Manifest(_) | Self::Memory(_) => ModelFile::open(path),
         }
     }
 

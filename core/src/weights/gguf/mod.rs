@@ -112,12 +112,12 @@ impl GgufFile {
         }
     }
 
-    pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
+    pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>, origin: ModelOrigin) -> Result<Self> {
         let mut reader = HeaderReader::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
         let header = Header::read(&mut reader, bytes.len())?;
         // Only the header: an owned file would be in memory twice.
         let head = bytes[..reader.at()].to_vec();
-        let file = Self::of(Content::InMemory(bytes), head, header);
+        let file = Self { origin, ..Self::of(Content::InMemory(bytes), head, header) };
         match file.n_parts()? {
             Some(n_parts) => Err(broken(format!("a model in memory must be one file, found one of {n_parts} files"))),
             None => Ok(file),

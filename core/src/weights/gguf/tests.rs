@@ -48,7 +48,7 @@ impl Writer {
 }
 
 fn read(writer: &Writer) -> Result<GgufFile> {
-    GgufFile::from_bytes(writer.bytes.clone().into())
+    GgufFile::from_bytes(writer.bytes.clone().into(), ModelOrigin::default())
 }
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn check_refused(writer: &Writer, expect: &str) {
 #[test]
 fn a_file_that_is_not_gguf_is_refused() {
     for bytes in [&b""[..], b"G", b"GGUF", b"FUGG\x03\0\0\0", b"GGUF\x03\0\0\0\0\0"] {
-        assert!(GgufFile::from_bytes(bytes.to_vec().into()).is_err());
+        assert!(GgufFile::from_bytes(bytes.to_vec().into(), ModelOrigin::default()).is_err());
     }
     for version in [0, 1, 4, u32::MAX, 3 << 24] {
         let mut writer = Writer::new(0, 0);
