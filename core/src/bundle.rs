@@ -2,6 +2,16 @@
 //!
 //! A bundle is a ZIP archive. Its files are stored as they are, at multiples of 16 KiB, after a manifest with their digests. It is
 //! loaded like any model, without being unpacked, and archive tools can unpack it. docs/bundles.md describes the format.
+//!
+//! ```
+//! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2-q4_0.gguf");
+//! # let bundle = std::env::temp_dir().join(format!("causerie-load-{}.bundle", std::process::id()));
+//! causerie::bundle::make(model, None, &bundle, |_| std::ops::ControlFlow::Continue(()))?;
+//! let runner = causerie::ModelRunner::load(bundle.to_str().unwrap())?;
+//! # drop(runner);
+//! # std::fs::remove_file(bundle).unwrap();
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
 
 use std::collections::BTreeSet;
 use std::fs::File;

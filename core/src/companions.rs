@@ -1,4 +1,19 @@
 //! Files that belong to a model although another file is loaded: their names propose them, their headers decide.
+//!
+//! ```
+//! use causerie::companions::choose_projector;
+//! use causerie::names::ListedFile;
+//!
+//! # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl");
+//! let size = |path: &str| std::fs::metadata(format!("{folder}/{path}")).unwrap().len();
+//! let listing = ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf", "mmproj-lfm2vl-q8_0.gguf"]
+//!     .map(|path| ListedFile { path: path.to_owned(), size: size(path) });
+//! // An app asks a server for the first bytes.
+//! let head = |path: &str, _: usize| Ok(std::fs::read(format!("{folder}/{path}")).unwrap());
+//! let projector = choose_projector("lfm2vl-f16.gguf", &listing, head)?;
+//! assert_eq!(projector.as_deref(), Some("mmproj-lfm2vl-f16.gguf"));
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
 
 use crate::error::Result;
 use crate::names::ListedFile;
@@ -10,16 +25,9 @@ use crate::vision;
 ///
 /// ```
 /// use causerie::companions::choose_projector;
-/// use causerie::names::ListedFile;
 ///
-/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl");
-/// let size = |path: &str| std::fs::metadata(format!("{folder}/{path}")).unwrap().len();
-/// let listing = ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf", "mmproj-lfm2vl-q8_0.gguf"]
-///     .map(|path| ListedFile { path: path.to_owned(), size: size(path) });
-/// // An app asks a server for the first bytes.
-/// let head = |path: &str, _: usize| Ok(std::fs::read(format!("{folder}/{path}")).unwrap());
-/// let projector = choose_projector("lfm2vl-f16.gguf", &listing, head)?;
-/// assert_eq!(projector.as_deref(), Some("mmproj-lfm2vl-f16.gguf"));
+/// let asked = choose_projector("model.gguf", &[], |_, _| unreachable!("no file has the name of a projector"))?;
+/// assert_eq!(asked, None);
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
 ///

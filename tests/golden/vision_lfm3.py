@@ -243,7 +243,7 @@ def reply_record(name, model, tokenizer, processor, messages):
 
 
 def write_vision(vocabulary, fixtures, golden):
-    folder, template = fixtures / "models", (fixtures / "templates" / "lfm3-vl.jinja").read_text()
+    folder, template = fixtures / "models", (golden / "lfm3_vl.jinja").read_text()
     vocabulary = Vocabulary(vocabulary.tokens + MARKERS, vocabulary.merges, len(MARKERS))
     family = family_of(vocabulary)
     weights = random_weights(family)

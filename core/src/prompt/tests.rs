@@ -189,7 +189,7 @@ fn a_probe_finds_what_a_template_prints() {
     let two_roles = RoleForms { results: ResultForm::Question, ..one_system };
     let named = RoleForms { results: ResultForm::Message(ToolMessageForm { named: true, mapped: true }), ..one_system };
     for (template, tools, calls, roles, images) in [
-        ("models/template.jinja", given(Bare), plain_calls, usual, false),
+        ("models/template.jinja", given(Bare), plain_calls, usual, true),
         ("lfm2-a", given(Bare), plain_calls, usual, false),
         ("lfm2-b", given(Bare), None, usual, true),
         ("lfm2-c", given(Bare), literal_calls, usual, true),

@@ -21,6 +21,16 @@ pub struct ModelBytes {
 
 impl ModelBytes {
     /// Adds the part that sees.
+    ///
+    /// ```
+    /// # let [model, projector] = ["demo.gguf", "demo-mmproj.gguf"]
+    /// #     .map(|file| format!("{}/../models/{file}", env!("CARGO_MANIFEST_DIR")));
+    /// use causerie::{LoadOptions, ModelBytes, ModelRunner};
+    ///
+    /// let model = ModelBytes::from(std::fs::read(model).unwrap()).with_projector(std::fs::read(projector).unwrap());
+    /// assert!(ModelRunner::load_from_bytes(model, LoadOptions::default())?.info().supports_images);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     #[must_use]
     pub fn with_projector(self, projector: impl Into<Cow<'static, [u8]>>) -> Self {
         Self { projector: Some(projector.into()), ..self }

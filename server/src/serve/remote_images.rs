@@ -367,7 +367,7 @@ mod tests {
             ("large", "within the 100 bytes"),
             ("round", "after at most 3 redirects"),
             ("away", "found \"other.example\""),
-            ("file", "of http or https"),
+            ("file", "a valid location"),
             ("nothing", "answered with status 404"),
         ] {
             let message = refusal(&fetcher, &format!("http://{host}/{path}"));

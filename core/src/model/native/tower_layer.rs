@@ -10,7 +10,7 @@ use causerie_backend::{
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::resize;
-use crate::model::native::tower_weights::{Operator, TowerLayer, TowerNorm};
+use crate::model::native::tower_weights::{TowerLayer, TowerNorm, TowerOperator};
 
 /// How outputs are added to the residual stream: as they are.
 pub(super) const PLAINLY: ResidualAddition<'static> = ResidualAddition { norm: None, factor: 1.0 };
@@ -76,7 +76,7 @@ impl TowerLayer {
         let TowerBuffers { inputs, projected: [out, keys, values], .. } = buffers;
         let part = &stream.rows[stream.of(&rows)];
         match &self.operator {
-            Operator::Attention { projections, head_norms, head_dim } => {
+            TowerOperator::Attention { projections, head_norms, head_dim } => {
                 let [q_proj, k_proj, v_proj] = projections;
                 let quantises = projections.iter().any(|map| map.is_quantised());
                 self.operator_norm.apply(cpu, part, quantises, inputs);
@@ -102,7 +102,7 @@ impl TowerLayer {
                 let past = stream.past.get_or_insert_with(|| KeyValues::new(shape));
                 past.append(keys, values);
             }
-            Operator::Convolution { in_proj, .. } => {
+            TowerOperator::Convolution { in_proj, .. } => {
                 self.operator_norm.apply(cpu, part, in_proj.is_quantised(), inputs);
                 cpu.product(inputs, [in_proj.product(out, rows.len())]);
                 in_proj.add_bias(cpu, out);
@@ -119,7 +119,7 @@ impl TowerLayer {
         let TowerBuffers { inputs, projected: [outputs, ..], mixed } = buffers;
         let quantises = self.out.is_quantised();
         match (&self.operator, &stream.past) {
-            (Operator::Attention { head_dim, .. }, Some(past)) => {
+            (TowerOperator::Attention { head_dim, .. }, Some(past)) => {
                 let width = stream.projected.len() / stream.n_rows();
                 let queries = &stream.projected[rows.start * width..rows.end * width];
                 resize(mixed, queries.len());
@@ -130,13 +130,13 @@ impl TowerLayer {
                     x.copy_from_slice(&mixed[row * width..][..width]);
                 });
             }
-            (Operator::Convolution { taps, side, .. }, _) => {
+            (TowerOperator::Convolution { taps, side, .. }, _) => {
                 let (n_columns, hidden) = (stream.n_columns, stream.hidden);
                 let grid = PatchGrid { projected: &stream.projected, n_columns, taps, side: *side, hidden };
                 cpu.grid_convolution(grid, rows.clone(), quantises, inputs);
             }
             // Rows are projected before they are mixed.
-            (Operator::Attention { .. }, None) => return,
+            (TowerOperator::Attention { .. }, None) => return,
         }
         if rows.end == stream.n_rows() {
             stream.past = None;

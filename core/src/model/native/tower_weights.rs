@@ -37,7 +37,7 @@ pub(super) enum Positions {
 
 pub(super) struct TowerLayer {
     pub(super) operator_norm: TowerNorm,
-    pub(super) operator: Operator,
+    pub(super) operator: TowerOperator,
     pub(super) out: Linear<Native>,
     pub(super) feed_forward_norm: TowerNorm,
     pub(super) gate: Option<Linear<Native>>,
@@ -46,7 +46,7 @@ pub(super) struct TowerLayer {
 }
 
 /// What mixes patches.
-pub(super) enum Operator {
+pub(super) enum TowerOperator {
     Attention {
         /// Queries, keys and values.
         projections: [Linear<Native>; 3],
@@ -153,20 +153,20 @@ impl Reader<'_> {
     }
 
     /// What mixes patches, and the map of its outputs.
-    fn operator(&self, layer: usize, hidden: usize) -> Result<(Operator, Linear<Native>)> {
+    fn operator(&self, layer: usize, hidden: usize) -> Result<(TowerOperator, Linear<Native>)> {
         let name = |part: &str| self.names.in_layer(layer, part);
         if self.names.holds(&name("conv2d_in_proj")) {
             let (taps, side) = self.taps(&name("conv2d_spatial"), hidden)?;
             let in_proj = self.linear(&name("conv2d_in_proj"), (3 * hidden, hidden))?;
             let out = self.linear(&name("conv2d_out_proj"), (hidden, hidden))?;
-            return Ok((Operator::Convolution { in_proj, taps, side }, out));
+            return Ok((TowerOperator::Convolution { in_proj, taps, side }, out));
         }
         let VisionArchitecture { n_heads, n_key_heads, .. } = *self.architecture;
         let head_dim = self.head_dim(hidden)?;
         let linear = |part: &str, n_heads: usize| self.linear(&name(part), (n_heads * head_dim, hidden));
         let head_norm = |part: &str| self.names.weights.floats(&format!("{}.weight", name(part)), &[head_dim]);
         let has_head_norms = self.names.holds(&name("attn_q_norm"));
-        let operator = Operator::Attention {
+        let operator = TowerOperator::Attention {
             projections: [linear("attn_q", n_heads)?, linear("attn_k", n_key_heads)?, linear("attn_v", n_key_heads)?],
             head_norms: match has_head_norms {
                 true => Some([head_norm("attn_q_norm")?, head_norm("attn_k_norm")?]),
