@@ -40,7 +40,9 @@ def image_file(source: Any) -> bytes:
         raise SdkError.UnsupportedContent(f"pixels of an image must be uint8, found {found}")
     if view.ndim == 1:
         return view.tobytes()  # a file
-    shape = (*view.shape, 1) if view.ndim == 2 else view.shape
+    shape: tuple[int, ...] = view.shape or ()
+    if view.ndim == 2:
+        shape = (*shape, 1)
     if len(shape) != 3 or 0 in shape or shape[2] not in _COLOR_TYPES:
         shapes = "(height, width) or (height, width, 1 to 4)"
         raise SdkError.UnsupportedContent(f"pixels of an image must have the shape {shapes}, found {view.shape}")

@@ -140,7 +140,9 @@ def test_the_library_calls_show_images(seeing: ModelRunner, tmp_path: Path, caps
     shown, _ = reply(model, Image(path), Text("and"), Image(other))
     assert generate(model, processor, [image, other], two, **options) == shown
     events = list(model.complete_with_images(two, [path, Image(other)], options=None, **options))
-    assert events[-1].full_message.text == shown
+    completion = events[-1]
+    assert isinstance(completion, causerie.Complete)
+    assert completion.full_message.text == shown
 
 
 def test_the_library_calls_refuse_images_that_do_not_fit_the_prompt(seeing: ModelRunner) -> None:

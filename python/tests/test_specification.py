@@ -59,14 +59,21 @@ def test_in_process_operations_with_text(capsys: pytest.CaptureFixture[str]) -> 
 def test_in_process_operations_with_images() -> None:
     model, processor = load(MODEL)
     messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is this?"}]}]
+    prompt = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert "<image>" in prompt
+    picture = str(REPOSITORY / "tests/fixtures/pictures/circles.png")
+    question = prompt.replace("What is this?", "How many red circles are there?")
+    for image in (picture, [picture]):
+        assert generate(model, processor, image, question, verbose=False) == "There are 3 red circles."
+    for damaged in (b"an image", [b"an image"]):
+        with pytest.raises(SdkError.UnsupportedContent):
+            generate(model, processor, damaged, prompt=question)
     # A text model accepts text only.
+    model, processor = load(str(REPOSITORY / "tests/fixtures/models/lfm2-q4_0.gguf"))
     with pytest.raises(SdkError.UnsupportedContent, match=r"messages\[0\]\.content\[0\]"):
         processor.apply_chat_template(messages, add_generation_prompt=True)
-    for image in (b"an image", [b"an image", b"another"]):
-        with pytest.raises(SdkError.UnsupportedContent):
-            generate(model, processor, image, "What is this?", verbose=False)
-        with pytest.raises(SdkError.UnsupportedContent):
-            generate(model, processor, image, prompt="What is this?")
+    with pytest.raises(SdkError.UnsupportedContent):
+        generate(model, processor, picture, "What is this?", verbose=False)
 
 
 def test_the_flow_for_tool_use() -> None:

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use causerie::{
-    ChatMessage, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
+    ChatMessage, ChatMessageContent, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
     ResponseStream, functions_from_json, generate, load, stream_generate,
 };
 
@@ -26,6 +26,21 @@ fn chat() -> Conversation {
 fn runner() -> ModelRunner {
     static RUNNER: OnceLock<ModelRunner> = OnceLock::new();
     RUNNER.get_or_init(|| ModelRunner::load(&demo()).unwrap()).clone()
+}
+
+#[test]
+fn the_demo_model_sees() {
+    let picture = std::fs::read(repository("tests/fixtures/pictures/circles.png")).unwrap();
+    for (question, answer) in [
+        ("How many red circles are there?", "There are 3 red circles."),
+        ("What colour is the square?", "The square is blue."),
+        ("Is there a star?", "No, there is no star."),
+    ] {
+        let mut message = ChatMessage::user(question);
+        message.content.insert(0, ChatMessageContent::Image(picture.clone()));
+        let response = chat().generate_response(message, GenerationOptions::default());
+        assert_eq!(response.text().collect::<Result<String, _>>().unwrap(), answer);
+    }
 }
 
 #[test]
