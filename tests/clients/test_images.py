@@ -72,7 +72,7 @@ class Images(unittest.TestCase):
                 {"type": "input_text", "text": part} if isinstance(part, str) else {"type": "input_image", "detail": "auto", "image_url": data_url(part)}
                 for part in files
             ]}])
-            message = self.anthropic.messages.create(model=MODEL, temperature=0, max_tokens=8, messages=[{"role": "user", "content": [
+            message = self.anthropic.messages.create(model=MODEL, extra_body={"temperature": 0}, max_tokens=8, messages=[{"role": "user", "content": [
                 {"type": "text", "text": part} if isinstance(part, str)
                 else {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(part).decode()}}
                 for part in files
