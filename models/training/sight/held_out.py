@@ -40,7 +40,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--each", type=int, default=100, help="cases of each kind; some kinds are rarer")
+    parser.add_argument("--each", type=int, default=60, help="cases of each kind; some kinds are rarer")
     args = parser.parse_args()
     speaker, made = Speaker(args.seed, held_out=True), collections.defaultdict(list)
     for _ in range(12 * args.each * 2):
