@@ -2,6 +2,7 @@
 //! an internal error.
 #![no_main]
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +27,8 @@ static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let server = Server::new(listener, "fuzz/model", Settings::default()).unwrap();
             sender.send(server.address()).unwrap();
-            server.run(async { Ok(runner) }, pending()).await.unwrap();
+            let model = async { Ok::<_, Infallible>(runner) };
+            server.run(model, pending()).await.unwrap();
         });
     });
     receiver.recv().unwrap()
