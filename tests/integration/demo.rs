@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use causerie::{
-    ChatMessage, ChatMessageContent, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
-    ResponseStream, functions_from_json, generate, load, stream_generate,
+    ChatMessage, ChatMessageContent, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse,
+    ModelRunner, Prompt, ResponseStream, functions_from_json, generate, load, stream_generate,
 };
 
 use crate::repository;
