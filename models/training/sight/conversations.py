@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .. import generator, shipped, talk, values
+from .. import generator, shipped, talk
 from ..phrases import Speaker
-from ..prompt import TURN, conversation_pieces, system_block
+from ..prompt import conversation_pieces, system_block
 from ..tokenizer import CONTROL
 from . import questions, scenes
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..model import Shape, rotations
+from ..model import Shape, rotate, rotations
 from .scenes import CHARACTER_KINDS, OBJECT_KINDS, PATCH
 
 
@@ -110,7 +110,7 @@ class Text(nn.Module):
         q = self.norm(split(self.linear(x, f"{at}.q_proj.weight"), self.shape.heads), f"{at}.q_layernorm.weight")
         k = self.norm(split(self.linear(x, f"{at}.k_proj.weight"), self.shape.kv_heads), f"{at}.k_layernorm.weight")
         v = split(self.linear(x, f"{at}.v_proj.weight"), self.shape.kv_heads)
-        after = F.scaled_dot_product_attention(rotated(q, cosine, sine), rotated(k, cosine, sine), v, is_causal=True, enable_gqa=True)
+        after = F.scaled_dot_product_attention(rotate(q, cosine, sine), rotate(k, cosine, sine), v, is_causal=True, enable_gqa=True)
         return self.linear(after.transpose(1, 2).flatten(2), f"{at}.out_proj.weight")
 
     def forward(self, ids, rows=None, image=None):
@@ -132,7 +132,3 @@ class Text(nn.Module):
     def logits(self, states):
         return F.linear(states, self.weight("embed_tokens.weight"))
 
-
-def rotated(x, cosine, sine):
-    first, second = x.chunk(2, -1)
-    return x * cosine + torch.cat([-second, first], -1) * sine

@@ -21,7 +21,7 @@ from .network import Text, Tower, TowerShape
 
 WARM_UP, FALL = 200, 0.5  # steps of rising rate; the part of the run in which the rate falls
 TEXT_RATE = 0.25  # the model's rate, as a share of the tower's
-PATCH_WEIGHT = 0.3  # of the loss of what is on each patch; it falls to zero in the first half
+PATCH_WEIGHT = 0.3  # of the loss of what is on each patch; it falls to a tenth in the first half
 STAY_WEIGHT = 2.0  # of the divergence from the model at the start
 AVERAGE = 0.998  # decay of the average of the weights, which is the result
 # Batches of pictures: functions offered, conversations, their tokens at most, share.
