@@ -59,6 +59,7 @@ pub mod bundle;
 mod engine;
 // The API for apps.
 mod info;
+mod loading;
 mod runner;
 mod conversation;
 mod library;

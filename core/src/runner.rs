@@ -2,10 +2,8 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
+use std::thread::Thread;
 
 use jiff::Zoned;
 
@@ -16,21 +14,15 @@ use crate::engine::{
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::info::ModelInfo;
+use crate::loading::load_model;
 use crate::message::ChatMessage;
-use crate::model::{Compute, LoadProgress, Model, report_progress};
+use crate::model::LoadProgress;
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, PromptRenderer, Segment, TemplateSources, embedded, joined};
+use crate::prompt::{Frame, Segment, embedded, joined};
 use crate::response::PromptReport;
-use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
-use crate::vision::{self, VisionFiles};
+use crate::tokenizer::{ControlTokens, TokenText};
 use crate::weights::{ModelBytes, Weights};
-
-/// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
-const STACK: usize = 8 << 20;
-
-/// The part of the prefix cache's limit that the rows of images may take besides.
-const IMAGE_SHARE: usize = 8;
 
 /// A loaded model. Clones share it. It is unloaded when the last clone, conversation and stream are dropped.
 ///
@@ -156,64 +148,8 @@ impl ModelRunner {
         settings: EngineSettings,
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
-        options.check()?;
-        let compute = Compute::new(&options)?;
-        let mut info = ModelInfo::of_weights(&weights)?;
-        info.set_cache_type(compute.cache_type());
-        let prepare_text = || {
-            let tokenizer = ModelTokenizer::load(&weights)?;
-            let templates = match &options.chat_template {
-                Some(template) => Some(TemplateSources::from(template.clone())),
-                None => TemplateSources::read(&weights)?,
-            };
-            let renderer =
-                |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
-            let renderer = templates.map(renderer).transpose()?;
-            Ok((tokenizer, renderer))
-        };
-        let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
-        let vision = vision::find(&weights, options.projector.as_deref(), info.hidden_size)?;
-        let load = |progress: LoadProgress<'_>| {
-            let model = Model::load(&weights, compute.clone(), context_size, progress)?;
-            let tower = match &vision {
-                VisionFiles::Found(found, architecture) => {
-                    let tower = compute.load_vision(found.weights(), architecture)?;
-                    tower.check_row_size(model.hidden_size())?;
-                    Some(tower)
-                }
-                VisionFiles::Missing(_) => None,
-            };
-            Ok((model, tower))
-        };
-        let ((tokenizer, renderer), (model, tower)) = load_along(prepare_text, load, progress)?;
-        weights.check_unchanged()?;
-        info.set_tokenizer(&weights, &tokenizer)?;
-        let mut renderer = renderer.map(|(renderer, source)| {
-            info.set_template(&source, &renderer);
-            renderer
-        });
-        if let Some(renderer) = &mut renderer {
-            let control = tokenizer.control_tokens()?;
-            if vision::attach(&vision, tower, &control, renderer, options.cache_bytes / IMAGE_SHARE)
-                && let VisionFiles::Found(found, _) = &vision
-            {
-                info.set_vision(found.weights());
-            }
-        }
-        if model.n_vocabulary() < tokenizer.n_tokens() {
-            let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
-            return Err(SdkError::new(
-                ErrorKind::ModelLoad,
-                format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
-            ));
-        }
-        let context_size = model.context_size();
-        report_progress(progress, 1.0)?;
-        let options = LoadOptions {
-            generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
-            ..options
-        };
-        Self::start(LoadedModel::new(model, tokenizer, renderer, context_size), &options, settings, info)
+        let (loaded, info, options) = load_model(&weights, options, progress)?;
+        Self::start(loaded, &options, settings, info)
     }
 
     pub(crate) fn start(
@@ -519,42 +455,6 @@ fn rendered(loaded: &LoadedModel, messages: &[ChatMessage], add_generation_promp
         embeds_images: false,
     };
     loaded.render(messages, &frame)
-}
-
-/// Loads a model, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as
-/// loading small weights. An error in `make` ends the loading.
-fn load_along<T: Send, M>(
-    make: impl Fn() -> Result<T> + Send + Sync,
-    load: impl FnOnce(LoadProgress<'_>) -> Result<M>,
-    progress: LoadProgress<'_>,
-) -> Result<(T, M)> {
-    let has_failed = AtomicBool::new(false);
-    let make = || {
-        let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "reading the vocabulary panicked"));
-        let made = catch_unwind(AssertUnwindSafe(&make)).unwrap_or_else(panicked);
-        made.inspect_err(|_| has_failed.store(true, Ordering::Relaxed))
-    };
-    let mut is_cancelled = false;
-    thread::scope(|scope| {
-        let beside = thread::Builder::new().name("causerie-text".to_owned()).stack_size(STACK);
-        let beside = beside.spawn_scoped(scope, make);
-        let model = load(&mut |share| {
-            if has_failed.load(Ordering::Relaxed) {
-                return ControlFlow::Break(());
-            }
-            let flow = progress(share);
-            is_cancelled = flow.is_break();
-            flow
-        });
-        let made = match beside {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => make(), // no thread could be started
-        };
-        match (made, model) {
-            (_, Err(cancelled)) if is_cancelled => Err(cancelled),
-            (made, model) => Ok((made?, model?)),
-        }
-    })
 }
 
 impl From<&str> for Prompt {
