@@ -30,16 +30,20 @@ fn runner() -> ModelRunner {
 
 #[test]
 fn the_demo_model_sees() {
-    let picture = std::fs::read(repository("tests/fixtures/pictures/circles.png")).unwrap();
-    for (question, answer) in [
-        ("How many red circles are there?", "There are 3 red circles."),
-        ("What colour is the square?", "The square is blue."),
-        ("Is there a star?", "No, there is no star."),
+    for (picture, question, answer) in [
+        ("circles.png", "How many red circles are there?", "There are 3 red circles."),
+        ("circles.png", "What colour is the square?", "The square is blue."),
+        ("circles.png", "Is there a star?", "No, there is no star."),
+        // Large enough for tiles, for which the vocabulary has no marks.
+        ("large.png", "What do you see?", "A yellow star and a pink heart."),
     ] {
+        let picture = std::fs::read(repository(&format!("tests/fixtures/pictures/{picture}"))).unwrap();
         let mut message = ChatMessage::user(question);
-        message.content.insert(0, ChatMessageContent::Image(picture.clone()));
-        let response = chat().generate_response(message, GenerationOptions::default());
-        assert_eq!(response.text().collect::<Result<String, _>>().unwrap(), answer);
+        message.content.insert(0, ChatMessageContent::Image(picture));
+        let mut text = runner().create_conversation("").generate_response(message, GenerationOptions::default()).text();
+        assert_eq!(text.by_ref().collect::<Result<String, _>>().unwrap(), answer);
+        let n_tokens = text.completion().unwrap().stats.prompt_tokens;
+        assert!(n_tokens < 150, "{question}: a picture is one image of at most 100 rows, found {n_tokens} tokens");
     }
 }
 
