@@ -42,6 +42,12 @@ class LlamaCpp:
                 params.flash_attn_type = 0
             self.context = lib.llama_init_from_model(self.model, params)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def close(self):
         if self.context is not None:
             lib.llama_free(self.context)
