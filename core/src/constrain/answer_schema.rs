@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::constrain::GrammarFault;
-use crate::constrain::formats::{is_enforced, pattern_of};
+use crate::constrain::formats::pattern_of;
 
 /// Keywords that restrict a value and that no grammar enforces.
 const UNSUPPORTED: [&str; 16] = [
@@ -61,13 +61,14 @@ impl Preparation<'_> {
             let value = match (keyword.as_str(), value) {
                 ("uniqueItems", Json::Bool(false)) => continue,
                 ("unevaluatedProperties" | "unevaluatedItems", Json::Bool(true)) => continue,
-                ("format", Json::String(format)) if !is_enforced(format) => continue,
-                ("format", Json::String(format)) if !keywords.contains_key("pattern") => match pattern_of(format) {
+                // With a pattern of its own, llguidance enforces the format.
+                ("format", Json::String(format)) => match pattern_of(format) {
+                    Some(_) if keywords.contains_key("pattern") => value.clone(),
                     Some(pattern) => {
                         prepared.insert("pattern".to_owned(), json!(pattern));
                         continue;
                     }
-                    None => value.clone(),
+                    None => continue,
                 },
                 ("$ref", value) => {
                     let found = value.as_str().filter(|reference| self.exists(reference));
@@ -205,7 +206,8 @@ mod tests {
     #[test]
     fn unknown_formats_are_notes_and_times_have_limited_digits() {
         check(r#"{"type": "string", "format": "password"}"#, r#"{"type": "string"}"#);
-        check(r#"{"type": "string", "format": "uuid"}"#, r#"{"type": "string", "format": "uuid"}"#);
+        let both = r#"{"type": "string", "format": "uuid", "pattern": "^f"}"#;
+        check(both, both);
         let time = prepared(&json!({ "format": "time" })).unwrap();
         assert!(time["pattern"].as_str().unwrap().contains("{1,9}") && time.get("format").is_none(), "{time}");
         // A member of this name is not the keyword.

@@ -7,7 +7,7 @@
 use llguidance::regex_to_lark;
 use serde_json::json;
 
-use crate::constrain::formats::pattern_of;
+use crate::constrain::formats::{expression_of, pattern_of};
 use crate::function::Value;
 use crate::validate::is_pattern;
 
@@ -26,15 +26,15 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     let found = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
     let mut limits: serde_json::Map<String, serde_json::Value> =
         found.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
+    // Both may be given; then llguidance enforces the format.
+    if !limits.contains_key("pattern")
+        && let Some(format) = limits.remove("format")
+    {
+        let pattern = format.as_str().and_then(pattern_of);
+        limits.extend(pattern.map(|pattern| ("pattern".to_owned(), json!(pattern))));
+    }
     if limits.is_empty() {
         return None;
-    }
-    // Both may be given; then the pattern counts.
-    if let Some(format) = limits.get("format").and_then(serde_json::Value::as_str)
-        && let Some(pattern) = pattern_of(format)
-    {
-        limits.remove("format");
-        limits.entry("pattern").or_insert(json!(pattern));
     }
     if name != "string" {
         for (keyword, other, farthest) in
@@ -58,8 +58,10 @@ pub(super) fn of_text(schema: &Value) -> Option<String> {
     let is_limited = least.is_some_and(|least| 0 < least) || most.is_some();
     let most = most.map_or(String::new(), |most| most.to_string());
     let length = is_limited.then(|| format!("/(.|\\n){{{},{most}}}/", least.unwrap_or(0)));
-    let pattern = schema.get("pattern").and_then(Value::as_str).and_then(of_pattern);
-    let all: Vec<String> = length.into_iter().chain(pattern).collect();
+    let text = |keyword| schema.get(keyword).and_then(Value::as_str);
+    let pattern = text("pattern").and_then(of_pattern);
+    let format = text("format").and_then(expression_of).map(|format| format!("/{}/", regex_to_lark(&format, "")));
+    let all: Vec<String> = length.into_iter().chain(pattern).chain(format).collect();
     (!all.is_empty()).then(|| all.join(" & "))
 }
 

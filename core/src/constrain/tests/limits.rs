@@ -1,6 +1,7 @@
 //! Tests of the limits that schemas set.
 
 use super::*;
+use crate::options::FunctionCallParser::GemmaFunctionCallParser;
 
 /// Checks values of one required parameter, in either notation.
 #[track_caller]
@@ -96,30 +97,55 @@ fn a_reference_to_another_property_has_its_schema() {
     );
 }
 
+/// Formats with strings that have them, and strings that do not.
+const FORMATS: [(&str, &[&str], &[&str]); 11] = [
+    ("date", &["2026-11-25", "2024-02-29"], &["tomorrow", "2026-11-31", "2026-13-01", "26-11-25", " 2026-11-25"]),
+    ("time", &["23:59:59Z", "12:00:00.123456789+01:00"], &["24:00:00Z", "12:00:00", "12:00:00.1234567890Z"]),
+    ("date-time", &["2026-11-26T07:30:00.5Z"], &["2026-11-31T07:30:00Z", "2026-11-26", "2026-11-26T07:30:00"]),
+    ("duration", &["P1Y2M", "PT36H", "P2W"], &["P", "PT", "P1234567890D", "1 day"]),
+    ("uuid", &["f81d4fae-7dec-11d0-A765-00a0c91e6bf6"], &["f81d4fae7dec11d0a76500a0c91e6bf6", "f81d4fae-7dec"]),
+    ("ipv4", &["192.168.0.1", "0.0.0.255"], &["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"]),
+    (
+        "ipv6",
+        &["::", "::1", "2001:db8::ff00:42:8329", "1:2:3:4:5:6:7:8", "::ffff:192.0.2.1", "fe80::", "1::3:4:5:6:7:8"],
+        &["1:2:3", "1::2::3", "12345::", "1:2:3:4:5:6:7:8:9", "::g", "1:2:3:4:5:6:7:8::"],
+    ),
+    ("hostname", &["localhost", "www.example.com", "xn--bcher-kva.example"], &["-a.example", "a..b", "a_b", "a b", ""]),
+    ("email", &["ada@example.org", "a.b+c@x.example", "a@[192.0.2.1]"], &["ada", "@x.org", "a b@x.org", "a.@x.org"]),
+    (
+        "uri",
+        &["https://a.example:80/x?q=1#y", "urn:isbn:0451450523", "http://[2001:db8::7]/c", "file:///etc/hosts", "a:"],
+        &["//a.example/x", "a.example", "http://a b", "http://x/%zz", "http://[::x]/", "1a:b", "a:#b#c"],
+    ),
+    ("password", &["anything at all"], &[]),
+];
+
 #[test]
-fn times_have_nine_digits_of_a_second_at_most() {
-    let functions = r#"[{"name": "f", "parameters": {"properties": {"t": {"type": "string", "format": "time"},
-        "d": {"type": "string", "format": "date-time"}, "n": {"type": "string", "format": "duration"},
-        "p": {"type": "string", "format": "password"}}}}]"#;
-    check(
-        DefaultFunctionCallParser,
-        functions,
-        &[
-            r#"[f(t="23:59:59Z")]"#,
-            r#"[f(t="12:00:00.123456789+01:00")]"#,
-            r#"[f(d="2026-11-26T07:30:00.5Z")]"#,
-            r#"[f(n="P1Y2M")]"#,
-            r#"[f(n="PT36H")]"#,
-            r#"[f(p="anything")]"#,
-        ],
-        &[
-            r#"[f(t="24:00:00Z")]"#,
-            r#"[f(t="12:00:00.1234567890Z")]"#,
-            r#"[f(d="2026-11-31T07:30:00Z")]"#,
-            r#"[f(n="P")]"#,
-            r#"[f(n="P1234567890D")]"#,
-        ],
-    );
+fn formats_are_enforced_in_all_notations() {
+    for (format, accepted, refused) in FORMATS {
+        let schema = serde_json::json!({"type": "string", "format": format});
+        let functions =
+            format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}, "required": ["a"]}}}}]"#);
+        for (notation, before, after) in [
+            (DefaultFunctionCallParser, "[f(a=\"", "\")]"),
+            (JsonStyleFunctionCallParser, r#"{"name": "f", "arguments": {"a": ""#, "\"}}"),
+            (XmlFunctionCallParser, "\n<function=f>\n<parameter=a>\n", "\n</parameter>\n</function>\n"),
+            (GemmaFunctionCallParser, "call:f{a:<escape>", "<escape>}"),
+        ] {
+            let [accepted, refused] = [accepted, refused].map(|texts| {
+                texts.iter().map(|text| format!("{before}{text}{after}")).collect::<Vec<_>>()
+            });
+            let [accepted, refused] =
+                [&accepted, &refused].map(|bodies| bodies.iter().map(String::as_str).collect::<Vec<_>>());
+            check(notation, &functions, &accepted, &refused);
+        }
+    }
+}
+
+#[test]
+fn a_format_and_a_pattern_are_enforced_together() {
+    let schema = r#"{"type": "string", "format": "date", "pattern": "^2026"}"#;
+    check_values(schema, &[r#""2026-01-31""#], &[r#""2025-01-31""#, r#""2026""#]);
 }
 
 #[test]
