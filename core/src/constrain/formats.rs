@@ -69,7 +69,9 @@ fn uri() -> String {
     let escaped = "%[0-9A-Fa-f]{2}";
     let in_path = format!("(?:[{plain}:@]|{escaped})");
     let in_query = format!("(?:[{plain}:@/?]|{escaped})*");
-    let authority = format!(r"(?:(?:[{plain}:]|{escaped})*@)?(?:\[(?:{})\]|(?:[{plain}]|{escaped})*)(?::[0-9]{{0,5}})?", ipv6());
-    let path = format!("//{authority}(?:/{in_path}*)*|/(?:{in_path}+(?:/{in_path}*)*)?|(?:{in_path}+(?:/{in_path}*)*)?");
+    let authority =
+        format!(r"(?:(?:[{plain}:]|{escaped})*@)?(?:\[(?:{})\]|(?:[{plain}]|{escaped})*)(?::[0-9]{{0,5}})?", ipv6());
+    let path =
+        format!("//{authority}(?:/{in_path}*)*|/(?:{in_path}+(?:/{in_path}*)*)?|(?:{in_path}+(?:/{in_path}*)*)?");
     format!(r"[A-Za-z][A-Za-z0-9+\-.]{{0,31}}:(?:{path})(?:\?{in_query})?(?:#{in_query})?")
 }

@@ -41,6 +41,14 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
 
 /// Fewer rows than this are computed one at a time.
 const FEW: usize = 4;
+/// From so many rows on, weights are converted once for many rows.
+const MANY: usize = 12;
+/// Rows of a block, a multiple of all numbers of rows that are computed at once.
+const BLOCK: usize = 72;
+/// Columns whose converted weights, of two vectors at most, stay in the first cache for the rows of a block.
+const COLUMNS: usize = 128;
+/// Columns without a check of an index between them.
+const STEP: usize = 8;
 
 /// A column of a tile is `V` vectors of sixteen weights, of `N` bytes each. Vectors are numbered through all tiles.
 impl FloatProduct<'_> {
@@ -50,6 +58,8 @@ impl FloatProduct<'_> {
         let (mut vector, end) = (self.tiles.start * V, (self.tiles.end * V).min(self.matrix.n_rows().div_ceil(TILE)));
         while vector < end {
             vector += match (end - vector, self.x.n_rows) {
+                (2.., MANY..) if S::HAS_MANY_REGISTERS => self.blocks::<S, N, V, 2>(simd, vector, load),
+                (_, MANY..) => self.blocks::<S, N, V, 1>(simd, vector, load),
                 // Few rows are bound by memory, which x86-64 reads fastest in a single stream.
                 (n, ..FEW) if V <= n && cfg!(target_arch = "x86_64") => self.rows::<S, N, V, V>(simd, vector, load),
                 // With one vector, each addition would wait for the one before.
@@ -58,6 +68,88 @@ impl FloatProduct<'_> {
                 _ => self.rows::<S, N, V, 1>(simd, vector, load),
             };
         }
+    }
+
+    /// Multiplies many rows with `W` vectors of each column, in blocks; returns `W`.
+    #[inline(always)]
+    fn blocks<S: Simd, const N: usize, const V: usize, const W: usize>(
+        &self,
+        simd: S,
+        first: usize,
+        load: &impl Fn(&[u8; N]) -> S::Floats,
+    ) -> usize {
+        let (vectors, n_columns) = (self.vectors::<N, V, W>(first), self.x.n_columns);
+        let mut weights = [[simd.splat(0.0); W]; COLUMNS];
+        for start in (0..self.x.n_rows).step_by(BLOCK) {
+            let rows = start..self.x.n_rows.min(start + BLOCK);
+            let mut sums = [[simd.splat(0.0); W]; BLOCK];
+            for start in (0..n_columns).step_by(COLUMNS) {
+                let columns = start..n_columns.min(start + COLUMNS);
+                let weights = &mut weights[..columns.len()];
+                for (at, weights) in weights.iter_mut().enumerate() {
+                    for vector in 0..W {
+                        weights[vector] = load(&vectors[vector][(start + at) * V]);
+                    }
+                }
+                let mut row = 0;
+                while row < rows.len() {
+                    let (at, sums) = ((rows.start + row, columns.clone()), &mut sums[row..]);
+                    row += match rows.len() - row {
+                        8.. if W == 2 => self.add_columns::<S, W, 8>(simd, at, weights, sums),
+                        // Six rows and then two would take longer.
+                        8 => self.add_columns::<S, W, 4>(simd, at, weights, sums),
+                        6.. if W == 1 => self.add_columns::<S, W, 6>(simd, at, weights, sums),
+                        FEW.. => self.add_columns::<S, W, 4>(simd, at, weights, sums),
+                        _ => self.add_columns::<S, W, 1>(simd, at, weights, sums),
+                    };
+                }
+            }
+            for (row, sums) in rows.zip(&sums) {
+                for (vector, sums) in sums.iter().enumerate() {
+                    self.out.put(row, first + vector, &simd.to_array(*sums));
+                }
+            }
+        }
+        W
+    }
+
+    /// Adds the products of some columns of `R` rows to their sums; returns `R`.
+    #[inline(always)]
+    fn add_columns<S: Simd, const W: usize, const R: usize>(
+        &self,
+        simd: S,
+        (row, columns): (usize, Range<usize>),
+        weights: &[[S::Floats; W]],
+        sums: &mut [[S::Floats; W]],
+    ) -> usize {
+        let mut kept = [[simd.splat(0.0); W]; R];
+        kept.copy_from_slice(&sums[..R]);
+        let (steps, rest) = weights.as_chunks::<STEP>();
+        let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at)[columns.clone()].as_chunks::<STEP>());
+        for (step, weights) in steps.iter().enumerate() {
+            // Arrays, so that no index is checked.
+            let mut x = [&[0.0; STEP]; R];
+            for at in 0..R {
+                x[at] = &rows[at].0[step];
+            }
+            for column in 0..STEP {
+                add_column(simd, &weights[column], x.map(|x| x[column]), &mut kept);
+            }
+        }
+        for (column, weights) in rest.iter().enumerate() {
+            add_column(simd, weights, rows.map(|(_, rest)| rest[column]), &mut kept);
+        }
+        sums[..R].copy_from_slice(&kept);
+        R
+    }
+
+    /// The weights of `W` vectors, each from its own first weight on; those of a column are `V` apart.
+    #[inline(always)]
+    fn vectors<const N: usize, const V: usize, const W: usize>(&self, first: usize) -> [&[[u8; N]]; W] {
+        std::array::from_fn(|at| {
+            let (tile, _) = self.matrix.tile((first + at) / V).as_chunks();
+            &tile[(first + at) % V..]
+        })
     }
 
     /// Multiplies all rows with `W` vectors of each column; returns `W`.
@@ -92,10 +184,7 @@ impl FloatProduct<'_> {
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let n_columns = self.x.n_columns;
-        let vectors: [&[[u8; N]]; W] = std::array::from_fn(|at| {
-            let (tile, _) = self.matrix.tile((first + at) / V).as_chunks();
-            &tile[(first + at) % V..]
-        });
+        let vectors = self.vectors::<N, V, W>(first);
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); W]; R];
         // In pairs, because the loop's own instructions take a part of the time; the number of columns may be odd.
@@ -128,5 +217,21 @@ impl FloatProduct<'_> {
             }
         }
         R
+    }
+}
+
+/// Adds the products of a column of rows to their sums.
+#[inline(always)]
+fn add_column<S: Simd, const W: usize, const R: usize>(
+    simd: S,
+    weights: &[S::Floats; W],
+    x: [f32; R],
+    sums: &mut [[S::Floats; W]; R],
+) {
+    for at in 0..R {
+        let x = simd.splat(x[at]);
+        for vector in 0..W {
+            sums[at][vector] = simd.mul_add(weights[vector], x, sums[at][vector]);
+        }
     }
 }

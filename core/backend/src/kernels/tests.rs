@@ -75,16 +75,17 @@ fn all_kernels_give_the_same_bits() {
     let mut random = SplitMix64::new(1);
     let portable = cpu(Tier::Portable, 1);
     for format in FORMATS {
-        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288), (20, 77)] {
+        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288), (20, 77), (40, 133)] {
             if n_columns % format.block() != 0 {
                 continue;
             }
             let bytes = random.matrix(format, (n_outputs, n_columns));
             let matrix = portable.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
-            let x = random.floats(70 * n_columns);
+            let x = random.floats(149 * n_columns);
             let expect = product(&portable, &matrix, &x, false);
             for tier in tiers() {
                 for (n_threads, n_rows) in [
+                    (2, 149),
                     (1, 70),
                     (2, 45),
                     (1, 32),

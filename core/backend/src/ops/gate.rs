@@ -29,23 +29,23 @@ impl Work for Gate<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.function {
-            GateFunction::Silu => self.row(simd, silu),
-            GateFunction::Gelu => self.row(simd, gelu),
-            GateFunction::GeluTanh => self.row(simd, gelu_tanh),
+            GateFunction::Silu => self.row::<S, Silu>(simd),
+            GateFunction::Gelu => self.row::<S, Gelu>(simd),
+            GateFunction::GeluTanh => self.row::<S, GeluTanh>(simd),
         }
     }
 }
 
 impl Gate<'_> {
     #[inline(always)]
-    fn row<S: Simd>(self, simd: S, function: impl Fn(S, S::Floats) -> S::Floats) {
+    fn row<S: Simd, C: Curve>(self, simd: S) {
         let (gate, gate_rest) = self.gate.as_chunks::<LANES>();
         let (up, up_rest) = self.up.as_chunks::<LANES>();
         let (y, y_rest) = self.y.as_chunks_mut::<LANES>();
         for ((gate, up), y) in gate.iter().zip(up).zip(y) {
-            simd.store(simd.mul(function(simd, simd.load(gate)), simd.load(up)), y);
+            simd.store(simd.mul(C::of(simd, simd.load(gate)), simd.load(up)), y);
         }
-        let rest = function(simd, simd.load_first(gate_rest, 0.0));
+        let rest = C::of(simd, simd.load_first(gate_rest, 0.0));
         let rest = simd.mul(rest, simd.load_first(up_rest, 0.0));
         y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
     }
@@ -64,22 +64,22 @@ impl Work for Activate<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.function {
-            GateFunction::Silu => self.row(simd, silu),
-            GateFunction::Gelu => self.row(simd, gelu),
-            GateFunction::GeluTanh => self.row(simd, gelu_tanh),
+            GateFunction::Silu => self.row::<S, Silu>(simd),
+            GateFunction::Gelu => self.row::<S, Gelu>(simd),
+            GateFunction::GeluTanh => self.row::<S, GeluTanh>(simd),
         }
     }
 }
 
 impl Activate<'_> {
     #[inline(always)]
-    fn row<S: Simd>(self, simd: S, function: impl Fn(S, S::Floats) -> S::Floats) {
+    fn row<S: Simd, C: Curve>(self, simd: S) {
         let (x, x_rest) = self.x.as_chunks::<LANES>();
         let (y, y_rest) = self.y.as_chunks_mut::<LANES>();
         for (x, y) in x.iter().zip(y) {
-            simd.store(function(simd, simd.load(x)), y);
+            simd.store(C::of(simd, simd.load(x)), y);
         }
-        let rest = function(simd, simd.load_first(x_rest, 0.0));
+        let rest = C::of(simd, simd.load_first(x_rest, 0.0));
         y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
     }
 }
@@ -104,6 +104,22 @@ impl Work for Sigmoid<'_> {
     }
 }
 
+/// A function of the gate. A trait, because a function that is passed as a value is not inlined; see [`Simd::run`].
+trait Curve {
+    fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats;
+}
+
+struct Silu;
+struct Gelu;
+struct GeluTanh;
+
+impl Curve for Silu {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+        silu(simd, x)
+    }
+}
+
 /// `x / (1 + e^-x)`
 #[inline(always)]
 pub(crate) fn silu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
@@ -115,27 +131,31 @@ fn silu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
     simd.sub(simd.splat(0.0), x)
 }
 
-#[inline(always)]
-fn gelu_tanh<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
-    /// -2 √(2/π)
-    const FACTOR: f32 = -1.595_769;
-    let inner = simd.mul_add(simd.mul(x, x), simd.splat(0.044_715 * FACTOR), simd.splat(FACTOR));
-    fraction(simd, x, simd.mul(x, inner))
+impl Curve for GeluTanh {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+        /// -2 √(2/π)
+        const FACTOR: f32 = -1.595_769;
+        let inner = simd.mul_add(simd.mul(x, x), simd.splat(0.044_715 * FACTOR), simd.splat(FACTOR));
+        fraction(simd, x, simd.mul(x, inner))
+    }
 }
 
 /// `(x + |x| erf(|x| / √2)) / 2`, with the error function to within 1.5e-7: Abramowitz and Stegun, 7.1.26.
-#[inline(always)]
-fn gelu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
-    let magnitude = simd.max(x, simd.sub(simd.splat(0.0), x));
-    let z = simd.mul(magnitude, simd.splat(std::f32::consts::FRAC_1_SQRT_2));
-    let t = simd.div(simd.splat(1.0), simd.mul_add(z, simd.splat(0.327_591_1), simd.splat(1.0)));
-    let mut series = simd.splat(1.061_405_4);
-    for factor in [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6, 0.0] {
-        series = simd.mul_add(series, t, simd.splat(factor));
+impl Curve for Gelu {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+        let magnitude = simd.max(x, simd.sub(simd.splat(0.0), x));
+        let z = simd.mul(magnitude, simd.splat(std::f32::consts::FRAC_1_SQRT_2));
+        let t = simd.div(simd.splat(1.0), simd.mul_add(z, simd.splat(0.327_591_1), simd.splat(1.0)));
+        let mut series = simd.splat(1.061_405_4);
+        for factor in [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6, 0.0] {
+            series = simd.mul_add(series, t, simd.splat(factor));
+        }
+        let power = simd.exp(simd.sub(simd.splat(0.0), simd.mul(z, z)));
+        let erf = simd.sub(simd.splat(1.0), simd.mul(series, power));
+        simd.mul(simd.splat(0.5), simd.mul_add(magnitude, erf, x))
     }
-    let power = simd.exp(simd.sub(simd.splat(0.0), simd.mul(z, z)));
-    let erf = simd.sub(simd.splat(1.0), simd.mul(series, power));
-    simd.mul(simd.splat(0.5), simd.mul_add(magnitude, erf, x))
 }
 
 /// `x / (1 + e^exponent)`

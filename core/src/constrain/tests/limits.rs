@@ -132,9 +132,8 @@ fn formats_are_enforced_in_all_notations() {
             (XmlFunctionCallParser, "\n<function=f>\n<parameter=a>\n", "\n</parameter>\n</function>\n"),
             (GemmaFunctionCallParser, "call:f{a:<escape>", "<escape>}"),
         ] {
-            let [accepted, refused] = [accepted, refused].map(|texts| {
-                texts.iter().map(|text| format!("{before}{text}{after}")).collect::<Vec<_>>()
-            });
+            let [accepted, refused] = [accepted, refused]
+                .map(|texts| texts.iter().map(|text| format!("{before}{text}{after}")).collect::<Vec<_>>());
             let [accepted, refused] =
                 [&accepted, &refused].map(|bodies| bodies.iter().map(String::as_str).collect::<Vec<_>>());
             check(notation, &functions, &accepted, &refused);
