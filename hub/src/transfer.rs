@@ -1,5 +1,6 @@
 //! The download of one file: where it stopped, with retries, until its digest is right.
 
+use std::fs;
 use std::io::Read;
 use std::time::Duration;
 
@@ -41,8 +42,17 @@ impl Transfer<'_> {
         }
         let mut part = BlobPart::open(self.store.part(&file.digest), file, self.watch)?;
         self.watch.correct(counted, part.length());
+        let fetched = self.fetch_rest(file, &mut part);
+        if fetched.is_err() && part.length() == 0 {
+            let _ = fs::remove_file(part.path()); // there is nothing to go on from
+        }
+        fetched
+    }
+
+    /// Downloads what is missing, checks the file, and gives it its final name.
+    fn fetch_rest(&self, file: &PlannedFile, part: &mut BlobPart<'_>) -> Result<FileDigest> {
         for _ in 0..MOST_WRONG {
-            self.complete(file, &mut part)?;
+            self.complete(file, part)?;
             self.watch.enter(PullState::Verifying, &file.path);
             let found = part.right_digest().map_err(|err| self.store.write_error(part.path(), part.missing(), err))?;
             if let Some(digest) = found {
