@@ -29,6 +29,7 @@ struct ItemReference {
 struct FunctionCallItem {
     call_id: String,
     name: String,
+    #[serde(default)]
     arguments: Json,
 }
 
