@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import random
+import re
 import struct
 import sys
 import zlib
@@ -91,7 +92,68 @@ def bodies():
         yield bytes([ROUTES.index(request["path"])]) + json.dumps(request["body"]).encode()
 
 
+def entry(name, content, /, **changes):
+    """A file of an archive. The changes are to what its directory says: size, packed, method, flags, start, name."""
+    return name.encode(), content, changes
+
+
+def archive(*entries, wide=False):
+    """A ZIP archive whose files begin at multiples of 16 KiB, with fields of 32 or of 64 bits for sizes and places."""
+    data, directory = b"", b""
+    for name, content, changes in entries:
+        said = {"size": len(content), "packed": len(content), "method": 0, "flags": 0, "start": len(data), "name": name} | changes
+        sizes = [said["size"], said["packed"], said["start"]]
+        extra = struct.pack("<HHQQQ", 1, 24, *sizes) if wide else b""
+        short = [0xFFFFFFFF] * 3 if wide else [number & 0xFFFFFFFF for number in sizes]
+        padding = -(len(data) + 34 + len(name)) % (16 << 10)
+        data += struct.pack("<IHHHIIIIHH", 0x04034B50, 45, 0, 0, 0, 0, len(content), len(content), len(name), 4 + padding)
+        data += name + struct.pack("<2sH", b"ac", padding) + bytes(padding) + content
+        directory += struct.pack("<IHHHHIIIIHHHHHII", 0x02014B50, 45, 45, said["flags"], said["method"], 0, 0, short[1], short[0],
+                                 len(said["name"]), len(extra), 0, 0, 0, 0, short[2]) + said["name"] + extra
+    count, start = len(entries), len(data)
+    data += directory
+    if wide:
+        data += struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, len(directory), start)
+        data += struct.pack("<IIQI", 0x07064B50, 0, start + len(directory), 1)
+        count, size, start = 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF
+    else:
+        size = len(directory)
+    return data + struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, count, count, size, start, 0)
+
+
+def pieces(data):
+    """A file without its runs of zeros, as fuzzing::bundle reads it."""
+    parts = [(match.start(), match.group()) for match in re.finditer(rb"(?:(?!\0{32}).){1,60000}", data, re.DOTALL)]
+    # The end comes first, with the directory: long inputs are cut.
+    parts = parts[-3:] + parts[:-3]
+    return b"".join(place.to_bytes(3, "little") + len(part).to_bytes(2, "little") + part for place, part in parts)
+
+
+def bundles():
+    """Valid bundles, and what a hostile archive may say."""
+    config = read("models/lfm2-hf/config.json")[0]
+    listed = {"config.json": config, "model.safetensors": struct.pack("<Q", 2) + b"{}", "a": b"x" * 70}
+    files = {f"./{name}": {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in listed.items()}
+    manifest = {"format": "causerie/bundle", "format_version": 1, "load_time_parameters": {"model": "./"}, "files": files}
+    first = entry("manifest.json", json.dumps(manifest).encode())
+    plain = [entry(name, data) for name, data in listed.items()]
+
+    def changed(**changes):
+        return archive(first, *plain[:2], entry("a", listed["a"], **changes))
+
+    (fixture,) = read("bundles/*.bundle")
+    hostile = [
+        changed(start=0), changed(start=16 << 10), changed(size=1 << 20, packed=1 << 20), changed(size=(1 << 32) - 2),
+        changed(method=8), changed(flags=1), changed(name=b"../a"), changed(name=b"config.json"), changed(name=b"CONFIG.JSON"),
+        changed(name=b"a\0"), archive(first, *plain, first), archive(*plain, first), archive(first),
+        archive(first, *plain, wide=True),
+        archive(first, entry("a", listed["a"], size=(1 << 64) - 1, packed=(1 << 64) - 1, start=(1 << 63) + 1), wide=True),
+    ]
+    return [pieces(data) for data in [fixture, archive(first, *plain), *hostile]]
+
+
 SEEDS = {
+    "bundle": bundles,
     "gguf_header": lambda: read("tokenizers/*.gguf"),
     "gguf_model": lambda: read("models/*.gguf", largest=60_000),
     "model_folder": folders,

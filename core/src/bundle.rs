@@ -25,12 +25,13 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::Sizes;
+use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
 use crate::names::{ModelFiles, choose_files, files_below, is_plain_path, weights_of_index};
 use crate::quantise::PartialFile;
 use crate::vision::{self, FoundWeights, VisionFiles};
 use crate::weights::{
     ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, Folder, GgufFile, LOCAL, LOCAL_LENGTH, LOCATOR_64,
-    MANIFEST, MODEL, ModelOrigin, PROJECTOR, WIDE, Weights,
+    ModelOrigin, WIDE, Weights,
 };
 
 /// Bytes that are read at a time.
@@ -204,7 +205,7 @@ impl BundleSources {
             parameters.insert(PROJECTOR.to_owned(), path.into());
             files.extend(parts);
         }
-        let mut names = BTreeSet::from([MANIFEST.to_owned()]);
+        let mut names = BTreeSet::from([FILE_NAME.to_owned()]);
         match files.iter().find(|(name, _)| !is_plain_path(name) || !names.insert(name.to_lowercase())) {
             Some((name, _)) => {
                 let message = format!("{name} cannot be in a bundle: its name is taken, or not valid on all systems");
@@ -242,7 +243,7 @@ impl BundleSources {
         let manifest = format!("{:#}\n", Json::from(self.manifest)).into_bytes();
         let mut measure = MeasuredFile::default();
         measure.add(&manifest);
-        archive.begin(MANIFEST, &measure)?;
+        archive.begin(FILE_NAME, &measure)?;
         archive.put(&manifest)?;
         for ((name, path), measure) in self.files.iter().zip(&measured) {
             archive.begin(name, measure)?;
@@ -288,14 +289,14 @@ fn manifest(weights: &Weights, files: Map<String, Json>) -> Map<String, Json> {
     let mut manifest = weights.origin().manifest().map(|manifest| manifest.json.clone()).unwrap_or_default();
     let kind = if files.contains_key(PROJECTOR) { "image-to-text" } else { "text-to-text" };
     let mut parameters = files;
-    if let Some(template) = manifest.get("load_time_parameters").and_then(|own| own.get("chat_template")) {
+    if let Some(template) = manifest.get(FILES).and_then(|own| own.get("chat_template")) {
         parameters.insert("chat_template".to_owned(), template.clone());
     }
     manifest.entry("schema_version").or_insert_with(|| "1.0.0".into());
     manifest.entry("inference_type").or_insert_with(|| format!("llama.cpp/{kind}").into());
     manifest.insert("format".to_owned(), FORMAT.into());
     manifest.insert("format_version".to_owned(), FORMAT_VERSION.into());
-    manifest.insert("load_time_parameters".to_owned(), parameters.into());
+    manifest.insert(FILES.to_owned(), parameters.into());
     manifest
 }
 

@@ -15,9 +15,13 @@
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
 
+use std::path::{Path, PathBuf};
+
 use crate::error::Result;
+use crate::model::Sizes;
 use crate::names::ListedFile;
-use crate::vision;
+use crate::vision::{self, FoundWeights, VisionFiles};
+use crate::weights::{GgufFile, ModelOrigin, Weights};
 
 /// Chooses the projector file of a GGUF model in the listing of a repository, without having the files. `head` returns a number
 /// of bytes from the beginning of a file, or the whole file if it has fewer. `None` if there is none that this library can use
@@ -39,4 +43,30 @@ pub fn choose_projector(
     head: impl FnMut(&str, usize) -> Result<Vec<u8>>,
 ) -> Result<Option<String>> {
     vision::in_listing(model, listing, head)
+}
+
+/// The projector file that loading takes with a GGUF file on disk: the one beside it whose header fits. `None` if there is none,
+/// or if the model cannot be read.
+///
+/// ```
+/// use causerie::companions::projector_beside;
+///
+/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl");
+/// let projector = projector_beside(format!("{folder}/lfm2vl-f16.gguf").as_ref()).unwrap();
+/// assert!(projector.ends_with("mmproj-lfm2vl-f16.gguf"));
+/// assert_eq!(projector_beside("no/such/model.gguf".as_ref()), None);
+/// ```
+pub fn projector_beside(model: &Path) -> Option<PathBuf> {
+    // Most models have none, and their headers are long.
+    if !vision::has_candidates(model) {
+        return None;
+    }
+    let weights = Weights::Gguf(GgufFile::open(model, ModelOrigin::Disk).ok()?);
+    match vision::find(&weights, None, Sizes::read(&weights).ok()?.hidden).ok()? {
+        VisionFiles::Found(FoundWeights::Projector(projector), _) => match *projector {
+            Weights::Gguf(file) => file.path().map(Path::to_owned),
+            Weights::Folder(_) => None,
+        },
+        _ => None,
+    }
 }

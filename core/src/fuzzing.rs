@@ -4,14 +4,19 @@
 //! Each function that takes bytes must return; whether it returns an error does not matter. Nothing here is part of the API,
 //! and everything may change with every release.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::iter;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use jiff::Zoned;
 
+use crate::bundle;
 use crate::constrain::CallGrammar;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
+use crate::info::ModelInfo;
 use crate::media::decode;
 use crate::message::ChatMessage;
 use crate::model::{Compute, VisionArchitecture};
@@ -217,6 +222,29 @@ fn written(grammar: &CallGrammar, choices: &[u8]) -> Option<String> {
         text.push(char::from(*expected.get(usize::from(*choice) % expected.len().max(1))?));
     }
     grammar.check(&text).is_ok().then_some(text)
+}
+
+/// Writes a bundle, and reads its directory, its manifest, its model's header and all of its files. Panics if the files are
+/// together longer than the bundle, which they are only if they overlap. The input is the bundle without its padding, in pieces:
+/// the place of a piece (three bytes, little-endian), its length (two bytes) and its bytes. Zeros are between them.
+///
+/// # Errors
+/// The same errors as for loading such a bundle, or of the disk.
+pub fn bundle(place: &Path, mut pieces: &[u8]) -> Result<()> {
+    let failed = |err| SdkError::new(ErrorKind::ModelLoad, "cannot write the bundle").caused_by(err);
+    let mut file = File::create(place).map_err(failed)?;
+    while let Some(([a, b, c, lengths @ ..], rest)) = pieces.split_first_chunk::<5>() {
+        let start = u64::from(u32::from_le_bytes([*a, *b, *c, 0]));
+        let (piece, others) = rest.split_at(usize::from(u16::from_le_bytes(*lengths)).min(rest.len()));
+        file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(piece)).map_err(failed)?;
+        pieces = others;
+    }
+    let length = file.metadata().map_err(failed)?.len();
+    drop(ModelInfo::read(&place.to_string_lossy()));
+    bundle::verify(place, |_| ControlFlow::Continue(()))?;
+    let total = bundle::list(place)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size));
+    assert!(total <= length, "files of {total} bytes in a bundle of {length}");
+    Ok(())
 }
 
 /// Decodes a picture.

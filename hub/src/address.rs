@@ -40,6 +40,8 @@ impl WebAddress {
             Self::parse(&format!("{scheme}:{location}"))
         } else if location.starts_with('/') {
             Self::parse(&format!("{scheme}://{}{location}", self.authority))
+        } else if location.starts_with('?') {
+            Self::parse(&format!("{scheme}://{}{}{location}", self.authority, self.path.split('?').next()?))
         } else {
             let folder = self.path.split('?').next()?.rsplit_once('/')?.0;
             Self::parse(&format!("{scheme}://{}{folder}/{location}", self.authority))
@@ -102,6 +104,7 @@ mod tests {
             ("https://store.example/a?Signature=s%3D#f", "https://store.example/a?Signature=s%3D"),
             ("//store.example/a", "https://store.example/a"),
             ("/api/x?etag=%22a%22", "https://hub.example:8443/api/x?etag=%22a%22"),
+            ("?x=2", "https://hub.example:8443/ns/name/resolve/main/a.gguf?x=2"),
             ("b.gguf", "https://hub.example:8443/ns/name/resolve/main/b.gguf"),
             ("http://other", "http://other/"),
         ] {

@@ -1,22 +1,16 @@
 //! Plans for addresses outside of repositories: of one file, or of a manifest that names files by their addresses.
 
 use causerie::Result;
+use causerie::names::manifest::{FILE_NAME, FILES, LARGEST, MODEL, PROJECTOR, UNUSED};
 use causerie::names::{ModelName, file_name_of_address};
 use serde_json::{Map, Value as Json};
 
 use crate::address::{WebAddress, at_endpoint};
 use crate::digest::FileDigest;
 use crate::fault::{Trouble, corrupt, network};
-use crate::plan::{DownloadPlan, MANIFEST, PlannedFile};
-use crate::requests::{Requests, ServerAnswer, check_encoding, read_all};
+use crate::plan::{DownloadPlan, PlannedFile};
+use crate::requests::{Requests, ServerAnswer, check_encoding, is_web_page, read_all};
 use crate::store::RepositoryStore;
-
-/// The largest manifest in bytes.
-const LARGEST_MANIFEST: u64 = 4 << 20;
-/// The keys of files that loading takes, in a manifest's `load_time_parameters`.
-const FILES: [&str; 2] = ["model", "multimodal_projector"];
-/// The keys of files that loading has no use for.
-const UNUSED_FILES: [&str; 2] = ["audio_decoder", "audio_tokenizer"];
 
 /// Asks the server at an address what is there. The file itself is not read.
 pub(crate) fn plan(
@@ -65,7 +59,7 @@ fn ask(requests: &Requests<'_>, address: &str, path: String) -> Result<FoundFile
     let ServerAnswer { response, from, linked } = requests.get(&url, 0, &path)?;
     check_encoding(&response, &from)?;
     let header = |name: &str| response.header(name).unwrap_or_default().trim().to_owned();
-    if header("content-type").to_ascii_lowercase().starts_with("text/html") {
+    if is_web_page(&response) {
         return Err(corrupt(format!("{} sends a web page for {path}", from.authority())).into());
     }
     let no_size = || network(false, format!("{} must say the size of {path}", from.authority()));
@@ -85,26 +79,26 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     let invalid = |rule: String| Trouble::Final(network(false, format!("a manifest of {}: {rule}", base.authority())));
     let url = at_endpoint(address, &requests.endpoint.url());
     let ServerAnswer { response, from, .. } = requests.get(&url, 0, "the manifest")?;
-    let body = read_all(response, LARGEST_MANIFEST, &from, "the manifest")?;
+    let body = read_all(response, LARGEST as u64, &from, "the manifest")?;
     let mut manifest: Map<String, Json> =
         serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
-    let parameters = manifest.get_mut("load_time_parameters").and_then(Json::as_object_mut);
-    let parameters = parameters.ok_or_else(|| invalid("load_time_parameters must be an object".to_owned()))?;
-    UNUSED_FILES.iter().for_each(|key| drop(parameters.remove(*key)));
+    let parameters = manifest.get_mut(FILES).and_then(Json::as_object_mut);
+    let parameters = parameters.ok_or_else(|| invalid(format!("{FILES} must be an object")))?;
+    UNUSED.iter().for_each(|key| drop(parameters.remove(*key)));
     let mut files: Vec<FoundFile> = Vec::new();
-    for key in FILES {
+    for key in [MODEL, PROJECTOR] {
         let location = match parameters.get(key) {
             Some(Json::String(location)) => location.clone(),
-            None | Some(Json::Null) if key != FILES[0] => continue,
-            _ => return Err(invalid(format!("load_time_parameters.{key} must be a string"))),
+            None | Some(Json::Null) if key != MODEL => continue,
+            _ => return Err(invalid(format!("{FILES}.{key} must be a string"))),
         };
         let there = base.join(location.strip_prefix("./").unwrap_or(&location));
         let there = there
             .filter(|there| !base.is_weakened_by(there))
-            .ok_or_else(|| invalid(format!("load_time_parameters.{key} must be a safe address, found {location:?}")))?;
+            .ok_or_else(|| invalid(format!("{FILES}.{key} must be a safe address, found {location:?}")))?;
         let path = file_name_of_address(&there.url());
         if !path.to_ascii_lowercase().ends_with(".gguf") || files.iter().any(|found| found.file.path == path) {
-            return Err(invalid(format!("load_time_parameters.{key} must be a GGUF file of its own, found {path:?}")));
+            return Err(invalid(format!("{FILES}.{key} must be a GGUF file of its own, found {path:?}")));
         }
         parameters.insert(key.to_owned(), format!("./{path}").into());
         files.push(ask(requests, &there.url(), path)?);
@@ -114,7 +108,7 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     let digest = FileDigest::of(content.as_bytes());
     let mark = digest.hex().to_owned();
     let file =
-        PlannedFile { content: Some(content.clone()), ..PlannedFile::new(MANIFEST, content.len() as u64, digest) };
+        PlannedFile { content: Some(content.clone()), ..PlannedFile::new(FILE_NAME, content.len() as u64, digest) };
     files.insert(0, FoundFile { file, mark });
     Ok(files)
 }

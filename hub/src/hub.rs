@@ -1,6 +1,7 @@
 //! The interface of this crate.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use crate::digest::FileDigest;
 use crate::fault::{corrupt, file_error};
 use crate::models::{self, CachedModel, CachedPart, VerifiedFile, has_digest};
 use crate::options::{HubOptions, offline};
+use crate::part::{BlobPart, PIECE};
 use crate::plan::{DownloadPlan, PlannedFile};
 use crate::progress::{PullProgress, Watch};
 use crate::pull::{Pull, model_path, watched};
-use crate::store::RepositoryStore;
+use crate::store::{BlobLock, RepositoryStore};
 use crate::transport::Transport;
 
 /// Downloads models by name into the local cache.
@@ -237,27 +239,12 @@ impl Hub {
         let size = fs::metadata(file).map_err(|err| file_error("read", file, err))?.len();
         for planned in plan.files.iter().filter(|planned| planned.size == size) {
             if has_digest(file, &planned.path, &planned.digest, &watch)? {
-                let _lock = store.lock(planned, &watch)?;
-                self.move_in(&store, planned, file)?;
+                let lock = store.lock(planned, &watch)?;
+                move_in(&store, &lock, planned, file)?;
                 return Ok(planned);
             }
         }
         Err(corrupt(format!("{} must be one of the files of {}, found other {size} bytes", file.display(), plan.name)))
-    }
-
-    /// Moves a checked file, which may be on another disk.
-    fn move_in(&self, store: &RepositoryStore, planned: &PlannedFile, file: &Path) -> Result<()> {
-        if store.install(file, &planned.digest).is_ok() {
-            return Ok(());
-        }
-        let part = store.part(&planned.digest);
-        let copied = fs::copy(file, &part).map_err(|err| store.write_error(&part, planned.size, err))?;
-        // The file may have changed since it was checked.
-        if copied != planned.size || !has_digest(&part, &planned.path, &planned.digest, &Watch::default())? {
-            return Err(corrupt(format!("{} changed while it was installed", file.display())));
-        }
-        store.install(&part, &planned.digest)?;
-        fs::remove_file(file).map_err(|err| file_error("remove", file, err))
     }
 
     /// Makes a model visible whose files are all installed. Returns the file or folder to load.
@@ -371,6 +358,34 @@ fn parse(name: &str) -> Result<ModelName> {
         SdkError::new(ErrorKind::ModelNotFound, message)
     };
     ModelName::parse(name).ok_or_else(invalid)
+}
+
+/// Moves a checked file. If it is a link, or on another disk, its content is copied.
+fn move_in(store: &RepositoryStore, lock: &BlobLock, planned: &PlannedFile, file: &Path) -> Result<()> {
+    let is_plain = fs::symlink_metadata(file).is_ok_and(|found| found.is_file());
+    // Its bytes must be on the disk before its name says that they are.
+    let is_synced = || OpenOptions::new().append(true).open(file).and_then(|file| file.sync_all()).is_ok();
+    if is_plain && is_synced() && store.install(file, &planned.digest).is_ok() {
+        return Ok(());
+    }
+    let watch = Watch::default();
+    let mut part = BlobPart::open(store.part_under(lock, &planned.digest), planned, &watch)?;
+    part.discard(&watch)?;
+    let mut content = File::open(file).map_err(|err| file_error("read", file, err))?.take(planned.size);
+    let mut buffer = vec![0; PIECE];
+    while 0 < part.missing() {
+        let n_read = content.read(&mut buffer).map_err(|err| file_error("read", file, err))?;
+        if n_read == 0 {
+            break;
+        }
+        part.append(&buffer[..n_read]).map_err(|err| store.write_error(part.path(), part.missing(), err))?;
+    }
+    // The file may have changed since it was checked.
+    match part.right_digest().map_err(|err| store.write_error(part.path(), 0, err))? {
+        Some(digest) => store.install(part.path(), &digest)?,
+        None => return Err(corrupt(format!("{} changed while it was installed", file.display()))),
+    }
+    fs::remove_file(file).map_err(|err| file_error("remove", file, err))
 }
 
 /// Whether an error says that the hub cannot be asked now, so that a model of the cache is the best there is.

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use causerie::Result;
-use causerie::names::{ListedFile, ModelFiles, ModelName, RepositoryFolder, list_models};
+use causerie::companions::projector_beside;
+use causerie::names::{ModelFiles, ModelName, RepositoryFolder, list_models};
 
 use crate::digest::FileDigest;
 use crate::fault::file_error;
 use crate::part::PIECE;
 use crate::progress::{PullState, Watch};
-use crate::store::{PART_SUFFIX, RepositoryStore};
+use crate::store::{PART_SUFFIX, RepositoryStore, try_lock};
 
 /// A model in the cache.
 ///
@@ -28,10 +29,12 @@ pub struct CachedModel {
     pub name: String,
     /// The commit that its files are of.
     pub commit: String,
-    /// The size of its files in bytes.
+    /// The size of its files in bytes, the projector included.
     pub size: u64,
     /// The file or folder to load.
     pub path: PathBuf,
+    /// The projector that loading takes with it.
+    pub projector: Option<PathBuf>,
 }
 
 /// A file that is not complete.
@@ -105,38 +108,59 @@ pub(crate) fn models(cache: &Path) -> Vec<CachedModel> {
         let folder = RepositoryFolder::new(cache, &repository);
         let main = folder.commit(None);
         for commit in folders(&folder.path().join("snapshots")) {
-            let listing = folder.files(&commit);
             let revision = if main.as_ref() == Some(&commit) { String::new() } else { format!("@{commit}") };
-            for (tag, files) in list_models(&listing) {
-                let name = format!("{repository}{revision}:{tag}");
-                models.extend(cached(&folder, &commit, name, files, &listing));
-            }
+            let snapshot = folder.snapshot(&commit);
+            let size = |path: &String| fs::metadata(snapshot.join(path)).map_or(0, |found| found.len());
+            models.extend(models_of(&folder, &repository, &commit).into_iter().map(|model| CachedModel {
+                name: format!("{repository}{revision}:{}", model.tag),
+                size: model.files().map(size).sum(),
+                path: model.first.as_ref().map_or_else(|| snapshot.clone(), |first| snapshot.join(first)),
+                projector: model.projector.as_ref().map(|path| snapshot.join(path)),
+                commit: commit.clone(),
+            }));
         }
     }
     models
 }
 
-/// A model of a listing; `None` if a part of it is missing.
-fn cached(
-    folder: &RepositoryFolder,
-    commit: &str,
-    name: String,
-    files: ModelFiles,
-    listing: &[ListedFile],
-) -> Option<CachedModel> {
-    let snapshot = folder.snapshot(commit);
-    let (path, files) = match files {
-        ModelFiles::Gguf(files) => (snapshot.join(files.first()?), files),
-        ModelFiles::Folder { .. } => {
-            let ModelFiles::Folder { files, .. } = folder.model(&ModelName::parse(&name)?, commit).ok()? else {
-                return None;
-            };
-            (snapshot, files)
+/// A complete model in a snapshot.
+struct FoundModel {
+    tag: String,
+    /// The file to load; `None` for the folder.
+    first: Option<String>,
+    files: Vec<String>,
+    projector: Option<String>,
+}
+
+impl FoundModel {
+    fn files(&self) -> impl Iterator<Item = &String> {
+        self.files.iter().chain(&self.projector)
+    }
+}
+
+/// The models of a snapshot.
+fn models_of(folder: &RepositoryFolder, repository: &str, commit: &str) -> Vec<FoundModel> {
+    let found = |(tag, files)| match files {
+        ModelFiles::Gguf(files) => {
+            let projector = projector_of(&folder.snapshot(commit), &files);
+            Some(FoundModel { tag, first: files.first().cloned(), files, projector })
         }
+        // Its index names more files, which must be there.
+        ModelFiles::Folder { .. } => match folder.model(&ModelName::parse(&format!("{repository}:{tag}"))?, commit) {
+            Ok(ModelFiles::Folder { files, .. }) => Some(FoundModel { tag, first: None, files, projector: None }),
+            _ => None,
+        },
     };
-    let size = |path: &String| listing.iter().find(|file| file.path == *path).map_or(0, |file| file.size);
-    let size = files.iter().map(size).sum();
-    Some(CachedModel { name, commit: commit.to_owned(), size, path })
+    list_models(&folder.files(commit)).into_iter().filter_map(found).collect()
+}
+
+/// The projector that loading takes with a model in a snapshot, if it is not one of the files anyway.
+fn projector_of(snapshot: &Path, files: &[String]) -> Option<String> {
+    let first = files.first()?;
+    let projector = projector_beside(&snapshot.join(first))?;
+    let name = projector.file_name()?.to_str()?;
+    let path = first.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"));
+    (!files.contains(&path)).then_some(path)
 }
 
 fn folders(parent: &Path) -> Vec<String> {
@@ -185,7 +209,7 @@ fn is_locked(cache: &Path, part: &CachedPart) -> bool {
     let digest = part.path.file_name().and_then(|name| name.to_str()?.strip_suffix(PART_SUFFIX)).unwrap_or_default();
     let name = folder.path().file_name().unwrap_or_default();
     let lock = File::open(cache.join(".locks").join(name).join(format!("{digest}.lock")));
-    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)))
+    lock.is_ok_and(|lock| matches!(try_lock(&lock), Ok(false)))
 }
 
 /// Reads all files of a model and compares their digests.
@@ -227,11 +251,15 @@ pub(crate) fn has_digest(place: &Path, path: &str, digest: &FileDigest, watch: &
     }
 }
 
-/// The commit and the files of a model in the cache.
+/// The commit and the files of a model in the cache, its projector included.
 fn model_files(store: &RepositoryStore, name: &ModelName) -> Result<(String, Vec<String>)> {
     let commit = store.folder().commit(name.revision.as_deref()).ok_or_else(|| not_cached(name))?;
-    match store.folder().model(name, &commit)? {
-        ModelFiles::Gguf(files) | ModelFiles::Folder { files, .. } => Ok((commit, files)),
+    match store.folder().model(name, &commit).map_err(|err| not_cached(name).caused_by(err))? {
+        ModelFiles::Gguf(mut files) => {
+            files.extend(projector_of(&store.folder().snapshot(&commit), &files));
+            Ok((commit, files))
+        }
+        ModelFiles::Folder { files, .. } => Ok((commit, files)),
     }
 }
 
@@ -242,8 +270,8 @@ fn not_cached(name: &ModelName) -> causerie::SdkError {
     )
 }
 
-/// Removes a model; without a tag, all of its repository. A blob goes when no snapshot names it any more. Returns the bytes
-/// that are free now.
+/// Removes a model; without a tag, all of its repository. A file stays as long as another model of its snapshot needs it, and a
+/// blob as long as a snapshot names it. Returns the bytes that are free now.
 pub(crate) fn remove(cache: &Path, name: &ModelName) -> Result<u64> {
     let store = RepositoryStore::new(cache, &name.repository());
     let root = store.folder().path();
@@ -258,8 +286,11 @@ pub(crate) fn remove(cache: &Path, name: &ModelName) -> Result<u64> {
     }
     let (commit, files) = model_files(&store, name)?;
     let snapshot = store.folder().snapshot(&commit);
+    let mut models = models_of(store.folder(), &name.repository(), &commit);
+    models.retain(|model| model.files.first() != files.first());
+    let is_shared = |path: &String| models.iter().any(|model| model.files().any(|file| file == path));
     let mut blobs = BTreeSet::new();
-    for path in files {
+    for path in files.into_iter().filter(|path| !is_shared(path)) {
         let link = snapshot.join(&path);
         blobs.extend(fs::read_link(&link).ok().and_then(|target| FileDigest::parse(target.file_name()?.to_str()?)));
         fs::remove_file(&link).map_err(|err| file_error("remove", &link, err))?;
@@ -268,7 +299,11 @@ pub(crate) fn remove(cache: &Path, name: &ModelName) -> Result<u64> {
     let used = used_blobs(&root.join("snapshots"));
     for digest in blobs.into_iter().filter(|digest| !used.contains(digest)) {
         let blob = store.blob(&digest);
-        fs::remove_file(&blob).map_err(|err| file_error("remove", &blob, err))?;
+        match fs::remove_file(&blob) {
+            // Some tools link to files elsewhere.
+            Err(err) if err.kind() != IoErrorKind::NotFound => return Err(file_error("remove", &blob, err)),
+            _ => {}
+        }
     }
     Ok(before.saturating_sub(size_on_disk(root)))
 }

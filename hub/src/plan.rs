@@ -10,8 +10,6 @@ use crate::address::{WebAddress, at_endpoint, percent_encoded};
 use crate::digest::FileDigest;
 use crate::fault::file_error;
 
-/// The name of a manifest in the cache.
-pub(crate) const MANIFEST: &str = "manifest.json";
 /// The `format` of a lock file.
 const FORMAT: &str = "causerie/lock";
 const FORMAT_VERSION: u32 = 1;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use causerie::companions::choose_projector;
-use causerie::names::{ModelFiles, ModelName, choose_files, weights_of_index};
+use causerie::names::{ModelFiles, ModelName, choose_files, manifest, weights_of_index};
 use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
@@ -19,7 +19,7 @@ use crate::addressed;
 use crate::fault::{Trouble, cancelled, corrupt, network, no_space};
 use crate::listing::{self, RepositoryFile, RepositoryInfo};
 use crate::options::HubOptions;
-use crate::plan::{DownloadPlan, MANIFEST, PlannedFile};
+use crate::plan::{DownloadPlan, PlannedFile};
 use crate::progress::{PullProgress, PullState, Watch};
 use crate::requests::{Requests, ServerAnswer, read_all};
 use crate::space::free_bytes;
@@ -230,7 +230,7 @@ fn bytes_there(store: &RepositoryStore, plan: &DownloadPlan, file: &PlannedFile)
 /// Whether loading takes a file by itself, and not the folder around it.
 fn is_loaded(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    path.ends_with(".gguf") || path.ends_with(".bundle") || path == MANIFEST
+    path.ends_with(".gguf") || path.ends_with(".bundle") || path == manifest::FILE_NAME
 }
 
 /// What loading takes: the first GGUF file, a bundle, a manifest, or else the folder.

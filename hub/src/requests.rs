@@ -7,7 +7,7 @@ use causerie::{AccessFault, DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
 use crate::digest::FileDigest;
-use crate::fault::{Trouble, access_denied, network};
+use crate::fault::{Trouble, access_denied, corrupt, network};
 use crate::options::AccessToken;
 use crate::transport::{HttpRequest, HttpResponse, Transport};
 
@@ -106,6 +106,10 @@ impl Requests<'_> {
     pub(crate) fn beginning(&self, url: &str, n_bytes: u64, what: &str) -> Result<Vec<u8>, Trouble> {
         let ServerAnswer { response, from, .. } = self.get(url, 0, what)?;
         check_encoding(&response, &from)?;
+        if is_web_page(&response) {
+            let message = format!("{} sends a web page (text/html) for {what}", from.authority());
+            return Err(Trouble::Passing(corrupt(message), None));
+        }
         let mut bytes = Vec::new();
         let read = response.body.take(n_bytes).read_to_end(&mut bytes);
         read.map_err(|err| broken_connection(&from, err))?;
@@ -204,6 +208,12 @@ pub(crate) fn check_encoding(response: &HttpResponse, from: &WebAddress) -> Resu
             Err(Trouble::Final(network(false, message)))
         }
     }
+}
+
+/// Whether an answer says that it is a web page, as portals and error pages are; no file of a model is one.
+pub(crate) fn is_web_page(response: &HttpResponse) -> bool {
+    let kind = response.header("content-type").unwrap_or_default();
+    kind.trim_start().to_ascii_lowercase().starts_with("text/html")
 }
 
 pub(crate) fn broken_connection(from: &WebAddress, err: io::Error) -> Trouble {

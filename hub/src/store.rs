@@ -1,13 +1,17 @@
 //! Writes into the cache. A file gets its final name only after its size and digest are checked, and by rename alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use causerie::names::RepositoryFolder;
 use causerie::{Result, SdkError};
+#[cfg(unix)]
+use rustix::fs::FlockOperation;
+#[cfg(unix)]
+use rustix::io::Errno;
 use serde_json::json;
 
 use crate::digest::FileDigest;
@@ -43,6 +47,15 @@ impl RepositoryStore {
         self.folder.path().join("blobs").join(digest.hex())
     }
 
+    /// The place where a download writes: without a lock, one that no other download has.
+    pub(crate) fn part_under(&self, lock: &BlobLock, digest: &FileDigest) -> PathBuf {
+        if lock.file.is_some() {
+            return self.part(digest);
+        }
+        let unique = format!("{digest}.{}-{:08x}{PART_SUFFIX}", std::process::id(), fastrand::u32(..));
+        self.folder.path().join("blobs").join(unique)
+    }
+
     /// The place of the bytes of a file that is not complete.
     pub(crate) fn part(&self, digest: &FileDigest) -> PathBuf {
         self.folder.path().join("blobs").join(format!("{digest}{PART_SUFFIX}"))
@@ -76,16 +89,14 @@ impl RepositoryStore {
         let lock =
             OpenOptions::new().create(true).append(true).open(&path).map_err(|err| file_error("open", &path, err))?;
         loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(BlobLock { _file: lock }),
-                Err(TryLockError::WouldBlock) => {
+            match try_lock(&lock) {
+                Ok(true) => return Ok(BlobLock { file: Some(lock) }),
+                Ok(false) => {
                     watch.enter(PullState::Waiting, &file.path);
                     watch.pause(LOCK_PAUSE)?;
                 }
-                Err(TryLockError::Error(err)) if err.kind() == IoErrorKind::Unsupported => {
-                    return Ok(BlobLock { _file: lock });
-                }
-                Err(TryLockError::Error(err)) => return Err(file_error("lock", &path, err)),
+                Err(err) if err.kind() == IoErrorKind::Unsupported => return Ok(BlobLock { file: None }),
+                Err(err) => return Err(file_error("lock", &path, err)),
             }
         }
     }
@@ -238,7 +249,30 @@ impl RepositoryStore {
 
 /// Held while a file is written. It is given back when dropped, and by the system if the process dies.
 pub(crate) struct BlobLock {
-    _file: File,
+    /// `None` where the disk has no locks.
+    file: Option<File>,
+}
+
+/// Takes the exclusive lock of a file, unless somebody else has it: then `false`. This is what `File::try_lock` does, but that is
+/// not supported on Android before Rust 1.98.
+#[cfg(unix)]
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        // Some network disks have no locks at all.
+        Err(Errno::NOLCK) => Err(IoErrorKind::Unsupported.into()),
+        Err(err) => Err(err.into()),
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(fs::TryLockError::WouldBlock) => Ok(false),
+        Err(fs::TryLockError::Error(err)) => Err(err),
+    }
 }
 
 fn create_parent(path: &Path) -> Result<()> {
@@ -266,4 +300,19 @@ fn symlink(target: &str, link: &Path) -> io::Result<()> {
 #[cfg(not(any(unix, windows)))]
 fn symlink(_: &str, _: &Path) -> io::Result<()> {
     Err(IoErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn downloads_without_a_lock_write_to_places_of_their_own() {
+        let store = RepositoryStore::new("/cache".as_ref(), "ns/name");
+        let digest = FileDigest::of(b"x");
+        let places = || [BlobLock { file: None }, BlobLock { file: None }].map(|lock| store.part_under(&lock, &digest));
+        let [one, other] = places();
+        assert_ne!(one, other);
+        assert!(one.to_str().is_some_and(|path| path.ends_with(PART_SUFFIX)), "it is listed and swept like others");
+    }
 }

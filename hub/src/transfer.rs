@@ -1,5 +1,6 @@
 //! The download of one file: where it stopped, with retries, until its digest is right.
 
+use std::fs;
 use std::io::Read;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::fault::{Trouble, corrupt};
 use crate::part::{BlobPart, PIECE};
 use crate::plan::{DownloadPlan, PlannedFile};
 use crate::progress::{PullState, Watch};
-use crate::requests::{Requests, ServerAnswer, broken_connection, check_encoding};
+use crate::requests::{Requests, ServerAnswer, broken_connection, check_encoding, is_web_page};
 use crate::store::RepositoryStore;
 use crate::transport::HttpResponse;
 
@@ -34,15 +35,24 @@ pub(crate) struct Transfer<'a> {
 impl Transfer<'_> {
     /// Downloads a file and returns its digest. `counted` bytes of it are part of the progress already.
     pub(crate) fn fetch(&self, file: &PlannedFile, counted: u64) -> Result<FileDigest> {
-        let _lock = self.store.lock(file, self.watch)?;
+        let lock = self.store.lock(file, self.watch)?;
         if self.store.has(self.plan, file) {
             self.watch.correct(counted, file.size); // another download has finished it
             return Ok(file.digest.clone());
         }
-        let mut part = BlobPart::open(self.store.part(&file.digest), file, self.watch)?;
+        let mut part = BlobPart::open(self.store.part_under(&lock, &file.digest), file, self.watch)?;
         self.watch.correct(counted, part.length());
+        let fetched = self.fetch_rest(file, &mut part);
+        if fetched.is_err() && part.length() == 0 {
+            let _ = fs::remove_file(part.path()); // there is nothing to go on from
+        }
+        fetched
+    }
+
+    /// Downloads what is missing, checks the file, and gives it its final name.
+    fn fetch_rest(&self, file: &PlannedFile, part: &mut BlobPart<'_>) -> Result<FileDigest> {
         for _ in 0..MOST_WRONG {
-            self.complete(file, &mut part)?;
+            self.complete(file, part)?;
             self.watch.enter(PullState::Verifying, &file.path);
             let found = part.right_digest().map_err(|err| self.store.write_error(part.path(), part.missing(), err))?;
             if let Some(digest) = found {
@@ -134,12 +144,9 @@ enum AnsweredBytes {
 impl AnsweredBytes {
     fn of(response: &HttpResponse, first_byte: u64, size: u64) -> Self {
         let length = response.header("content-length").and_then(|length| length.trim().parse::<u64>().ok());
-        let is_page = response
-            .header("content-type")
-            .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/html"));
         match response.status {
             // A portal or an error page; no file of a model is one.
-            200 | 206 if is_page && length != Some(size - first_byte) => {
+            200 | 206 if is_web_page(response) && length != Some(size - first_byte) => {
                 Self::Other("a web page (text/html)".to_owned())
             }
             206 => match response.header("content-range").map(|range| (range, parse_range(range))) {

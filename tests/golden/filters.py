@@ -91,6 +91,22 @@ TEMPLATES = [
     "{{ 1 | filesizeformat }}, {{ 0 | filesizeformat }}, {{ 999.9 | filesizeformat }}, {{ 1000 | filesizeformat }}",
     "{{ 1234567 | filesizeformat }}, {{ '13000' | filesizeformat }}, {{ 1e27 | filesizeformat }}, {{ -5 | filesizeformat }}",
     "{{ 1024 | filesizeformat(true) }}, {{ 1500000 | filesizeformat(binary=true) }}, {{ 1023 | filesizeformat(binary=True) }}",
+    "{{ '%s' % 'a' }}{{ '%s and %d' % ('a', 2) }}{{ '%d%%' % 5 }}{{ '%s' % [1, 2] }}{{ '%r' % 'a' }}{{ '%s' % none }}",
+    "{{ '%(a)s-%(b)d' % {'a': 'x', 'b': 3} }}{{ '%(name)s' | format(name='x') }}{{ '%s' % {'a': 1} }}{{ '%s' % ('a',) }}",
+    "{{ '%5.2f|%-4s|%+d|%05d|% d' % (3.14159, 'ab', 3, -7, 4) }}{{ '%x %X %o %e %c' % (255, 255, 8, 12345.678, 'z') }}",
+    "{{ 'Call %s.' % 'f' ~ '!' }}{{ '%s' % 'a' | upper }}{{ 'b' if '%s' % 1 == '1' else 'c' }}{{ '%s' % ('%s' % 'a') }}",
+    "{{ 7 % 3 }}{{ -7 % 3 }}{{ 7.5 % 2 }}{% set n = 9 %}{{ n % 4 * 2 }}",
+    "{{ '{:>5}|{:<4}|{:^5}|{:*^5}|{:5}|{:5}'.format('a', 'b', 'c', 'd', 'e', 6) }}",
+    "{{ '{:.2f}|{:03d}|{:+d}|{!r}|{:x}|{:.2}'.format(3.14159, 7, 3, 'x', 255, 'abc') }}{{ '{a:>3}{a!r}'.format(a='b') }}",
+    "{% for i in [1,1,2,2,1] %}{% if loop.changed(i) %}{{ i }}{% endif %}{% endfor %}",
+    "{% for m in [{'r': 'u', 't': 1}, {'r': 'u', 't': 2}, {'r': 'a', 't': 3}] %}{% if loop.changed(m.r, 1) %}[{{ m.r }}]{% endif %}{{ m.t }}{% endfor %}",
+    "{% for i in range(5) %}{{ loop.cycle('a', 'b') }}{{ loop.cycle('x', 'y', 'z') ~ loop.index }}{% endfor %}",
+    "{{ [1] * 2 }}{{ 2 * [1, 'a'] }}{{ (1, 2) * 2 }}{{ [0] * 0 }}{{ ([1] * 2) | join(',') }}{% for a in ['-'] * 3 %}{{ a }}{% endfor %}",
+    "{{ '1_000' | int }}{{ '_1' | int }}{{ '1__0' | int }}{{ '+7' | int }}{{ ' 42 ' | int }}{{ '12345678901234567890' | int }}",
+    "{{ '0xf_f' | int(base=16) }}{{ '1_0.5' | float }}{{ 'x' | float }}{{ 'x' | float(1.5) }}{{ 'x' | float(default=2.5) }}{{ true | float }}",
+    "{% macro m(a) %}{{ a }}{% endmacro %}{{ m is callable }}{{ m('x') }}",
+    "{{ {}.a | length }}{{ {}.a | count > 0 }}{{ {}.a | first is undefined }}{{ {}.a | last is undefined }}{{ {}.a | items | list }}",
+    "{{ {'a': 1} | items | list }}{{ 5 | replace('5', '6') }}{{ none | replace('N', 'M') }}{{ {}.a | replace('a', 'b') }}",
 ]
 
 

@@ -126,6 +126,12 @@ def with_merged_questions(messages):
     return merged
 
 
+def with_spaces(messages):
+    """Puts a space in place of no content."""
+    may_be_empty = lambda message: message["role"] in ("system", "tool") or message.get("tool_calls")
+    return [message if message["content"] or may_be_empty(message) else {**message, "content": " "} for message in messages]
+
+
 def with_single_calls(messages):
     single, rest = [], list(messages)
     while rest:
@@ -157,7 +163,7 @@ def result_view(content):
     return value if isinstance(value, dict) else content
 
 
-def conversation_view(name, conversation, merges=False):
+def conversation_view(name, conversation, fit=lambda messages: messages):
     """Converts chat-completions messages for the template: arguments become a mapping, empty keys are removed."""
     ids = iter(f"call{n:05}" for n in range(1000))
     unanswered = []
@@ -171,7 +177,7 @@ def conversation_view(name, conversation, merges=False):
     if name in WITH_SINGLE_CALLS:
         messages = with_single_calls(messages)
     called = []
-    for message in with_merged_questions(messages) if merges else messages:
+    for message in fit(messages):
         content = message["content"] or ""
         if isinstance(content, list) and all(part["type"] == "text" for part in content):
             content = "".join(part["text"] for part in content)
@@ -214,20 +220,19 @@ def tool_view(tool, is_bare):
 
 
 def render(name, template, conversation, enable_thinking=False, has_other_form=False):
-    """Renders a conversation. If the template refuses it, consecutive questions are merged, as the engine does."""
-    first = render_once(name, template, conversation, enable_thinking, has_other_form, False)
-    if "text" in first:
-        return first
-    second = render_once(name, template, conversation, enable_thinking, has_other_form, True)
-    return second if "text" in second else first
+    """Renders a conversation. If the template refuses it, consecutive questions are merged, and then a space fills empty
+    messages, as the engine does."""
+    fits = [lambda messages: messages, with_merged_questions, lambda messages: with_spaces(with_merged_questions(messages))]
+    results = [render_once(name, template, conversation, enable_thinking, has_other_form, fit) for fit in fits]
+    return next((result for result in results if "text" in result), results[0])
 
 
-def render_once(name, template, conversation, enable_thinking, has_other_form, merges):
+def render_once(name, template, conversation, enable_thinking, has_other_form, fit):
     is_bare = (name in BARE) != has_other_form
     has_tools = name not in WITHOUT_TOOLS | WITH_CARRIED_TOOLS
     try:
         rendered, _ = chat_template_utils.render_jinja_template(
-            conversations=[conversation_view(name, conversation, merges)],
+            conversations=[conversation_view(name, conversation, fit)],
             tools=[tool_view(tool, is_bare) for tool in conversation.get("tools", []) if has_tools] or None,
             chat_template=template, add_generation_prompt=True, bos_token=CONTROL[BOS], eos_token=CONTROL[EOS],
             enable_thinking=enable_thinking,

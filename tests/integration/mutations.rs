@@ -97,6 +97,17 @@ fn damaged_bundles() {
         drop(ModelInfo::read(path.to_str().unwrap()));
         drop(bundle::verify(&path, |_| std::ops::ControlFlow::Continue(())));
     });
+    // Without the padding and most of the weights, in pieces.
+    let is_part = |at: usize| at < 100_000 || whole.len() - 40_000 < at;
+    let starts = (0..whole.len()).filter(|at| at % 64 == 0 && is_part(*at));
+    let piece = |start: usize| {
+        let bytes = &whole[start..whole.len().min(start + 64)];
+        let place = [&(start as u32).to_le_bytes()[..3], &(bytes.len() as u16).to_le_bytes()].concat();
+        bytes.iter().any(|byte| *byte != 0).then(|| [&place, bytes].concat())
+    };
+    let pieces = starts.filter_map(piece).collect::<Vec<_>>().concat();
+    assert!(fuzzing::bundle(&path, &pieces).is_ok(), "without damage, it is a bundle");
+    check(&[pieces], &words, 600, |bytes| drop(fuzzing::bundle(&path, bytes)));
     std::fs::remove_file(path).unwrap();
 }
 

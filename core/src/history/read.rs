@@ -187,8 +187,11 @@ fn read_call(call: &Json, i: usize, place: &str) -> Result<SdkFunctionCall> {
             Json::String(text) if text.trim().is_empty() => Some(Arguments::new()),
             Json::String(text) => match read_json(text)? {
                 Value::Object(arguments) => Some(arguments),
+                Value::Null => Some(Arguments::new()),
+                Value::Array(items) if items.is_empty() => Some(Arguments::new()),
                 _ => None,
             },
+            Json::Array(items) if items.is_empty() => Some(Arguments::new()),
             Json::Object(entries) => {
                 Some(entries.iter().map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect())
             }
@@ -246,6 +249,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn no_arguments_may_be_written_in_many_ways() {
+        for arguments in [r#""""#, r#"" ""#, r#""null""#, r#""[]""#, r#""{}""#, "null", "[]", "{}"] {
+            let call = format!(r#"{{"function": {{"name": "f", "arguments": {arguments}}}}}"#);
+            let read = messages_from_json(&format!(r#"[{{"role": "assistant", "tool_calls": [{call}]}}]"#)).unwrap();
+            assert!(read[0].function_calls.as_ref().unwrap()[0].arguments.is_empty(), "{arguments}");
+        }
+    }
+
+    #[test]
     fn arguments_are_exact_in_both_forms() {
         let text = r#"[{"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "function": {"name": "f", "arguments": "{\"n\": 123456789012345678901234567890}"}},
@@ -273,8 +285,8 @@ pub(super) mod tests {
                 "messages[0].content must be a string, an array of parts, or null, found 3",
             ),
             (
-                r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[]"}}]}]"#,
-                "messages[0].tool_calls[0].function.arguments must be an object, or a string of JSON with an object, found \"[]\"",
+                r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]}]"#,
+                "messages[0].tool_calls[0].function.arguments must be an object, or a string of JSON with an object, found \"[1]\"",
             ),
         ] {
             let err = messages_from_json(text).unwrap_err();

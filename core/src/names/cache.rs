@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::choice::{ListedFile, ModelFiles, choose_files};
+use crate::names::manifest;
 use crate::names::model_name::ModelName;
 
 /// The largest JSON file that is read from a cache, in bytes.
@@ -16,8 +17,6 @@ const LARGEST_JSON: u64 = 64 << 20;
 /// The default folder of the cache in the user's folder.
 const IN_HOME: &str =
     if cfg!(target_os = "ios") { "Library/Application Support/huggingface/hub" } else { ".cache/huggingface/hub" };
-/// The name of a manifest that an address brought.
-const MANIFEST: &str = "manifest.json";
 /// Folders that a snapshot may have inside each other.
 const DEEPEST: usize = 4;
 
@@ -201,7 +200,7 @@ impl RepositoryFolder {
     fn all_files(&self, name: &ModelName, commit: &str, listing: &[ListedFile]) -> Result<ModelFiles> {
         let has = |path: &String| listing.iter().any(|file| file.path == *path);
         let mut known: Vec<String> = self.known_sizes(commit).into_keys().collect();
-        known.sort_by_key(|path| path != MANIFEST);
+        known.sort_by_key(|path| path != manifest::FILE_NAME);
         match known.iter().find(|path| !has(path)) {
             None if !known.is_empty() => Ok(ModelFiles::Gguf(known)),
             _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("the local cache has only a part of {name}"))),

@@ -326,6 +326,68 @@ mod tests {
         }
     }
 
+    /// What repositories contain, in the ways in which several publishers lay them out.
+    #[test]
+    fn repositories_as_they_are_published_mean_what_people_expect() {
+        let folders = [
+            ".gitattributes",
+            "BF16/See-3B-BF16-00001-of-00002.gguf",
+            "BF16/See-3B-BF16-00002-of-00002.gguf",
+            "README.md",
+            "See-3B-IQ4_NL.gguf",
+            "See-3B-Q3_K_S.gguf",
+            "See-3B-Q4_K_M.gguf",
+            "See-3B-Q8_0.gguf",
+            "See-3B-UD-IQ2_XXS.gguf",
+            "See-3B-UD-Q4_K_XL.gguf",
+            "config.json",
+            "imatrix_see.gguf",
+            "imatrix_see.dat",
+            "leap/Q4_K_M.json",
+            "mmproj-BF16.gguf",
+            "mmproj-F16.gguf",
+            "mmproj-F32.gguf",
+        ];
+        let named = [
+            "owner_See-3B-it-Q4_0.gguf",
+            "owner_See-3B-it-Q6_K_L.gguf",
+            "owner_See-3B-it-bf16.gguf",
+            "owner_See-3B-it-imatrix.gguf",
+            "mmproj-owner_See-3B-it-f16.gguf",
+            "mmproj-owner_See-3B-it-bf16.gguf",
+        ];
+        let dotted = [
+            "See-3B.Q2_K.gguf",
+            "See-3B.Q4_K_S.gguf",
+            "See-3B.Q8_0.gguf.part1of2",
+            "See-3B.Q8_0.gguf.part2of2",
+            "See-3B.f16.gguf",
+            "See-3B.i1-Q4_K_S.gguf.tmp",
+            "See-3B.imatrix.gguf",
+            "See-3B.mmproj-Q8_0.gguf",
+        ];
+        let both = "BF16/See-3B-BF16-00001-of-00002.gguf BF16/See-3B-BF16-00002-of-00002.gguf";
+        for (paths, tag, expect) in [
+            (&folders[..], None, "See-3B-Q4_K_M.gguf"),
+            (&folders, Some("bf16"), both),
+            (&folders, Some("Q4_K_XL"), "See-3B-UD-Q4_K_XL.gguf"),
+            (&folders, Some("UD-IQ2_XXS"), "See-3B-UD-IQ2_XXS.gguf"),
+            (&folders, Some("See-3B-Q8_0.gguf"), "See-3B-Q8_0.gguf"),
+            (
+                &folders,
+                Some("F32"),
+                "n/m has no F32: it has BF16, IQ4_NL, Q3_K_S, Q4_K_M, Q8_0, UD-IQ2_XXS, UD-Q4_K_XL",
+            ),
+            (&named, None, "owner_See-3B-it-Q4_0.gguf"),
+            (&named, Some("q6_k_l"), "owner_See-3B-it-Q6_K_L.gguf"),
+            (&named, Some("BF16"), "owner_See-3B-it-bf16.gguf"),
+            (&dotted, None, "See-3B.Q4_K_S.gguf"),
+            (&dotted, Some("Q8_0"), "n/m has no Q8_0: it has Q2_K, Q4_K_S, f16"),
+        ] {
+            assert_eq!(chosen(paths, tag), expect, "{tag:?}");
+        }
+    }
+
     #[test]
     fn helpers_are_not_models() {
         let helpers = [

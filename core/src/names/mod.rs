@@ -11,6 +11,9 @@
 mod address;
 mod cache;
 mod choice;
+// For this project's own crates.
+#[doc(hidden)]
+pub mod manifest;
 mod model_name;
 mod projector;
 mod quantisation;

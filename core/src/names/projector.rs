@@ -1,5 +1,7 @@
 //! Projector files beside a GGUF model: which names they have, and which of several belongs to a model.
 
+use std::cmp::Reverse;
+
 use crate::names::quantisation::{of_stem, without_dynamic};
 
 /// What the names of projector files contain, in any case.
@@ -14,7 +16,7 @@ pub(crate) fn is_projector(name: &str) -> bool {
 /// The projector of a model among files that fit it. Those with the model's own name come first, then the one with the model's
 /// quantisation, then the nearest. `None` if they are named after several models, none of which is this one.
 pub(crate) fn choose_projector<'a>(model: &str, projectors: &'a [String]) -> Option<&'a str> {
-    let (own, own_bits) = (stem(model), bits(model));
+    let (own, own_tag, own_bits) = (stem(model), tag(model), bits(model));
     let mut stems: Vec<String> = projectors.iter().map(|name| stem(name)).collect();
     let is_own = |name: &&String| stem(name) == own;
     let has_own = projectors.iter().any(|name| is_own(&name));
@@ -23,8 +25,17 @@ pub(crate) fn choose_projector<'a>(model: &str, projectors: &'a [String]) -> Opt
     if !has_own && stems.len() != 1 {
         return None;
     }
-    // Of two that are equally near, the more precise one.
-    let rank = |name: &&String| (bits(name).abs_diff(own_bits), u32::MAX - bits(name), (*name).clone());
+    // Of two that are equally near, the more precise one. F16 has more digits than BF16, and all processors compute it.
+    let rank = |name: &&String| {
+        let bits = bits(name);
+        (
+            tag(name) != own_tag,
+            bits.abs_diff(own_bits),
+            Reverse(bits),
+            tag(name).as_deref() == Some("bf16"),
+            (*name).clone(),
+        )
+    };
     projectors.iter().filter(|name| !has_own || is_own(name)).min_by_key(rank).map(String::as_str)
 }
 
@@ -38,6 +49,11 @@ fn stem(name: &str) -> String {
     let mut name = name.to_ascii_lowercase();
     PROJECTOR_WORDS.iter().for_each(|word| name = name.replace(word, ""));
     name.trim_matches(['-', '.', '_']).replace("--", "-")
+}
+
+/// The quantisation in the name, in lower case.
+fn tag(name: &str) -> Option<String> {
+    of_stem(without_extension(name)).map(|tag| without_dynamic(tag).to_ascii_lowercase())
 }
 
 /// Bits of a weight, by the quantisation in the name; those of a plain file if it has none.
@@ -69,6 +85,11 @@ mod tests {
         check("LFM2-VL-450M-BF16.gguf", &named, Some(named[2]));
         check("LFM2-VL-1.6B-Q4_K_M.gguf", &named, Some(named[0]));
         check("LFM2-VL-3B-F16.gguf", &named, None);
+        let bare = ["mmproj-BF16.gguf", "mmproj-F16.gguf", "mmproj-F32.gguf"];
+        check("LFM2-VL-450M-UD-Q4_K_XL.gguf", &bare, Some(bare[1]));
+        check("LFM2-VL-450M-BF16.gguf", &bare, Some(bare[0]));
+        check("LFM2-VL-450M-F16.gguf", &bare, Some(bare[1]));
+        check("LFM2-VL-450M-Q4_0.gguf", &bare[..1], Some(bare[0]));
         check("renamed.gguf", &["mmproj.gguf"], Some("mmproj.gguf"));
         check("renamed.gguf", &["mmproj-a-Q8_0.gguf", "a.mmproj-f16.gguf"], Some("a.mmproj-f16.gguf"));
         check("a.gguf", &[], None);

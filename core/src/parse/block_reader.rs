@@ -41,15 +41,29 @@ pub(super) struct BlockContent {
 /// The text of a block. The markers are empty if they are not text.
 #[derive(Clone, Copy)]
 pub(super) struct WrittenBlock<'a> {
+    /// Line ends before it that are left out if it has calls.
+    pub(super) n_line_ends: usize,
     pub(super) start: &'a str,
     pub(super) body: &'a str,
     pub(super) end: &'a str,
+}
+
+impl WrittenBlock<'_> {
+    /// All of it, as it was written.
+    pub(super) fn text(&self) -> String {
+        ["\n".repeat(self.n_line_ends).as_str(), self.start, self.body, self.end].concat()
+    }
 }
 
 impl BlockContent {
     /// Whether calls are delivered.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
+    }
+
+    /// Whether there is nothing but white space.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.rejected.is_empty()
     }
 
     /// Emits the calls and rejections of a block. If nothing but rejections remains of it, its text is also text of the reply,
@@ -68,7 +82,7 @@ impl BlockContent {
         }
         if n_rejected > 0 && n_calls == 0 {
             if releases_text {
-                emit_text(&[block.start, block.body, block.end].concat(), emit);
+                emit_text(&block.text(), emit);
             }
         } else if let Some(at) = trailing {
             emit(Parsed::Note(Note::TrailingText));

@@ -13,6 +13,8 @@ pub(super) struct CallBlock {
     pub(super) body: String,
     /// The start marker, if text can spell it; else empty.
     pub(super) start: &'static str,
+    /// Line ends before the start marker that are held back.
+    pub(super) n_line_ends: usize,
     /// Where inner control tokens start.
     controls: Vec<usize>,
     content: BlockSyntax,
@@ -55,8 +57,8 @@ pub(super) enum UnmarkedName {
 }
 
 impl CallBlock {
-    pub(super) fn new(start: &'static str, ignores_quotes: bool) -> Self {
-        Self { start, ignores_quotes, ..Self::default() }
+    pub(super) fn new(start: &'static str, n_line_ends: usize, ignores_quotes: bool) -> Self {
+        Self { start, n_line_ends, ignores_quotes, ..Self::default() }
     }
 
     pub(super) fn unmarked() -> Self {
@@ -69,7 +71,7 @@ impl CallBlock {
 
     /// The block as it was written, up to this end marker.
     pub(super) fn written<'a>(&'a self, end: &'a str) -> WrittenBlock<'a> {
-        WrittenBlock { start: self.start, body: &self.body, end }
+        WrittenBlock { n_line_ends: self.n_line_ends, start: self.start, body: &self.body, end }
     }
 
     pub(super) fn text(&self) -> BlockText<'_> {

@@ -175,7 +175,6 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
         ("escape", Value::from_function(filters::escape)),
         ("e", Value::from_function(filters::escape)),
         ("safe", Value::from_function(filters::safe)),
-        ("float", Value::from_function(filters::float)),
     ];
     for (name, filter) in on_strings {
         add_filter(environment, name, filter, |state, value| {
@@ -199,13 +198,22 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
     for (name, filter, per_byte) in on_lists {
         add_filter(environment, name, filter, move |state, value| spend(state, size(value, per_byte)));
     }
-    let on_lengths = [
+    let on_undefined = [
         ("length", Value::from_function(filters::length)),
         ("count", Value::from_function(filters::length)),
+        ("first", Value::from_function(filters::first)),
         ("last", Value::from_function(filters::last)),
+        ("items", Value::from_function(filters::items)),
     ];
-    for (name, filter) in on_lengths {
-        add_filter(environment, name, filter, |state, value| count(state, value));
+    for (name, filter) in on_undefined {
+        add_filter(environment, name, filter, move |state, value| {
+            // In Jinja, an undefined value is empty.
+            if value.is_undefined() {
+                *value =
+                    if name == "items" { Value::from_pairs::<[(&str, Value); 0], _, _>([]) } else { Value::from("") };
+            }
+            count(state, value)
+        });
     }
     let on_order = [
         ("sort", Value::from_function(filters::sort)),
@@ -329,13 +337,21 @@ fn measure(value: &Value, depth: usize, n_left: &mut usize, n_key_bytes: &mut us
     }
 }
 
-/// Filter for an operand of `*`: a number, or a short string.
+/// Filter for an operand of `*`: a number, a short string, or a short list of plain values.
 pub(super) fn factor(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let is_small = match value.kind() {
         ValueKind::Number => value.as_i64().is_none_or(|factor| factor <= LARGEST_FACTOR),
         ValueKind::String => {
             spend(state, LONGEST_FACTOR.saturating_mul(LARGEST_FACTOR.unsigned_abs() as usize))?; // far below 2^32
             value.as_str().is_none_or(|text| text.len() <= LONGEST_FACTOR)
+        }
+        ValueKind::Seq => {
+            let n_items = value.len().unwrap_or(usize::MAX);
+            spend(state, n_items.saturating_mul(ITEM * LARGEST_FACTOR.unsigned_abs() as usize))?; // far below 2^32
+            let is_plain = |item: Value| {
+                matches!(item.kind(), ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::None)
+            };
+            n_items <= LONGEST_FACTOR && value.try_iter()?.all(is_plain)
         }
         _ => false,
     };

@@ -32,10 +32,13 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     });
 }
 
-/// Whether a value can be called: functions are plain objects, and so is a cycler. Jinja2 also says so of an
-/// undefined value, whose call is an error.
+/// Whether a value can be called: functions are plain objects, and so is a cycler; macros are objects of their own type.
+/// Jinja2 also says so of an undefined value, whose call is an error.
 pub(super) fn is_callable(value: &Value) -> bool {
-    value.is_undefined() || value.kind() == ValueKind::Plain && value.downcast_object_ref::<Cycler>().is_none()
+    let is_macro = value.as_object().is_some_and(|object| object.type_name().ends_with("::Macro"));
+    is_macro
+        || value.is_undefined()
+        || value.kind() == ValueKind::Plain && value.downcast_object_ref::<Cycler>().is_none()
 }
 
 /// Returns its items one after the other, again and again.

@@ -6,7 +6,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::prompt::budget::{self, refused, spend};
 use crate::prompt::wrapping::word_wrap;
-use crate::prompt::{markup, python};
+use crate::prompt::{formatting, markup, python};
 
 /// Limit of widths and counts. Chat templates indent by a few spaces.
 const WIDEST: usize = 1024;
@@ -16,8 +16,9 @@ const MOST_ITEMS: usize = 1 << 16;
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("indent", indent);
-    environment.add_filter("format", format_filter);
+    environment.add_filter("format", formatting::format_filter);
     environment.add_filter("int", int);
+    environment.add_filter("float", float);
     environment.add_filter("default", default);
     environment.add_filter("d", default);
     environment.add_filter("replace", replace);
@@ -75,7 +76,7 @@ pub(super) fn padded(
     Ok(Value::from(pad(n_before).chain(text.chars()).chain(pad(n_missing - n_before)).collect::<String>()))
 }
 
-fn check_width(width: usize) -> Result<(), Error> {
+pub(super) fn check_width(width: usize) -> Result<(), Error> {
     if WIDEST < width { Err(refused("a width or a count must be at most 1024")) } else { Ok(()) }
 }
 
@@ -156,9 +157,10 @@ fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -
                 2 => text.trim_start_matches("0b"),
                 _ => text,
             };
-            let integer = i64::from_str_radix(digits, base).ok();
+            let digits = without_underscores(digits);
+            let integer = digits.as_deref().and_then(|digits| i128::from_str_radix(digits, base).ok());
             let float = || text.parse::<f64>().ok().and_then(whole);
-            integer.or_else(float).map_or(default, Value::from)
+            integer.map(Value::from).or_else(|| float().map(Value::from)).unwrap_or(default)
         }
         None if value.kind() == ValueKind::Bool => Value::from(i64::from(value.is_true())),
         None if value.kind() == ValueKind::Number && !value.is_integer() => {
@@ -167,6 +169,31 @@ fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -
         None if value.kind() == ValueKind::Number => value.clone(),
         None => default,
     })
+}
+
+fn float(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let (default, options): (Option<Value>, Kwargs) = from_args(&options.into_values())?;
+    let default = default.or(options.get("default")?).unwrap_or(Value::from(0.0));
+    options.assert_all_used()?;
+    let number = match value.as_str() {
+        Some(text) => {
+            spend(state, text.len())?;
+            without_underscores(text.trim()).and_then(|text| text.parse().ok())
+        }
+        None if value.kind() == ValueKind::Bool => Some(f64::from(u8::from(value.is_true()))),
+        None if value.kind() == ValueKind::Number => f64::try_from(value.clone()).ok(),
+        None => None,
+    };
+    Ok(number.map_or(default, Value::from))
+}
+
+/// The text of a number without underscores, which Python allows between two digits.
+fn without_underscores(text: &str) -> Option<String> {
+    let is_between = |at: usize| {
+        let is_digit = |character: Option<char>| character.is_some_and(|character| character.is_ascii_alphanumeric());
+        is_digit(text[..at].chars().next_back()) && is_digit(text[at + 1..].chars().next())
+    };
+    text.match_indices('_').all(|(at, _)| is_between(at)).then(|| text.replace('_', ""))
 }
 
 fn default(value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
@@ -178,7 +205,8 @@ fn default(value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> 
     Ok(if is_missing { default } else { value.clone() })
 }
 
-fn replace(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+fn replace(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let text = &*python::text(text)?;
     let (old, new, count, options): (Option<String>, Option<String>, Option<usize>, Kwargs) =
         from_args(&options.into_values())?;
     let missing = || Error::new(ErrorKind::MissingArgument, "replace takes two strings");
@@ -325,59 +353,4 @@ fn file_size(value: &Value, is_binary: Option<bool>, options: Kwargs) -> Result<
     }
     let letter = &(if is_binary { "KMGTPEZY" } else { "kMGTPEZY" })[unit..=unit];
     Ok(format!("{size:.1} {letter}{binary}B"))
-}
-
-/// Python's `template % arguments`, with the conversions that text needs.
-fn format_filter(state: &mut State<'_, '_>, template: &str, arguments: Rest<Value>) -> Result<String, Error> {
-    let mut arguments = arguments.iter();
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        let length =
-            rest[at + 1..].find(|c: char| c.is_alphabetic() || c == '%').map_or(rest.len(), |end| at + 1 + end);
-        let conversion = rest[length..].chars().next();
-        let flags = &rest[at + 1..length.min(rest.len())];
-        if conversion != Some('%') {
-            let missing = || Error::new(ErrorKind::MissingArgument, "format has fewer values than conversions");
-            let value = arguments.next().ok_or_else(missing)?;
-            out.push_str(&converted(state, flags, conversion, value)?);
-        } else {
-            out.push('%');
-        }
-        spend(state, out.len())?;
-        rest = &rest[(length + 1).min(rest.len())..];
-    }
-    out.push_str(rest);
-    spend(state, out.len())?;
-    Ok(out)
-}
-
-fn converted(state: &mut State<'_, '_>, flags: &str, conversion: Option<char>, value: &Value) -> Result<String, Error> {
-    let unsupported = || {
-        let message = format!("the format %{flags}{} is not supported", conversion.unwrap_or_default());
-        Error::new(ErrorKind::UnknownFilter, message)
-    };
-    let size = flags.trim_start_matches(['-', '0', ' ']);
-    let (width, precision) = size.split_once('.').map_or((size, None), |(width, precision)| (width, Some(precision)));
-    let read = |text: &str| if text.is_empty() { Ok(0) } else { text.parse::<usize>().map_err(|_| unsupported()) };
-    let (width, precision) = (read(width)?, precision.map(read).transpose()?);
-    precision.map_or(Ok(()), check_width)?;
-    let number = || f64::try_from(value.clone()).map_err(|_| unsupported());
-    let text = match conversion {
-        Some('s') => python::text(value)?.chars().take(precision.unwrap_or(usize::MAX)).collect(),
-        Some('r') => python::repr(value)?,
-        Some('d' | 'i') => format!("{:.0}", number()?.trunc()),
-        Some('f' | 'F') => format!("{:.*}", precision.unwrap_or(6), number()?),
-        Some('x') => format!("{:x}", value.as_i64().ok_or_else(unsupported)?),
-        _ => return Err(unsupported()),
-    };
-    let starts = |flag: char| flags.chars().take_while(|c| ['-', '0', ' '].contains(c)).any(|c| c == flag);
-    let (fill, side) = match (starts('-'), starts('0') && !matches!(conversion, Some('s' | 'r'))) {
-        (true, _) => (' ', Side::After),
-        (false, true) => ('0', Side::Before),
-        (false, false) => (' ', Side::Before),
-    };
-    let (sign, digits) = text.split_at(usize::from(fill == '0' && text.starts_with('-')));
-    Ok(format!("{sign}{}", padded(state, digits, width.saturating_sub(sign.len()), fill, side)?))
 }

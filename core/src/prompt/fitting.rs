@@ -1,5 +1,5 @@
 //! Changes a history that a template refuses, step by step: neighbours of one role become one message, then empty messages
-//! fill the places where the template expects the other role.
+//! fill the places where the template expects the other role, and then a space fills empty messages.
 
 use crate::error::{ErrorKind, SdkError};
 use crate::function::SdkFunctionCall;
@@ -15,10 +15,12 @@ pub(super) enum Fit {
     /// Joined, and the user and the assistant take turns: an empty question comes before a reply that begins the history, and
     /// an empty reply between calls or their results and the next question.
     Alternating,
+    /// Alternating, and empty messages are a space.
+    Spaced,
 }
 
 impl Fit {
-    pub(super) const ALL: [Self; 3] = [Self::Unchanged, Self::Joined, Self::Alternating];
+    pub(super) const ALL: [Self; 4] = [Self::Unchanged, Self::Joined, Self::Alternating, Self::Spaced];
 
     /// The changed messages; `None` if nothing is to be changed.
     pub(super) fn apply(self, messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
@@ -26,6 +28,7 @@ impl Fit {
             Self::Unchanged => None,
             Self::Joined => joined(messages),
             Self::Alternating => alternating(joined(messages).as_deref().unwrap_or(messages)),
+            Self::Spaced => spaced(Self::Alternating.apply(messages).as_deref().unwrap_or(messages)),
         }
     }
 }
@@ -81,6 +84,24 @@ fn alternating(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
         alternating.push(message.clone());
     }
     (messages.len() < alternating.len()).then_some(alternating)
+}
+
+/// The messages, with a space in place of no content.
+fn spaced(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+    let is_empty = |message: &ChatMessage| {
+        let has_content =
+            |part: &ChatMessageContent| !matches!(part, ChatMessageContent::Text(text) if text.is_empty());
+        let may_be_empty = matches!(message.role, Role::System | Role::Tool) || message.function_calls.is_some();
+        !may_be_empty && !message.content.iter().any(has_content)
+    };
+    let space = || vec![ChatMessageContent::Text(" ".to_owned())];
+    messages.iter().any(is_empty).then(|| {
+        let filled = |message: &ChatMessage| match is_empty(message) {
+            true => ChatMessage { content: space(), ..message.clone() },
+            false => message.clone(),
+        };
+        messages.iter().map(filled).collect()
+    })
 }
 
 /// The messages, with at most one call in each: further calls follow in messages of their own, each followed by its result.

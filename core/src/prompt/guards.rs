@@ -7,7 +7,7 @@
 //!   copies it to a list.
 //! - A list that contains another list twice, repeatedly, is small but becomes ever slower to compare. A filter limits the
 //!   values in each list.
-//! - A comparison, `in` and a subscript take one step, however much they search. Filters around their operands count it.
+//! - A comparison, `in`, `loop.changed` and a subscript take one step, however much they search. Filters around their operands count it.
 //! - A namespace that contains itself makes every traversal endless. A filter converts each value that is assigned to an
 //!   attribute to a plain value.
 
@@ -39,6 +39,7 @@ pub(super) fn guarded(tag: &str, ranges: &[Range<usize>]) -> String {
     guard_operators(&tokens, &mut filters);
     guard_subscripts(&tokens, &mut filters);
     guard_comparisons(&tokens, &mut filters);
+    guard_changes(&tokens, &mut filters);
     guard_assignment(&tokens, &mut filters);
     filters.apply_to(tag, ranges)
 }
@@ -111,6 +112,23 @@ fn guard_comparisons(tokens: &TagTokens<'_>, filters: &mut Filters) {
             if !tokens.is_literal(&side) {
                 filters.put_around(side, filter);
             }
+        }
+    }
+}
+
+/// Adds filters around the arguments of `loop.changed`, which compares them.
+fn guard_changes(tokens: &TagTokens<'_>, filters: &mut Filters) {
+    for i in 1..tokens.len() {
+        if tokens.at(i) != "changed" || !tokens.is_attribute(i) || tokens.at(i + 1) != "(" {
+            continue;
+        }
+        let (mut start, end) = (i + 2, tokens.group_end(i + 1));
+        while start < end {
+            let side_end = tokens.side_end(start);
+            if !tokens.is_literal(&(start..side_end)) {
+                filters.put_around(start..side_end, COMPARED_FILTER);
+            }
+            start = side_end + 1;
         }
     }
 }
@@ -215,6 +233,7 @@ mod tests {
             ("{{ f(a not in b, 'c' in d) }}", "{{ f(((a)|n) not in ((b)|h), 'c' in ((d)|h)) }}"),
             ("{{ a is in b }}{{ a is not in b }}", "{{ a is in b }}{{ a is not in b }}"),
             ("{{ a[0] }}{{ a['b'] }}{{ a[-1] }}", "{{ a[0] }}{{ a['b'] }}{{ ((a)|i)[((-1)|n)] }}"),
+            ("{{ loop.changed(a, b.c, 1) }}", "{{ loop.changed(((a)|c), ((b.c)|c), 1) }}"),
             ("{{ a(b).c[d[2]] }}{{ a is b c[d] }}", "{{ ((a(b).c)|i)[((d[2])|n)] }}{{ a is b c[d] }}"),
         ] {
             assert_eq!(short(source), expect);
@@ -240,8 +259,8 @@ mod tests {
             "{% for in in a %}",
             "{% with else = a %}",
             "{% macro a(b, not) %}",
-            "{{ loop.changed(a) }}",
             "{{ loop.cycle() }}",
+            "{{ loop.cycle(*a) }}",
         ] {
             assert!(prepare(source).is_err(), "{source}");
         }

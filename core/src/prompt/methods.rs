@@ -8,7 +8,7 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::prompt::budget::spend;
 use crate::prompt::filters::{Side, padded};
-use crate::prompt::python;
+use crate::prompt::formatting;
 
 /// The arguments of a method of strings by position, where some are named.
 pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {
@@ -97,7 +97,7 @@ pub(super) fn call(
         "rsplit" => right_split(state, text, arguments),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
         "istitle" => Ok(Value::from(is_title(text))),
-        "format" => format_method(state, text, arguments),
+        "format" => formatting::format_method(state, text, arguments),
         _ => Err(Error::from(ErrorKind::UnknownMethod)),
     })())
     .filter(|result| !result.as_ref().is_err_and(|err| err.kind() == ErrorKind::UnknownMethod))
@@ -201,44 +201,4 @@ fn is_title(text: &str) -> bool {
         has_letter |= follows_letter;
     }
     has_letter
-}
-
-/// Python's `str.format` without format specifications.
-fn format_method(state: &mut State<'_, '_>, template: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let named = arguments.last().filter(|last| last.is_kwargs());
-    let positional = &arguments[..arguments.len() - usize::from(named.is_some())];
-    let mut next = 0;
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
-        out.push_str(&rest[..at]);
-        let brace = &rest[at..=at];
-        let after = &rest[at + 1..];
-        if let Some(after) = after.strip_prefix(brace) {
-            out.push_str(brace);
-            rest = after;
-            continue;
-        }
-        let unsupported = || Error::new(ErrorKind::UnknownFilter, format!("the format {template:?} is not supported"));
-        let end = after.find('}').filter(|_| brace == "{").ok_or_else(unsupported)?;
-        let field = &after[..end];
-        let value = match (field, field.parse::<usize>()) {
-            ("", _) => {
-                next += 1;
-                positional.get(next - 1).cloned()
-            }
-            (_, Ok(at)) => positional.get(at).cloned(),
-            (name, Err(_)) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                named.and_then(|named| named.get_attr(name).ok()).filter(|value| !value.is_undefined())
-            }
-            _ => return Err(unsupported()),
-        };
-        let missing = || Error::new(ErrorKind::MissingArgument, format!("str.format lacks the value of {{{field}}}"));
-        out.push_str(&python::text(&value.ok_or_else(missing)?)?);
-        spend(state, out.len())?;
-        rest = &after[end + 1..];
-    }
-    out.push_str(rest);
-    spend(state, out.len())?;
-    Ok(Value::from(out))
 }

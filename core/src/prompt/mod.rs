@@ -13,6 +13,7 @@ mod control;
 mod cycler;
 mod filters;
 mod fitting;
+mod formatting;
 mod guards;
 mod images;
 mod markup;

@@ -12,6 +12,8 @@ use crate::prompt::fitting::{add_part, join};
 pub(super) struct RoleForms {
     /// Whether the template prints a system message at the beginning. Otherwise its text comes before the first question.
     pub(super) first_system: bool,
+    /// Whether it also prints one that no question follows. Otherwise its text is the question.
+    pub(super) lone_system: bool,
     /// Whether the template prints other system messages. Otherwise those that follow the first one become part of it, and the
     /// text of later ones comes before the next question.
     pub(super) later_system: bool,
@@ -44,6 +46,7 @@ impl RoleForms {
     /// The form that most templates take.
     pub(super) const USUAL: Self = Self {
         first_system: true,
+        lone_system: true,
         later_system: true,
         results: ResultForm::Message(ToolMessageForm { named: false, mapped: false }),
     };
@@ -55,6 +58,7 @@ impl RoleForms {
         };
         let assumed = Self::USUAL;
         let first_system = shows(assumed, &[ChatMessage::system(PROBE), ChatMessage::user("a")]);
+        let lone_system = first_system && shows(assumed, &[ChatMessage::system(PROBE)]);
         let later =
             [ChatMessage::user("a"), ChatMessage::assistant("b"), ChatMessage::system(PROBE), ChatMessage::user("c")];
         let later_system = first_system && shows(assumed, &later);
@@ -62,7 +66,7 @@ impl RoleForms {
         let shows_result =
             |named: &bool| shows(Self { results: result_form(*named, false), ..assumed }, &answered(PROBE));
         let Some(named) = [false, true].into_iter().find(shows_result) else {
-            return Self { first_system, later_system, results: ResultForm::Question };
+            return Self { first_system, lone_system, later_system, results: ResultForm::Question };
         };
         let mapped =
             render(Self { results: result_form(named, true), ..assumed }, &answered(r#"{"probe_key": "probe_text"}"#));
@@ -70,11 +74,15 @@ impl RoleForms {
         let is_printed = |prompt: &str| ["\"probe_key\"", "'probe_key'"].iter().any(|key| prompt.contains(key));
         let is_notation =
             |prompt: String| prompt.contains("probe_key") && prompt.contains(PROBE) && !is_printed(&prompt);
-        Self { first_system, later_system, results: result_form(named, mapped.is_some_and(is_notation)) }
+        Self { first_system, lone_system, later_system, results: result_form(named, mapped.is_some_and(is_notation)) }
     }
 
     /// The messages with all content that the template would not print in the first system message, or the next question.
     pub(super) fn adapted<'a>(&self, messages: &'a [ChatMessage]) -> Cow<'a, [ChatMessage]> {
+        let has_question = messages.iter().any(|message| message.role == Role::User);
+        if !has_question && self.first_system && !self.lone_system {
+            return Self { first_system: false, later_system: false, ..*self }.adapted(messages);
+        }
         if messages.iter().enumerate().all(|(at, message)| self.prints(at, message)) {
             return Cow::Borrowed(messages);
         }

@@ -3,13 +3,16 @@
 //! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! All other changes are made by [`guards`](crate::prompt::guards).
+//! The operator `%` after a literal string becomes a filter. All other changes are made by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
 
 use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
 use crate::prompt::tag_tokens::TagTokens;
+
+/// The filter in place of the operator `%` after a string.
+pub(super) const PERCENT_FILTER: &str = "causerie_percent";
 
 /// Size limit of a template in bytes; real templates have some thousand.
 const LONGEST: usize = 1 << 20;
@@ -45,7 +48,10 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
             }
             _ => {
                 TagTokens::of(tag, &tokens).check()?;
-                out.push_str(&guarded(tag, &tokens));
+                match without_percent(tag, &tokens) {
+                    Some(tag) => out.push_str(&guarded(&tag, &self::tokens(&tag))),
+                    None => out.push_str(&guarded(tag, &tokens)),
+                }
             }
         }
         rest = after;
@@ -136,6 +142,31 @@ pub(super) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
+/// The tag with the filter of [`PERCENT_FILTER`] in place of each `%` after a literal string, where Python formats the string.
+/// The template engine only knows the remainder. `None` if there is none.
+fn without_percent(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
+    let tokens = TagTokens::of(tag, ranges);
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for i in 1..tokens.len().saturating_sub(1) {
+        let is_string = tokens.at(i - 1).starts_with(['"', '\'']);
+        let is_factor = 1 < i && ["*", "/", "%", "**"].contains(&tokens.at(i - 2));
+        let end = tokens.operand_end(i + 1);
+        if tokens.at(i) == "%" && is_string && !is_factor && tokens.at(end + 1) != "**" {
+            edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("|{PERCENT_FILTER}(")));
+            edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
+        }
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut out = String::with_capacity(tag.len());
+    let mut copied = 0;
+    for (range, text) in &edits {
+        out.push_str(&tag[copied..range.start]);
+        out.push_str(text);
+        copied = range.end;
+    }
+    (!edits.is_empty()).then(|| out + &tag[copied..])
+}
+
 fn replaced(tag: &str, word: &Range<usize>, by: &str) -> String {
     format!("{}{by}{}", &tag[..word.start], &tag[word.end..])
 }
@@ -143,6 +174,20 @@ fn replaced(tag: &str, word: &Range<usize>, by: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_percent_sign_after_a_string_becomes_a_filter() {
+        for (source, expect) in [
+            ("{{ '%s' % a }}", "{{ '%s'|causerie_percent(a) }}"),
+            ("{{ '%s' % ('a' % b.c) ~ d }}", "{{ '%s'|causerie_percent(('a'|causerie_percent(b.c))) ~ d }}"),
+            ("{% set a = 'b' % c | upper %}", "{% set a = 'b'|causerie_percent(c | upper) %}"),
+        ] {
+            assert_eq!(without_percent(source, &tokens(source)).as_deref(), Some(expect));
+        }
+        for source in ["{{ a % 2 }}", "{{ 'a' % }}", "{{ 2 * '%s' % a }}", "{{ 'a' % 2 ** 3 }}", "{% if 'a' %}"] {
+            assert_eq!(without_percent(source, &tokens(source)), None, "{source}");
+        }
+    }
 
     #[test]
     fn the_generation_tag_becomes_a_condition() {

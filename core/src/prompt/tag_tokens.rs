@@ -27,9 +27,10 @@ impl<'a> TagTokens<'a> {
             if self.names_keyword(i) {
                 return Err("a name must not be a keyword");
             }
-            // `changed` stores values and compares them without a limit; `cycle` without arguments panics.
-            if self.is_attribute(i) && matches!(self.at(i), "changed" | "cycle") && self.at(i + 1) == "(" {
-                return Err("loop.changed and loop.cycle are not supported in chat templates");
+            // `cycle` panics without arguments.
+            let is_cycle = self.is_attribute(i) && self.at(i) == "cycle" && self.at(i + 1) == "(";
+            if is_cycle && matches!(self.at(i + 2), ")" | "*" | "**") {
+                return Err("loop.cycle takes at least one item");
             }
         }
         Ok(())

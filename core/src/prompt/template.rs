@@ -17,8 +17,8 @@ use crate::prompt::guards::{
     ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
     SLICE_FILTER,
 };
-use crate::prompt::source::prepare;
-use crate::prompt::{cycler, filters, methods, python};
+use crate::prompt::source::{PERCENT_FILTER, prepare};
+use crate::prompt::{cycler, filters, formatting, methods, python};
 
 /// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
@@ -169,6 +169,7 @@ fn add_filters(environment: &mut Environment<'_>) {
         Ok::<_, Error>(Value::from(text))
     });
     environment.add_filter("join", budget::join_filter);
+    environment.add_filter(PERCENT_FILTER, formatting::percent);
     let [text, term, factor] = OPERAND_FILTERS;
     environment.add_filter(text, budget::text);
     environment.add_filter(term, budget::term);
@@ -284,6 +285,13 @@ mod tests {
             "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% set ns.x = dict(x=ns.x) %}{% endfor %}",
             "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
             "{{ [0] * 100000000 }}",
+            "{{ [[0]] * 3 }}",
+            "{% for i in range(99999) %}{% set z = [1, 2, 3, 4, 5, 6, 7, 8] * 10000 %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '%s%s' % (ns.x, ns.x) %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '{0}{0}'.format(ns.x) %}{% endfor %}",
+            "{{ '%1000000000000d' % 1 }}",
+            "{{ '{:1000000000000}'.format(1) }}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(30000) %}{% set z = loop.changed(ns.y) %}{% endfor %}",
             "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(30000) %}{% set z = {ns.y: 1} %}{% endfor %}",
             "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% set w = ns.y ~ '' %}{% for i in range(90000) %}{% set z = ns.y is sameas w %}{% endfor %}",
             "{% for a in range(9999) %}{% set x = 'x' * 9999999 %}{% endfor %}",

@@ -186,7 +186,8 @@ fn a_probe_finds_what_a_template_prints() {
     let literal_calls = Some(CallForm { literals: true, ..CallForm::default() });
     let usual = RoleForms::USUAL;
     let one_system = RoleForms { later_system: false, ..usual };
-    let two_roles = RoleForms { results: ResultForm::Question, ..one_system };
+    let with_question = RoleForms { lone_system: false, ..one_system };
+    let two_roles = RoleForms { results: ResultForm::Question, ..with_question };
     let named = RoleForms { results: ResultForm::Message(ToolMessageForm { named: true, mapped: true }), ..one_system };
     for (template, tools, calls, roles, images) in [
         ("models/template.jinja", given(Bare), plain_calls, usual, true),
@@ -205,18 +206,18 @@ fn a_probe_finds_what_a_template_prints() {
             "mistral",
             given(Wrapped),
             Some(CallForm { ids: CallIdForm::Created, ..CallForm::default() }),
-            one_system,
+            with_question,
             false,
         ),
         ("gemma-2", inserted, None, RoleForms { first_system: false, ..two_roles }, false),
         ("gemma-3", inserted, None, two_roles, true),
         ("functiongemma", given(Wrapped), plain_calls, named, false),
-        ("qwen-3.5", given(Wrapped), plain_calls, one_system, true),
+        ("qwen-3.5", given(Wrapped), plain_calls, with_question, true),
         ("lfm3", given(Wrapped), plain_calls, one_system, false),
         ("ministral-3", given(Wrapped), plain_calls, one_system, true),
         ("granite-4", given(Wrapped), plain_calls, usual, false),
         ("phi-4-mini", ToolForm::Carried, None, usual, false),
-        ("features", given(Bare), plain_calls, RoleForms { first_system: false, ..one_system }, false),
+        ("features", given(Bare), plain_calls, RoleForms { first_system: false, ..with_question }, false),
     ] {
         let path = match template.contains('/') {
             true => template.to_owned(),

@@ -80,15 +80,28 @@ fn named(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<VisionFiles<
     Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture))
 }
 
+/// Whether files beside a model's file have names of projectors.
+pub(crate) fn has_candidates(model: &Path) -> bool {
+    !candidates(folder_of(model)).is_empty()
+}
+
+fn folder_of(model: &Path) -> &Path {
+    model.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The files of a folder that have names of projectors, in order.
+fn candidates(folder: &Path) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name);
+    let mut names: Vec<String> = names.filter(|name| is_projector(name)).collect();
+    names.sort();
+    names
+}
+
 /// The tower in a projector file in the folder of a model's file.
 fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
-    let folder = model
-        .parent()
-        .map_or(Path::new("."), |folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
-    let mut names: Vec<String> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name).collect();
-    names.retain(|name| is_projector(name));
-    names.sort();
+    let folder = folder_of(model);
+    let names = candidates(folder);
     if names.is_empty() {
         let [first, second] = PROJECTOR_WORDS;
         return VisionFiles::Missing(format!(

@@ -9,5 +9,5 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use files::{FoundWeights, VisionFiles, find, in_listing};
+pub(crate) use files::{FoundWeights, VisionFiles, find, has_candidates, in_listing};
 pub(crate) use reader::attach;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache, percent_decoded};
-use crate::weights::bundle::{MANIFEST, Manifest};
+use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache, manifest, percent_decoded};
+use crate::weights::bundle::Manifest;
 
 /// The GGUF file or the folder that `model` names.
 pub(crate) fn locate(model: &str) -> Result<PathBuf> {
@@ -54,7 +54,7 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
     if holds("model.safetensors") || holds("model.safetensors.index.json") {
         return Ok(folder.to_owned());
     }
-    let manifest = folder.join(MANIFEST);
+    let manifest = folder.join(manifest::FILE_NAME);
     if Manifest::is_at(&manifest) {
         return Ok(manifest);
     }

@@ -22,8 +22,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
 
 pub(crate) use bundle::{
-    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, MANIFEST, MODEL,
-    PROJECTOR, WIDE,
+    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, WIDE,
 };
 pub use bytes::ModelBytes;
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};

@@ -1,9 +1,11 @@
 //! Projectors: chosen with their model by what their headers say.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use causerie::ModelInfo;
+use causerie_hub::FileState;
 
 use super::{Setting, check_cache, content};
 use crate::fake::{Act, Repository};
@@ -33,6 +35,32 @@ fn a_model_that_sees_comes_with_its_projector() {
     assert_eq!(paths(&setting, "ns/demo"), ["see-F16.gguf", "mmproj-see-F16.gguf"]);
     let path = setting.pull("ns/demo").unwrap();
     assert!(ModelInfo::read(path.to_str().unwrap()).unwrap().supports_images);
+    check_cache(&setting.cache());
+}
+
+#[test]
+fn a_projector_is_listed_checked_and_removed_with_its_models() {
+    let mut repository = repository(&[("mmproj-see-F16.gguf", vision("mmproj-lfm2vl-f16.gguf"))]);
+    repository.files.insert("see-Q8_0.gguf".to_owned(), vision("lfm2vl-f16.gguf"));
+    repository.large.insert("see-Q8_0.gguf".to_owned());
+    let setting = Setting::new([("ns/demo", repository)]);
+    let hub = setting.hub();
+    let projector = setting.pull("ns/demo:F16").unwrap().with_file_name("mmproj-see-F16.gguf");
+    setting.pull("ns/demo:Q8_0").unwrap();
+    let [size, own] = ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf"].map(|file| vision(file).len() as u64);
+    for model in hub.models() {
+        assert_eq!((model.size, model.projector), (size + own, Some(projector.clone())), "{}", model.name);
+    }
+    let verified = hub.verify("ns/demo:F16", |_| ControlFlow::Continue(())).unwrap();
+    let states: Vec<_> = verified.iter().map(|file| (file.path.as_str(), file.state)).collect();
+    assert_eq!(states, [("see-F16.gguf", FileState::Right), ("mmproj-see-F16.gguf", FileState::Right)]);
+
+    hub.remove("ns/demo:F16").unwrap();
+    assert!(projector.exists(), "another model needs it");
+    let blob = projector.canonicalize().unwrap();
+    assert_eq!(hub.models().len(), 1);
+    hub.remove("ns/demo:Q8_0").unwrap();
+    assert!(!projector.exists() && !blob.exists());
     check_cache(&setting.cache());
 }
 
@@ -72,6 +100,9 @@ fn a_header_that_cannot_be_asked_for_is_an_error() {
     let setting = Setting::new([("ns/demo", repository(&projectors))]);
     setting.fake.fault("store GET", 2, Act::Cut(100));
     assert_eq!(paths(&setting, "ns/demo").len(), 2, "it is asked again");
+    let page = Act::Answer(200, vec![("Content-Type", "text/html".to_owned())], "<html>Sign in</html>");
+    setting.fake.fault("store GET", 1, page);
+    assert_eq!(paths(&setting, "ns/demo").len(), 2, "a web page is not a file without a projector's header");
     setting.fake.fault("store GET", 100, Act::Cut(100));
     assert!(setting.hub().plan("ns/demo").unwrap_err().is_retryable());
 }

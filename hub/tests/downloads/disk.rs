@@ -189,6 +189,37 @@ mod unix {
     }
 
     #[test]
+    fn a_file_on_another_disk_or_behind_a_link_is_copied() {
+        let setting = Setting::demo();
+        let hub = setting.hub();
+        let plan = hub.plan("ns/demo").unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| elsewhere.path().join(name));
+        fs::write(&first, content(8, 300_000)).unwrap();
+        fs::write(&second, content(9, 200_000)).unwrap();
+        let link = setting.folder.path().join("link");
+        symlink(&second, &link).unwrap();
+        let victim = setting.folder.path().join("victim");
+        fs::write(&victim, "mine").unwrap();
+        let part = format!("blobs/{}.causerie.incomplete", plan.files[1].digest);
+        fs::create_dir_all(setting.repository().join("blobs")).unwrap();
+        symlink(&victim, setting.repository().join(part)).unwrap();
+        for file in [&first, &link] {
+            hub.install(&plan, file).unwrap();
+            assert!(fs::symlink_metadata(file).is_err(), "it was moved");
+        }
+        assert!(second.exists(), "what a link leads to stays");
+        assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
+        hub.finish(&plan).unwrap();
+        check_cache(&setting.cache());
+        assert!(
+            !fs::symlink_metadata(setting.repository().join(format!("blobs/{}", plan.files[1].digest)))
+                .unwrap()
+                .is_symlink()
+        );
+    }
+
+    #[test]
     fn a_complete_cache_may_be_read_only() {
         let setting = Setting::demo();
         let path = setting.pull("ns/demo:Q4_0").unwrap();

@@ -74,25 +74,6 @@ fn limits_are_waited_for_or_reported() -> Result<()> {
 }
 
 #[test]
-fn nonsense_from_a_hub_is_an_error_of_the_network() {
-    for (matches, status, body) in [
-        ("/revision/", 200, "<html>Sign in to the network</html>"),
-        ("/revision/", 200, "{}"),
-        ("/revision/", 200, r#"{"id": "ns/demo", "sha": "abc"}"#),
-        ("/revision/", 200, r#"{"id": "ns/demo", "sha": "../../../../../../../../../../../../../x"}"#),
-        ("/revision/", 418, ""),
-        ("/tree/", 200, "{}"),
-        ("/tree/", 200, "[1]"),
-    ] {
-        let setting = Setting::demo();
-        setting.fake.fault(matches, 1, Act::Answer(status, Vec::new(), body));
-        let (kind, message) = refused(&setting, "ns/demo", None);
-        assert_eq!(kind, ErrorKind::Download(DownloadFault::Network { is_retryable: false }), "{body}: {message}");
-        assert!(!setting.cache().exists(), "nothing was written");
-    }
-}
-
-#[test]
 fn redirects_are_limited() {
     for (location, expect) in [
         ("/ns/demo/resolve/main/demo-Q4_0.gguf", "redirects demo-Q4_0.gguf of ns/demo more than 5 times"),

@@ -82,19 +82,6 @@ fn the_token_goes_to_the_hub_only() {
 }
 
 #[test]
-fn a_redirect_to_another_port_of_this_machine_gets_no_token() {
-    let (setting, other) = (Setting::new([("ns/demo", demo().gated())]), Setting::demo());
-    let elsewhere = format!("{}/ns/demo/resolve/main/README.md", other.fake.url());
-    setting.fake.fault("/resolve/", 1, Act::Answer(302, vec![("Location", elsewhere)], ""));
-    let mut options = setting.options();
-    options.token = Some(AccessToken::new(TOKEN, "the test").unwrap());
-    let _ = pull(&Hub::new(options), "ns/demo:Q4_0");
-    let journal = other.fake.journal();
-    assert!(!journal.is_empty());
-    assert!(journal.iter().all(|request| request.header("authorization").is_none()));
-}
-
-#[test]
 fn errors_never_show_tokens_or_signatures() {
     let setting = Setting::new([("ns/demo", demo().gated())]);
     for (matches, act) in [
@@ -163,14 +150,4 @@ fn a_cancelled_download_keeps_its_bytes() {
     assert_eq!(resumed_from, 100_000);
     let journal = setting.fake.journal();
     assert_eq!(journal.last().unwrap().header("range"), Some("bytes=100000-"));
-}
-
-#[test]
-fn a_stalled_server_is_left_and_asked_again() {
-    let setting = Setting::demo();
-    setting.fake.fault("store", 1, Act::Stall(1000));
-    setting.fake.fault("/revision/", 1, Act::Stall(0));
-    let mut options = setting.options();
-    options.idle_timeout = std::time::Duration::from_secs(1);
-    pull(&Hub::new(options), "ns/demo:Q4_0").unwrap();
 }

@@ -9,7 +9,7 @@ use causerie_hub::{DownloadPlan, Hub, PullProgress};
 use serde_json::Value as Json;
 
 use super::fake::{FakeHub, demo, folder};
-use super::{PathBuf, Result, Setting};
+use super::{PathBuf, Result, Setting, folder_in_memory};
 
 #[test]
 fn scenarios_go_as_they_say() {
@@ -19,7 +19,7 @@ fn scenarios_go_as_they_say() {
     for scenario in scenarios {
         let setting = Setting {
             fake: FakeHub::start([("ns/demo", demo()), ("ns/folder", folder())]),
-            folder: tempfile::tempdir().unwrap(),
+            folder: folder_in_memory(),
         };
         setting.fake.set_page(1000);
         let mut player = Player { hub: setting.hub(), setting: &setting, restarts: false };

@@ -105,6 +105,9 @@ impl Answer {
             }
             Some(Act::Longer(n)) => self.body.extend(vec![b'x'; *n]),
             Some(Act::Shorter(n)) => self.body.truncate(self.body.len().saturating_sub(*n)),
+            Some(Act::Replaced(from, to)) => {
+                self.body = String::from_utf8_lossy(&self.body).replace(from, to).into_bytes();
+            }
             Some(Act::Headers(headers)) => headers.iter().for_each(|(name, value)| self.set(name, value.clone())),
             _ => {}
         }
@@ -113,6 +116,10 @@ impl Answer {
 
     /// Sends the answer; to `HEAD` without its body.
     pub(super) fn send(&self, stream: &mut TcpStream, is_head: bool, act: Option<&Act>) {
+        if let Some(Act::Silent) = act {
+            let _ = stream.read(&mut [0]); // ends when the client leaves
+            return;
+        }
         let mut head = format!("HTTP/1.1 {} Any\r\nConnection: close\r\n", self.status);
         if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
             head += &format!("Content-Length: {}\r\n", self.body.len());

@@ -6,6 +6,7 @@ mod repository;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -28,6 +29,8 @@ pub enum Act {
     Cut(usize),
     /// Nothing follows these bytes of the body, until the client leaves.
     Stall(usize),
+    /// Nothing is sent at all, until the client leaves.
+    Silent,
     /// Each of the first bytes of the body is sent by itself.
     Trickle(usize),
     /// A byte of the body is another one.
@@ -36,6 +39,8 @@ pub enum Act {
     Longer(usize),
     /// The body and its length have these bytes fewer.
     Shorter(usize),
+    /// This text in the body is another one.
+    Replaced(&'static str, &'static str),
     /// These headers replace others.
     Headers(Vec<(&'static str, String)>),
     /// The range is ignored.
@@ -118,6 +123,17 @@ pub struct FakeHub {
     /// The ports of the hub and of its store.
     pub ports: (SocketAddr, SocketAddr),
     state: Arc<Mutex<State>>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Drop for FakeHub {
+    /// Closes both listeners: a test may start hundreds of hubs.
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        for port in [self.ports.0, self.ports.1] {
+            drop(TcpStream::connect(port)); // wakes the listener
+        }
+    }
 }
 
 impl FakeHub {
@@ -129,17 +145,17 @@ impl FakeHub {
         let ports = (hub.local_addr().unwrap(), store.local_addr().unwrap());
         let addresses = (format!("http://{}", ports.0), format!("http://{}", ports.1));
         let state = State { repositories, faults: Vec::new(), journal: Vec::new(), page: 3, addresses };
-        let state = Arc::new(Mutex::new(state));
+        let (state, is_closed) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
         for (listener, is_hub) in [(hub, true), (store, false)] {
-            let state = state.clone();
+            let (state, is_closed) = (state.clone(), is_closed.clone());
             thread::spawn(move || {
-                for stream in listener.incoming().flatten() {
+                for stream in listener.incoming().flatten().take_while(|_| !is_closed.load(Ordering::Relaxed)) {
                     let state = state.clone();
                     thread::spawn(move || serve(stream, is_hub, &state));
                 }
             });
         }
-        Self { ports, state }
+        Self { ports, state, is_closed }
     }
 
     pub fn url(&self) -> String {

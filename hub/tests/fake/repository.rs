@@ -39,7 +39,7 @@ impl Repository {
     }
 
     /// The branch now has another commit, whose files have other contents.
-    pub(super) fn move_to(&mut self, commit: &str) {
+    pub fn move_to(&mut self, commit: &str) {
         commit.clone_into(&mut self.commit);
         self.files.values_mut().for_each(|content| content.push(b'!'));
     }

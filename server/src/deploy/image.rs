@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anstream::eprintln;
+use causerie::companions::projector_beside;
 use causerie::names::{ListedFile, ModelFiles, choose_files};
 use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::{Value, context};
@@ -109,7 +110,8 @@ fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBu
     let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
     let inside = Path::new("model").join(name);
     if !resolved.is_dir() {
-        for part in parts(model) {
+        // Loading finds the projector beside the model.
+        for part in parts(model).into_iter().chain(projector_beside(model)) {
             let there = Path::new("model").join(part.file_name().unwrap_or_default());
             files.push((part.canonicalize().map_err(failed)?, there));
         }
@@ -225,6 +227,20 @@ mod tests {
         assert_eq!(parts(&place(split[0])), split.map(place));
         assert_eq!(parts(&place("other-Q4_0.gguf")), [place("other-Q4_0.gguf")]);
         assert_eq!(parts(&place("odd.bin")), [place("odd.bin")]);
+    }
+
+    #[test]
+    fn an_image_has_the_projector_of_its_model() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2vl");
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf", "mmproj-lfm2vl-q8_0.gguf"] {
+            fs::copy(fixtures.join(file), folder.path().join(file)).unwrap();
+        }
+        let mut files = Vec::new();
+        let inside = add_model(&folder.path().join("lfm2vl-f16.gguf"), &mut files).ok();
+        assert_eq!(inside, Some(PathBuf::from("model/lfm2vl-f16.gguf")));
+        let there: Vec<PathBuf> = files.into_iter().map(|(_, there)| there).collect();
+        assert_eq!(there, ["model/lfm2vl-f16.gguf", "model/mmproj-lfm2vl-f16.gguf"].map(PathBuf::from));
     }
 
     /// The header of a program with segments of these types.

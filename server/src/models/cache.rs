@@ -1,8 +1,10 @@
 //! `causerie models`: what the local cache has.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Duration;
 
+use anstream::eprintln;
 use causerie_hub::{FileState, Hub};
 
 use crate::arguments::{ModelsAction, ModelsArguments};
@@ -11,9 +13,10 @@ use crate::failure::Failure;
 use crate::models::pull::options;
 
 pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), Failure> {
-    let hub = Hub::new(options(true)?);
+    let options = options(true)?;
+    let hub = Hub::new(options.clone());
     match &arguments.action {
-        ModelsAction::List { json } => list(&hub, *json),
+        ModelsAction::List { json } => list(&hub, &options.cache, *json),
         ModelsAction::Verify { name } => verify(&hub, name),
         ModelsAction::Remove { name } => {
             anstream::println!("{} freed", byte_size::format(hub.remove(name)?));
@@ -22,13 +25,14 @@ pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), Failure> {
         ModelsAction::Sweep { days } => {
             let removed = hub.sweep(Duration::from_secs(u64::from(*days) * 24 * 3600))?;
             let size = removed.iter().map(|part| part.size).sum();
-            anstream::println!("{} incomplete files removed, {}", removed.len(), byte_size::format(size));
+            let files = if removed.len() == 1 { "file" } else { "files" };
+            anstream::println!("{} incomplete {files} removed, {}", removed.len(), byte_size::format(size));
             Ok(())
         }
     }
 }
 
-fn list(hub: &Hub, is_json: bool) -> Result<(), Failure> {
+fn list(hub: &Hub, cache: &Path, is_json: bool) -> Result<(), Failure> {
     let (models, parts) = (hub.models(), hub.parts());
     if is_json {
         let lines = models.iter().map(serde_json::to_string).chain(parts.iter().map(serde_json::to_string));
@@ -40,10 +44,19 @@ fn list(hub: &Hub, is_json: bool) -> Result<(), Failure> {
     let width = models.iter().map(|model| model.name.len()).max().unwrap_or_default();
     for model in &models {
         let commit = model.commit.get(..12).unwrap_or(&model.commit);
-        anstream::println!("{:width$}  {:>10}  {commit}", model.name, byte_size::format(model.size));
+        let projector = model.projector.as_ref().and_then(|path| path.file_name()).map(|name| name.display());
+        let projector = projector.map(|name| format!("  with {name}")).unwrap_or_default();
+        anstream::println!("{:width$}  {:>10}  {commit}{projector}", model.name, byte_size::format(model.size));
     }
     for part in &parts {
         anstream::println!("{}: {} of an interrupted download", part.repository, byte_size::format(part.size));
+    }
+    if !parts.is_empty() {
+        eprintln!(
+            "`causerie pull` of the same name continues a download; `causerie models sweep --days 0` removes what is left"
+        );
+    } else if models.is_empty() {
+        eprintln!("no models in {}: `causerie pull NAME` downloads one", cache.display());
     }
     Ok(())
 }

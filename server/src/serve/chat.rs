@@ -177,7 +177,8 @@ mod tests {
             ("null", "{}"),
             (r#"{"n": 123456789012345678901}"#, r#"{"n": 123456789012345678901}"#),
             ("{bad", r#"{"arguments": "{bad"}"#),
-            ("[]", r#"{"arguments": "[]"}"#),
+            ("[]", "{}"),
+            ("[1]", r#"{"arguments": "[1]"}"#),
         ] {
             let call = message(arguments).function_calls.unwrap().remove(0);
             assert_eq!(Value::Object(call.arguments).to_string(), expect);

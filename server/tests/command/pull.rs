@@ -144,8 +144,23 @@ fn models_are_listed_verified_and_removed() {
     check_failure(&mut setting.causerie(&["pull", "ns/tiny"]), 1, "");
     assert!(text(&setting.run(&["models", "list"]).stdout).starts_with("ns/tiny: 0.0 KiB of an interrupted download"));
     let swept = text(&setting.run(&["models", "sweep", "--days", "0"]).stdout);
-    assert!(swept.starts_with("1 incomplete files removed"), "{swept}");
+    assert!(swept.starts_with("1 incomplete file removed"), "{swept}");
     assert_eq!(text(&setting.run(&["models", "list"]).stdout), "");
+}
+
+#[test]
+fn a_projector_is_listed_with_its_model() {
+    let file = |name: &str| fs::read(fixture("models/lfm2vl").join(name)).unwrap();
+    let mut setting = Setting::new("projector");
+    let files = [("see-F16.gguf", file("lfm2vl-f16.gguf")), ("mmproj-see-F16.gguf", file("mmproj-lfm2vl-f16.gguf"))];
+    setting.fake = FakeHub::start([("ns/see", Repository::new(&files))]);
+    let output = setting.run(&["models", "list"]);
+    assert!(text(&output.stderr).contains("`causerie pull NAME` downloads one"), "{}", text(&output.stderr));
+    setting.run(&["pull", "ns/see"]);
+    let listed = text(&setting.run(&["models", "list"]).stdout);
+    assert!(listed.trim_end().ends_with("  with mmproj-see-F16.gguf"), "{listed}");
+    let verified = text(&setting.run(&["models", "verify", "ns/see"]).stdout);
+    assert_eq!(verified, "see-F16.gguf: right\nmmproj-see-F16.gguf: right\n");
 }
 
 #[test]

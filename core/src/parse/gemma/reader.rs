@@ -8,7 +8,8 @@ use crate::parse::gemma::tokens::STRING_TOKENS;
 use crate::parse::json;
 use crate::parse::limits::{MAX_CALLS, MAX_DEPTH};
 use crate::parse::list::{List, ListItem};
-use crate::parse::python::number;
+use crate::parse::python::{self, number};
+use crate::parse::quoted::QuoteStyle;
 use crate::parse::repairs::Repairs;
 
 const CALL: &str = "call:";
@@ -160,7 +161,7 @@ impl<'a> GemmaReader<'a> {
         if key.is_empty() { Err(self.unexpected()) } else { Ok(key.to_owned()) }
     }
 
-    /// Reads a string between string tokens, or in double quotes; `None` if something else comes next.
+    /// Reads a string between string tokens, or in quotes; `None` if something else comes next.
     fn string(&mut self) -> Result<Option<String>, CallFault> {
         if let Some(length) = self.string_token() {
             let from = self.cursor.at + length;
@@ -169,11 +170,26 @@ impl<'a> GemmaReader<'a> {
             self.cursor.at += self.string_token().unwrap_or(0);
             return Ok(Some(self.cursor.text[from..end].to_owned()));
         }
+        if self.cursor.peek() == Some('\'') {
+            return Ok(self.single_quoted());
+        }
         if self.cursor.peek() != Some('"') {
             return Ok(None);
         }
         self.repairs.add(Repair::StringDelimiters);
         json::string_at(&mut self.cursor).map(Some).ok_or_else(|| self.unexpected())
+    }
+
+    /// Reads a string in single quotes; `None` for a word that begins with an apostrophe.
+    fn single_quoted(&mut self) -> Option<String> {
+        let rest = self.cursor.rest();
+        let end = QuoteStyle::single(rest)?.end(rest, 0)?;
+        let is_last = rest[end..].trim_start().starts_with([',', ':', '}', ']']);
+        let (value, repairs) = python::read_literal(&rest[..end]).filter(|_| is_last)?;
+        self.cursor.at += end;
+        self.repairs.add_all(&repairs);
+        self.repairs.add(Repair::StringDelimiters);
+        value.as_str().map(str::to_owned)
     }
 
     /// The length of the string token that comes next.
@@ -193,6 +209,10 @@ impl<'a> GemmaReader<'a> {
             "false" => return Ok(Value::Bool(false)),
             "null" => return Ok(Value::Null),
             _ => {}
+        }
+        if let "True" | "False" | "None" = word {
+            self.repairs.add(Repair::PythonLiterals);
+            return Ok(if word == "None" { Value::Null } else { Value::Bool(word == "True") });
         }
         if word.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
             let mut repairs = Repairs::default();

@@ -134,6 +134,11 @@ impl JsonCalls<'_> {
         if fault.reason != RejectionReason::MalformedSyntax {
             return Err(fault);
         }
+        let mut with_paths = JsonReader { ends_with_backslash: true, ..JsonReader::new(self.cursor, max_depth) };
+        if let Ok(object) = with_paths.value(0) {
+            self.cursor = with_paths.cursor;
+            return Ok((object, with_paths.repairs));
+        }
         let mut literals = Literals { is_json: true, ..Literals::new(self.cursor, max_depth) };
         literals.repairs.add(Repair::PythonLiterals);
         match literals.braces(0, KeyRule::Any) {
@@ -189,6 +194,10 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
     if let Value::String(text) = &given {
         given = decode(text, repairs)?;
     }
+    if matches!(&given, Value::Array(items) if items.is_empty()) {
+        repairs.add(Repair::MissingArguments);
+        return Ok(Arguments::new());
+    }
     if given == Value::Null {
         if call.get("type") == Some(&Value::from("function")) {
             call.shift_remove("type");
@@ -208,7 +217,7 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
 
 /// Reads arguments that were given as a string of JSON. A function without parameters is called with an empty string, too.
 fn decode(text: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
-    if matches!(text.trim(), "" | "null") {
+    if matches!(text.trim(), "" | "null" | "[]") {
         repairs.add(Repair::ArgumentsDecoded);
         return Ok(Value::Object(Arguments::new()));
     }

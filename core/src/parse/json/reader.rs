@@ -50,11 +50,20 @@ pub(super) struct JsonReader<'a> {
     pub(super) is_lenient: bool,
     /// Whether numbers become strings, exactly as they are written.
     pub(super) keeps_lexemes: bool,
+    /// Whether a path may end with a backslash: `"C:\Temp\"`.
+    pub(super) ends_with_backslash: bool,
 }
 
 impl<'a> JsonReader<'a> {
     pub(super) fn new(cursor: Cursor<'a>, max_depth: usize) -> Self {
-        Self { cursor, repairs: Repairs::default(), max_depth, is_lenient: true, keeps_lexemes: false }
+        Self {
+            cursor,
+            repairs: Repairs::default(),
+            max_depth,
+            is_lenient: true,
+            keeps_lexemes: false,
+            ends_with_backslash: false,
+        }
     }
 
     pub(super) fn value(&mut self, depth: usize) -> Result<Value, CallFault> {
@@ -186,8 +195,20 @@ impl<'a> JsonReader<'a> {
             if !self.cursor.eat("\\") {
                 return Err(self.fault(RejectionReason::MalformedSyntax));
             }
+            if self.ends_with_backslash && self.is_last_quote() {
+                let path = &self.cursor.text[start..self.cursor.at];
+                self.cursor.at += 1;
+                self.repairs.add(Repair::PlainBackslashes);
+                return Ok(path.to_owned());
+            }
             self.cursor.at += self.cursor.peek().map_or(0, char::len_utf8);
         }
+    }
+
+    /// Whether a quote comes next that something follows which may follow a string.
+    fn is_last_quote(&self) -> bool {
+        let after = self.cursor.rest().strip_prefix('"');
+        after.is_some_and(|after| after.trim_start().starts_with([',', '}', ']', ':']))
     }
 
     fn escape(&mut self) -> Option<char> {

@@ -45,7 +45,12 @@ impl ReplyParser {
         };
         if is_ended && let Some(content) = candidate.read(self.finder.names()) {
             self.finder.pass_block();
-            self.emit_content(content, WrittenBlock { start: "", body: candidate.text(), end: "" }, true, emit);
+            self.emit_content(
+                content,
+                WrittenBlock { n_line_ends: 0, start: "", body: candidate.text(), end: "" },
+                true,
+                emit,
+            );
             return true;
         }
         // Its text may contain other markers, but no candidate that starts earlier than one in what follows.
@@ -59,11 +64,11 @@ impl ReplyParser {
     pub(super) fn start_block(&mut self, parser: FunctionCallParser, spelling: &str) {
         self.finder.pass_block();
         self.has_open_end = false;
-        self.n_line_ends = 0;
+        let n_line_ends = std::mem::take(&mut self.n_line_ends);
         self.had_block = true;
         let spells = |(start, _): &&MarkerSpelling| spelling.starts_with(start);
         let start = Notation::of(parser).in_block.iter().find(spells).map_or("", |(start, _)| *start);
-        self.state = ParserState::Block(CallBlock::new(start, self.is_replaying));
+        self.state = ParserState::Block(CallBlock::new(start, n_line_ends, self.is_replaying));
     }
 
     /// Ends a block at its end marker, or where it stops.
@@ -106,7 +111,7 @@ impl ReplyParser {
         self.has_open_end = true;
         self.release_space(emit);
         emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
-        emit_text(&[block.start, &block.body].concat(), emit);
+        emit_text(&block.written("").text(), emit);
     }
 
     pub(super) fn read_block(&self, parser: FunctionCallParser, block: &CallBlock, ending: Ending) -> BlockContent {
@@ -131,6 +136,7 @@ impl ReplyParser {
             return false;
         }
         self.is_replaying = true;
+        self.n_line_ends = block.n_line_ends;
         self.start_block(parser, block.start);
         self.push_text(parser, &block.body, emit);
         self.is_replaying = false;

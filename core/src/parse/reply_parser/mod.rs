@@ -212,7 +212,7 @@ impl ReplyParser {
     pub(crate) fn n_undecided(&self) -> usize {
         let collected = match &self.state {
             ParserState::Text | ParserState::Reasoning => 0,
-            ParserState::Block(block) => block.body.len(),
+            ParserState::Block(block) => block.n_line_ends + block.body.len(),
             ParserState::Untagged(candidate) => candidate.text().len(),
             ParserState::Echo(echo) => echo.n_held(),
         };
@@ -286,7 +286,12 @@ impl ReplyParser {
                 return self.finish(end, emit);
             }
             let content = self.read_block(parser, &block, ending);
-            self.emit_content(content, block.written(&held), end == ReplyEnd::Ended, emit);
+            if ending == Ending::Stopped && content.is_empty() && !block.start.is_empty() {
+                self.release_space(emit);
+                emit_text(&block.written(&held).text(), emit); // the marker was only mentioned
+            } else {
+                self.emit_content(content, block.written(&held), end == ReplyEnd::Ended, emit);
+            }
         }
         self.release_line_ends(emit);
     }

@@ -91,7 +91,7 @@ impl ReplyParser {
         match tag_name(&block.body[FUNCTION.len()..]) {
             Some(name) if is_offered(&self.functions, name) => {
                 block.unmarked = Some(UnmarkedName::Offered);
-                self.n_line_ends = 0;
+                block.n_line_ends = std::mem::take(&mut self.n_line_ends);
             }
             Some(_) => self.release_unmarked(parser, emit),
             None if may_become_offered(&self.functions, &block.body[FUNCTION.len()..]) => {}

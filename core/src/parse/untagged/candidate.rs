@@ -1,6 +1,6 @@
 //! Text that may be calls without their markers, while it is being written.
 
-use crate::function::{Repair, SdkFunctionCall};
+use crate::function::{Repair, SdkFunctionCall, Value};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::block_text::BlockText;
@@ -191,7 +191,7 @@ impl UntaggedBlock {
             let language = after.trim();
             return language.is_empty() || language.eq_ignore_ascii_case(FENCE_LANGUAGE);
         }
-        let expected = FENCE_LANGUAGE.as_bytes().get(after.len());
+        let expected = FENCE_LANGUAGE.as_bytes().get(after.trim_start_matches(' ').len());
         expected.is_some_and(|expected| expected.eq_ignore_ascii_case(&byte))
     }
 
@@ -229,6 +229,16 @@ impl UntaggedBlock {
         self.text
     }
 
+    /// Whether a call is rather the declaration of its function, whose parameters are a schema.
+    fn is_declaration(&self, call: &SdkFunctionCall) -> bool {
+        let is_schema = |value: &Value| matches!(value, Value::Object(_));
+        let has_parameters = self.form == CandidateForm::Llama || call.repairs.contains(&Repair::AliasKey);
+        let is_object = call.arguments.get("type") == Some(&Value::from("object"));
+        let properties = call.arguments.get("properties");
+        let are_schemas = matches!(properties, Some(Value::Object(all)) if all.values().all(is_schema));
+        has_parameters && is_object && are_schemas
+    }
+
     /// The calls, if the text is nothing but calls of offered functions.
     pub(in crate::parse) fn read(&self, names: &[String]) -> Option<BlockContent> {
         let is_closed = self.stage == CandidateStage::Closing(self.closing().len());
@@ -246,7 +256,9 @@ impl UntaggedBlock {
         let block = BlockText { text: body, controls: &[] };
         let mut content = block_reader::read(parser, Strictness::Recover, block, &[], Ending::Closed);
         let is_call = |call: &SdkFunctionCall| {
-            names.contains(&call.name) && !call.repairs.iter().any(|repair| DOUBTFUL.contains(repair))
+            names.contains(&call.name)
+                && !call.repairs.iter().any(|repair| DOUBTFUL.contains(repair))
+                && !self.is_declaration(call)
         };
         let is_sound = content.rejected.is_empty() && content.trailing.is_none() && !content.calls.is_empty();
         if !is_sound || !content.calls.iter().all(is_call) {

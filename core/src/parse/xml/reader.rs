@@ -163,8 +163,9 @@ impl<'a> XmlReader<'a> {
             }
         };
         let value = &text[from..end];
-        let value = if tag.is_closed { value.strip_prefix('\n').unwrap_or(value) } else { value };
-        Some(value.strip_suffix('\n').unwrap_or(value))
+        let line_end = if tag.is_closed && value.starts_with("\r\n") { "\r\n" } else { "\n" };
+        let value = if tag.is_closed { value.strip_prefix(line_end).unwrap_or(value) } else { value };
+        Some(value.strip_suffix(line_end).unwrap_or(value))
     }
 
     /// Where the closing tag of a value starts.

@@ -53,7 +53,7 @@ impl<'a> Parameters<'a> {
 pub(super) struct ValueScan {
     /// Where the closing tag starts.
     pub(super) end: Option<usize>,
-    /// Where the first closing tag starts that an undeclared parameter follows.
+    /// Where the first closing tag starts that an undeclared parameter or another function follows.
     pub(super) doubtful: Option<usize>,
     /// Tags inside of the value that are open at the end of the text.
     pub(super) level: usize,
@@ -95,6 +95,7 @@ pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Para
 enum Following {
     /// A declared parameter, or the end of the call.
     Declared,
+    /// An undeclared parameter, or another function.
     Undeclared,
     Other,
 }
@@ -108,6 +109,9 @@ impl Following {
         };
         if [FUNCTION_END, BLOCK_END].iter().any(|end| after.starts_with(end)) || ends && is_cut() {
             return Self::Declared;
+        }
+        if after.strip_prefix(FUNCTION).and_then(TagName::read).is_some() {
+            return Self::Undeclared;
         }
         match after.strip_prefix(PARAMETER).and_then(TagName::read) {
             Some(tag) if parameters.contain(tag.name) => Self::Declared,

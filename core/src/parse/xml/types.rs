@@ -30,7 +30,7 @@ fn literal(text: &str, types: SchemaTypes, repairs: &mut Repairs) -> Option<Valu
     }
     let (value, found) = match json::read_lenient(text, MAX_DEPTH) {
         Some(read) => read,
-        None => structure(text, types)?,
+        None => python_number(text, types).or_else(|| structure(text, types))?,
     };
     if !may_be(&value, types) {
         return None;
@@ -51,6 +51,15 @@ fn may_be(value: &Value, types: SchemaTypes) -> bool {
         Value::Array(_) | Value::Object(_) if !types.contain(SchemaTypes::STRING) => types.have_structure(),
         value => types.contain(SchemaTypes::of_value(value)),
     }
+}
+
+/// A number in Python's spelling, such as `+7` or `.5`, unless the parameter may be a string.
+fn python_number(text: &str, types: SchemaTypes) -> Option<(Value, Repairs)> {
+    let mut repairs = Repairs::default();
+    let may_be_number = types.contain(SchemaTypes::INTEGER) || types.contain(SchemaTypes::NUMBER);
+    let is_read = may_be_number && !types.contain(SchemaTypes::STRING);
+    let number = is_read.then(|| python::number::read(text, &mut repairs).ok()).flatten()?;
+    Some((number, repairs))
 }
 
 /// An array or an object in Python's spelling.

@@ -8,19 +8,13 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::is_plain_path;
+use crate::names::manifest::{FILES, LARGEST, MODEL, PROJECTOR, UNUSED};
 use crate::options::SamplingDefaults;
 use crate::weights::content::unreadable;
 
 /// The `format` of a manifest in a bundle.
 pub(crate) const FORMAT: &str = "causerie/bundle";
 pub(crate) const FORMAT_VERSION: u64 = 1;
-/// The keys of the files in `load_time_parameters`.
-pub(crate) const MODEL: &str = "model";
-pub(crate) const PROJECTOR: &str = "multimodal_projector";
-/// Parts of a model that is loaded without them.
-const UNUSED: [&str; 2] = ["audio_decoder", "audio_tokenizer"];
-/// The largest manifest in bytes.
-pub(super) const LARGEST: usize = 4 << 20;
 
 /// Which files a model consists of, and how it is to be used.
 pub(crate) struct Manifest {
@@ -73,18 +67,18 @@ impl Manifest {
             let file = ModelFile::open(path).ok().filter(|file| file.n_bytes() <= LARGEST)?;
             file.read(0..file.n_bytes()).ok()
         };
-        json().and_then(|json| object(&json).ok()).is_some_and(|json| json.contains_key("load_time_parameters"))
+        json().and_then(|json| object(&json).ok()).is_some_and(|json| json.contains_key(FILES))
     }
 
     /// The files stay in the folder of the manifest, or in its bundle.
     fn parse(json: Map<String, Json>, root: &Path) -> Result<Self> {
-        let parameters = json.get("load_time_parameters").and_then(Json::as_object);
-        let parameters = parameters.ok_or_else(|| broken("load_time_parameters must be an object"))?;
+        let parameters = json.get(FILES).and_then(Json::as_object);
+        let parameters = parameters.ok_or_else(|| broken(format!("{FILES} must be an object")))?;
         let file = |key: &str| {
-            let place = format!("load_time_parameters.{key}");
+            let place = format!("{FILES}.{key}");
             text(parameters.get(key), &place)?.map(|path| plain(&path, &place)).transpose()
         };
-        let model = file(MODEL)?.ok_or_else(|| broken("load_time_parameters.model must be there"))?;
+        let model = file(MODEL)?.ok_or_else(|| broken(format!("{FILES}.{MODEL} must be there")))?;
         let projector = file(PROJECTOR)?;
         for key in UNUSED {
             file(key)?;
@@ -96,7 +90,7 @@ impl Manifest {
             is_folder: model.is_empty() || model.ends_with('/'),
             model: root.join(model),
             projector: projector.map(|projector| root.join(projector)),
-            chat_template: text(parameters.get("chat_template"), "load_time_parameters.chat_template")?,
+            chat_template: text(parameters.get("chat_template"), &format!("{FILES}.chat_template"))?,
             sampling: sampling_of(sampling.unwrap_or(&null))?,
             files: files.into_iter().flatten().map(listed).collect::<Result<_>>()?,
             json,

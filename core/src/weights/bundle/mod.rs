@@ -12,15 +12,13 @@ use std::path::{Path, PathBuf};
 use causerie_backend::ModelFile;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::names::manifest::FILE_NAME;
 use crate::weights::content::unreadable;
 
 pub(crate) use directory::{ALIGNMENT, CENTRAL, END, END_64, LOCAL, LOCAL_LENGTH, LOCATOR_64, WIDE};
-pub(crate) use manifest::{FORMAT, FORMAT_VERSION, MODEL, Manifest, PROJECTOR};
+pub(crate) use manifest::{FORMAT, FORMAT_VERSION, Manifest};
 
 use directory::broken;
-
-/// The path of the manifest, which is the first entry.
-pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// An open bundle whose directory and manifest have been checked. The contents of its files have not.
 pub(crate) struct Bundle {
@@ -38,20 +36,20 @@ impl Bundle {
         let is_named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bundle"));
         match directory::first_name(&file) {
             None if !is_named => Ok(None),
-            Some(name) if name == MANIFEST.as_bytes() => Self::read(path, file).map(Some).map_err(with_path),
+            Some(name) if name == FILE_NAME.as_bytes() => Self::read(path, file).map(Some).map_err(with_path),
             _ if is_named => {
                 let message = "bundles of ExecuTorch are not supported: load the model's GGUF file, or a bundle that \
                                `causerie bundle make` has written";
                 Err(with_path(SdkError::new(ErrorKind::ModelLoad, message)))
             }
-            _ => Err(with_path(broken(format!("its first file must be {MANIFEST}")))),
+            _ => Err(with_path(broken(format!("its first file must be {FILE_NAME}")))),
         }
     }
 
     fn read(path: &Path, file: ModelFile) -> Result<Self> {
         let entries = directory::read(&file)?;
-        let first = entries.first().filter(|first| first.start == 0 && first.path == MANIFEST);
-        let bytes = first.ok_or_else(|| broken(format!("its first file must be {MANIFEST}")))?.bytes.clone();
+        let first = entries.first().filter(|first| first.start == 0 && first.path == FILE_NAME);
+        let bytes = first.ok_or_else(|| broken(format!("its first file must be {FILE_NAME}")))?.bytes.clone();
         manifest::check_size(bytes.len())?;
         let manifest = Manifest::of_bundle(&file.read(bytes).map_err(unreadable(path))?, path)?;
         let entries: BTreeMap<_, _> = entries.into_iter().map(|entry| (entry.path, entry.bytes)).collect();
@@ -64,7 +62,7 @@ impl Bundle {
                 None => return Err(broken(format!("it must have {name}, which its manifest lists"))),
             }
         }
-        match entries.keys().find(|name| *name != MANIFEST && !manifest.files.contains_key(*name)) {
+        match entries.keys().find(|name| *name != FILE_NAME && !manifest.files.contains_key(*name)) {
             Some(name) => Err(broken(format!("its manifest must list {name}"))),
             None => Ok(Self { path: path.to_owned(), file, manifest, entries }),
         }

@@ -1,13 +1,13 @@
 //! Anthropic's messages, which are made of blocks, as a history.
 
-use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, Value};
+use causerie::{ChatMessage, ChatMessageContent, Role};
 use serde::Deserialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, kind_of, message, parts_of, read_image, read_parts, read_text, tool_result,
-    unreadable_part,
+    add_instructions, function_call, kind_of, message, parts_of, read_arguments, read_image, read_parts, read_text,
+    tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -30,7 +30,8 @@ enum BlockRole {
 struct ToolUse {
     id: String,
     name: String,
-    input: Option<Map<String, Json>>,
+    #[serde(default)]
+    input: Json,
 }
 
 #[derive(Debug, Deserialize)]
@@ -148,8 +149,7 @@ fn read_assistant(
         match kind_of(&place, &block)? {
             "tool_use" => {
                 let ToolUse { id, name, input } = read_value(&place, block)?;
-                let entries = input.unwrap_or_default().into_iter();
-                let arguments: Arguments = entries.map(|(name, value)| (name, Value::from(value))).collect();
+                let arguments = read_arguments(&format!("{place}.input"), input)?;
                 calls.push(function_call(id, name, arguments));
             }
             "thinking" => thoughts.push_str(&read_value::<ThinkingBlock>(&place, block)?.thinking),
@@ -172,6 +172,9 @@ fn read_assistant(
 
 #[cfg(test)]
 mod tests {
+    use causerie::{Arguments, Value};
+    use serde_json::Map;
+
     use super::*;
 
     #[test]

@@ -159,12 +159,25 @@ pub(in crate::serve) fn function_call(call_id: String, name: String, arguments: 
     SdkFunctionCall { name, arguments, call_id, ..Default::default() }
 }
 
+/// The arguments of a call in a history: an object, JSON text as a model wrote it, or nothing. An empty array is nothing, too:
+/// PHP writes an empty object so.
+pub(in crate::serve) fn read_arguments(place: &str, given: Json) -> Result<Arguments, HttpError> {
+    match given {
+        Json::Null => Ok(Arguments::new()),
+        Json::Array(items) if items.is_empty() => Ok(Arguments::new()),
+        Json::Object(entries) => Ok(entries.into_iter().map(|(name, value)| (name, Value::from(value))).collect()),
+        Json::String(text) => Ok(arguments_of(&text)),
+        other => Err(HttpError::value(place, format!("{place} {}", must_be("an object, or JSON text of one", &other)))),
+    }
+}
+
 /// The arguments of a call from JSON text. Clients send back what a model wrote: text that is not an object becomes the
 /// one argument, so that the conversation can continue.
 pub(in crate::serve) fn arguments_of(text: &str) -> Arguments {
     match read_json(text) {
         Some(Value::Object(arguments)) => arguments,
         Some(Value::Null) => Arguments::new(),
+        Some(Value::Array(items)) if items.is_empty() => Arguments::new(),
         _ if text.trim().is_empty() => Arguments::new(),
         _ => Arguments::from_iter([("arguments".to_owned(), Value::from(text.to_owned()))]),
     }

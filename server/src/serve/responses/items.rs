@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, arguments_of, function_call, kind_of, message, read_image_url, read_parts, read_text,
+    add_instructions, function_call, kind_of, message, read_arguments, read_image_url, read_parts, read_text,
     tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
@@ -29,7 +29,8 @@ struct ItemReference {
 struct FunctionCallItem {
     call_id: String,
     name: String,
-    arguments: String,
+    #[serde(default)]
+    arguments: Json,
 }
 
 #[derive(Debug, Deserialize)]
@@ -129,7 +130,8 @@ fn read_item(
         "message" => return read_message(place, item, history),
         "function_call" => {
             let FunctionCallItem { call_id, name, arguments } = read_value(place, item.clone())?;
-            add_call(history, function_call(call_id, name, arguments_of(&arguments)));
+            let arguments = read_arguments(&format!("{place}.arguments"), arguments)?;
+            add_call(history, function_call(call_id, name, arguments));
         }
         // A call whose input is not JSON.
         "custom_tool_call" => {
