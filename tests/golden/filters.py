@@ -106,6 +106,7 @@ TEMPLATES = [
     "{{ '0xf_f' | int(base=16) }}{{ '1_0.5' | float }}{{ 'x' | float }}{{ 'x' | float(1.5) }}{{ 'x' | float(default=2.5) }}{{ true | float }}",
     "{% macro m(a) %}{{ a }}{% endmacro %}{{ m is callable }}{{ m('x') }}",
     "{{ {}.a | length }}{{ {}.a | count > 0 }}{{ {}.a | first is undefined }}{{ {}.a | last is undefined }}{{ {}.a | items | list }}",
+    "{{ \"don't STOP it's 2nd é-à\".title() }}{{ \"don't stop\" | title }}",
     "{{ {'a': 1} | items | list }}{{ 5 | replace('5', '6') }}{{ none | replace('N', 'M') }}{{ {}.a | replace('a', 'b') }}",
 ]
 

@@ -138,12 +138,16 @@ fn answers(message: &ChatMessage, call: &SdkFunctionCall, calls: &[SdkFunctionCa
 }
 
 /// An error that names the message that the template refuses: one with which the first messages cannot be rendered any more.
+/// Templates may refuse messages without a question for this alone. A message that only holds functions is not counted: no one
+/// wrote it.
 pub(super) fn refused(
     refusal: SdkError,
     messages: &[ChatMessage],
     renders: impl Fn(&[ChatMessage]) -> bool,
 ) -> SdkError {
-    let (mut accepted, mut end) = (0, messages.len());
+    let question = messages.iter().position(|message| message.role == Role::User).map(|at| at + 1);
+    let question = question.filter(|&n| n < messages.len() && renders(&messages[..n]));
+    let (mut accepted, mut end) = (question.unwrap_or(0), messages.len());
     while accepted + 1 < end {
         let middle = accepted.midpoint(end);
         if renders(&messages[..middle]) {
@@ -154,6 +158,8 @@ pub(super) fn refused(
     }
     let Some(message) = messages.get(accepted) else { return refusal };
     let role = message.role.as_str();
-    let place = format!("messages[{accepted}], of role {role}, cannot be shown to the model");
+    let is_written = |message: &&ChatMessage| !message.content.is_empty() || message.functions.is_empty();
+    let at = messages[..accepted].iter().filter(is_written).count();
+    let place = format!("messages[{at}], of role {role}, cannot be shown to the model");
     SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
 }

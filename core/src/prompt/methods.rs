@@ -68,6 +68,7 @@ pub(super) fn call(
     Some((|| match name {
         "removeprefix" => Ok(Value::from(text.strip_prefix(string(0)?).unwrap_or(text))),
         "removesuffix" => Ok(Value::from(text.strip_suffix(string(0)?).unwrap_or(text))),
+        "title" => Ok(Value::from(titled(text))),
         "casefold" => Ok(Value::from(text.to_lowercase())),
         "swapcase" => Ok(Value::from(text.chars().map(swapped).collect::<String>())),
         "index" => found(text.find(string(0)?)),
@@ -189,6 +190,16 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
 
 fn swapped(character: char) -> String {
     if character.is_uppercase() { character.to_lowercase().collect() } else { character.to_uppercase().collect() }
+}
+
+/// A string with capitals at the start of each run of letters, as Python has it: `Don'T`.
+fn titled(text: &str) -> String {
+    let mut follows_letter = false;
+    let titled = text.chars().map(|character| {
+        let in_word = std::mem::replace(&mut follows_letter, character.is_alphabetic());
+        if in_word { character.to_lowercase().collect::<String>() } else { character.to_uppercase().collect() }
+    });
+    titled.collect()
 }
 
 fn is_title(text: &str) -> bool {

@@ -241,6 +241,19 @@ fn an_error_names_the_message_that_a_template_refuses() {
 }
 
 #[test]
+fn an_error_counts_the_messages_that_were_written() {
+    let gemma = renderer(Path::new("tests/fixtures/templates/functiongemma.jinja"));
+    let functions = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
+    let result = ChatMessage::tool("grey");
+    for before in [vec![], vec![ChatMessage::user("Hi"), ChatMessage::assistant("Hello.")]] {
+        let said = [&before[..], &[ChatMessage::user("And?"), result.clone()]].concat();
+        let err = gemma.render(&[vec![functions.clone()], said].concat(), &frame(&Zoned::default())).unwrap_err();
+        let place = format!("messages[{}], of role tool, cannot be shown to the model", before.len() + 1);
+        assert_eq!(err.message(), place, "{err}");
+    }
+}
+
+#[test]
 fn a_result_has_the_name_of_its_call_where_the_template_needs_one() {
     let gemma = renderer(Path::new("tests/fixtures/templates/functiongemma.jinja"));
     let mut reply = ChatMessage::assistant("");
