@@ -3,7 +3,7 @@ tokens of the prompt and of the reply per second, and the peak of resident memor
 
 import json
 import pathlib
-import resource
+import re
 import sys
 import time
 
@@ -37,5 +37,6 @@ def llama_cpp(file):
 
 
 prefill, decode = {"causerie": causerie, "llama.cpp": llama_cpp}[sys.argv[1]](sys.argv[2])
-memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Not ru_maxrss, which counts the memory of the calling program before this one begins.
+memory = int(re.search(r"VmHWM:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024
 print(json.dumps({"prefill": prefill, "decode": decode, "memory": memory}))
