@@ -61,7 +61,7 @@ impl Preparation<'_> {
             let value = match (keyword.as_str(), value) {
                 ("uniqueItems", Json::Bool(false)) => continue,
                 ("unevaluatedProperties" | "unevaluatedItems", Json::Bool(true)) => continue,
-                // With a pattern of its own, llguidance enforces the format.
+                // Beside a pattern, llguidance enforces the format by its own rules.
                 ("format", Json::String(format)) => match pattern_of(format) {
                     Some(_) if keywords.contains_key("pattern") => value.clone(),
                     Some(pattern) => {

@@ -47,7 +47,7 @@ fn ipv6() -> String {
     let group = "[0-9A-Fa-f]{1,4}";
     let end = format!("(?:{group}:{group}|{})", ipv4());
     let mut forms = vec![format!("(?:{group}:){{6}}{end}")];
-    // With n groups at most before `::`, the end and the groups before it fill 8 positions less n + 1.
+    // `::` is one group at least. So up to `before` groups precede it, and seven less `before` follow it, `end` being two.
     for before in 0..=5 {
         let groups = if before == 0 { String::new() } else { format!("(?:{group}(?::{group}){{0,{}}})?", before - 1) };
         forms.push(format!("{groups}::(?:{group}:){{{}}}{end}", 5 - before));

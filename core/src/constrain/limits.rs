@@ -26,7 +26,7 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     let found = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
     let mut limits: serde_json::Map<String, serde_json::Value> =
         found.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
-    // Both may be given; then llguidance enforces the format.
+    // Beside a pattern, llguidance enforces the format by its own rules.
     if !limits.contains_key("pattern")
         && let Some(format) = limits.remove("format")
     {

@@ -47,7 +47,7 @@ const MANY: usize = 12;
 const BLOCK: usize = 72;
 /// Columns whose converted weights, of two vectors at most, stay in the first cache for the rows of a block.
 const COLUMNS: usize = 128;
-/// Columns without a check of an index between them.
+/// Columns that are computed without checks of indices between them.
 const STEP: usize = 8;
 
 /// A column of a tile is `V` vectors of sixteen weights, of `N` bytes each. Vectors are numbered through all tiles.

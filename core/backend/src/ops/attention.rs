@@ -87,6 +87,7 @@ impl HeadAttention<'_> {
         let mut first = 0;
         while first < n {
             first += match n - first {
+                // One vector of keys at a time leaves registers for six queries. Six and then two would take longer.
                 6.. if !S::HAS_MANY_REGISTERS && n - first != 8 => self.some_queries::<S, T, 6>(simd, first),
                 4.. => self.some_queries::<S, T, 4>(simd, first),
                 2.. => self.some_queries::<S, T, 2>(simd, first),

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use crate::grid::Grid;
-use crate::ops::gate::silu;
+use crate::ops::gate::{Curve, Silu};
 use crate::ops::norm::{scale, sum_of_squares};
 use crate::simd::{LANES, Simd, Work};
 
@@ -104,7 +104,7 @@ impl Work for DeltaInputs<'_> {
                 };
                 sum = simd.mul_add(input, simd.load(&taps[tap * n_vectors + at]), sum);
             }
-            simd.store(silu(simd, sum), y);
+            simd.store(Silu::of(simd, sum), y);
         }
         let DeltaShape { n_keys, key_dim, .. } = self.shape;
         let (y, _) = y.as_flattened_mut().split_at_mut(2 * n_keys * key_dim);
@@ -260,7 +260,7 @@ impl Work for GatedNorms<'_> {
             let (x, gate, y) = (x.as_chunks::<LANES>().0, gate.as_chunks::<LANES>().0, y.as_chunks_mut::<LANES>().0);
             for (((x, gate), weight), y) in x.iter().zip(gate).zip(weight).zip(y) {
                 let normed = simd.mul(simd.mul(simd.load(x), scale), simd.load(weight));
-                simd.store(simd.mul(silu(simd, simd.load(gate)), normed), y);
+                simd.store(simd.mul(Silu::of(simd, simd.load(gate)), normed), y);
             }
         }
     }

@@ -104,26 +104,21 @@ impl Work for Sigmoid<'_> {
     }
 }
 
-/// A function of the gate. A trait, because a function that is passed as a value is not inlined; see [`Simd::run`].
-trait Curve {
+/// The function of a gate. A trait, because a function that is passed as a value is not inlined; see [`Simd::run`].
+pub(crate) trait Curve {
     fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats;
 }
 
-struct Silu;
+pub(crate) struct Silu;
 struct Gelu;
 struct GeluTanh;
 
+/// `x / (1 + e^-x)`
 impl Curve for Silu {
     #[inline(always)]
     fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
-        silu(simd, x)
+        fraction(simd, x, silu_exponent(simd, x))
     }
-}
-
-/// `x / (1 + e^-x)`
-#[inline(always)]
-pub(crate) fn silu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
-    fraction(simd, x, silu_exponent(simd, x))
 }
 
 #[inline(always)]
@@ -131,6 +126,7 @@ fn silu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
     simd.sub(simd.splat(0.0), x)
 }
 
+/// `x / (1 + e^(-2u))`; see the head of this file.
 impl Curve for GeluTanh {
     #[inline(always)]
     fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
