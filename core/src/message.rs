@@ -1,6 +1,17 @@
 //! Messages of a conversation.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, RejectedCall, SdkFunction, SdkFunctionCall};
+
+/// Base64 with padding or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// The author of a message.
 ///
@@ -55,6 +66,30 @@ pub enum ChatMessageContent {
     Image(Vec<u8>),
     /// A WAV file.
     Audio(Vec<u8>),
+}
+
+impl ChatMessageContent {
+    /// The image of a data URL in base64. What kind of file it is, its own bytes say, not the media type. Line breaks and
+    /// missing padding are accepted, because encoders differ in them.
+    ///
+    /// ```
+    /// use causerie::ChatMessageContent;
+    /// let image = ChatMessageContent::image_from_data_url("data:image/gif;base64,R0lGODlh")?;
+    /// assert_eq!(image, ChatMessageContent::Image(b"GIF89a".to_vec()));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Serialization`] for another URL, and for what is not base64.
+    pub fn image_from_data_url(url: &str) -> Result<Self> {
+        let wrong = |rule: &str| SdkError::new(ErrorKind::Serialization, rule);
+        let parts = url.split_once(',').map(|(header, data)| (header.to_ascii_lowercase(), data));
+        let data = parts.filter(|(header, _)| header.starts_with("data:") && header.ends_with(";base64"));
+        let rule = "must be a data URL of an image in base64, such as data:image/png;base64,…";
+        let (_, data) = data.ok_or_else(|| wrong(rule))?;
+        let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        BASE64.decode(data).map(Self::Image).map_err(|err| wrong("must be valid base64").caused_by(err))
+    }
 }
 
 /// One message of a conversation.

@@ -133,11 +133,8 @@ fn read_part(json: &Json, place: &str) -> Result<ChatMessageContent> {
             let image = inner("image_url")?;
             let url = needed(&image, "url")?;
             // Nothing is fetched: a message contains what it shows.
-            let data = url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,"));
-            let place = image.place_of("url");
-            let wrong = || wrong(format!("{place} must be a data URL of an image in base64"));
-            let (_, data) = data.ok_or_else(wrong)?;
-            Ok(ChatMessageContent::Image(decode(data, &place)?))
+            let shown = ChatMessageContent::image_from_data_url(&url);
+            shown.map_err(|err| wrong(format!("{} {}", image.place_of("url"), err.message())))
         }
         Some("input_audio") => {
             let audio = inner("input_audio")?;

@@ -53,7 +53,7 @@ fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
         return Err(unsupported(format!("an image file must have at most {LARGEST_FILE} bytes, found {}", file.len())));
     }
     let mut reader = ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|err| unreadable(err.into()))?;
-    if reader.format().is_none() {
+    if reader.format().is_none_or(|format| !format.reading_enabled()) {
         return Err(unsupported("the image must be a JPEG, PNG, WebP or GIF file"));
     }
     let mut limits = Limits::no_limits();

@@ -201,6 +201,7 @@ fn png_header(width: u32, height: u32) -> Vec<u8> {
 fn hostile_files_are_refused_before_they_are_decoded() {
     check_refused(b"", "the image has no data");
     check_refused(b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "must be a JPEG, PNG, WebP or GIF file");
+    check_refused(b"II*\0\x08\0\0\0", "must be a JPEG, PNG, WebP or GIF file");
     check_refused(&png_header(65_500, 65_500), "must have between 1 and 67108864 pixels");
     check_refused(&png_header(8000, 8000), "bytes when decoded");
     check_refused(&png_header(20_001, 100), "200 times as long as wide");

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, kind_of, message, parts_of, read_arguments, read_image, read_parts, read_text,
+    add_instructions, function_call, kind_of, message, parts_of, read_arguments, read_image_url, read_parts, read_text,
     tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
@@ -120,7 +120,7 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
             let place = format!("{place}.source.data");
             let data = source["data"].as_str();
             let data = data.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
-            return read_image(&place, data);
+            return read_image_url(&place, &format!("data:image;base64,{data}"));
         }
         (Some("image"), kind) => {
             let place = format!("{place}.source.type");

@@ -1,7 +1,5 @@
 //! Parts of messages, as the dialects that do not write them as chat completions have them in common.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -62,20 +60,8 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
         let rule = format!("must be a data URL: this server fetches no such address, found {scheme:?}");
         return Err(HttpError::unsupported(place, format!("{place} {rule}")));
     }
-    let data = url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,"));
-    let (_, data) = data.ok_or_else(|| {
-        HttpError::value(
-            place,
-            format!("{place} must be a data URL of an image in base64, such as data:image/png;base64,…"),
-        )
-    })?;
-    read_image(place, data)
-}
-
-/// An image in base64.
-pub(in crate::serve) fn read_image(place: &str, data: &str) -> Result<ChatMessageContent, HttpError> {
-    let file = STANDARD.decode(data);
-    file.map(ChatMessageContent::Image).map_err(|_| HttpError::value(place, format!("{place} must be valid base64")))
+    let image = ChatMessageContent::image_from_data_url(url);
+    image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
 }
 
 /// Refuses images by their place in the request, for a model that takes none.
