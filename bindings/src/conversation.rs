@@ -1,6 +1,6 @@
 //! A conversation: a history that grows by messages and replies.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use causerie as core;
 
@@ -17,12 +17,32 @@ use crate::stream::ResponseStream;
 #[derive(Debug, uniffi::Object)]
 pub struct Conversation {
     conversation: core::Conversation,
+    /// Progress of the latest reply.
+    progress: Mutex<core::PrefillProgress>,
 }
 
 impl Conversation {
     pub(crate) fn new(conversation: core::Conversation) -> Arc<Self> {
-        Arc::new(Self { conversation })
+        Arc::new(Self { conversation, progress: Mutex::default() })
     }
+
+    fn started(&self, stream: core::ResponseStream) -> Arc<ResponseStream> {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = stream.prefill_progress();
+        ResponseStream::new(stream)
+    }
+}
+
+/// How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct PrefillProgress {
+    /// Tokens of the prompt that are prefilled.
+    pub done_tokens: SdkCount,
+    /// Tokens of the prompt; 0 until the prompt is prepared.
+    pub total_tokens: SdkCount,
+    /// Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
+    pub done_images: SdkCount,
+    /// Images of the prompt, counted in the same way.
+    pub total_images: SdkCount,
 }
 
 /// What a prompt leaves out of a history. Messages are given by their index.
@@ -59,6 +79,18 @@ impl Conversation {
     /// Whether a reply is being generated, or waits for its turn.
     pub fn is_generating(&self) -> bool {
         self.conversation.is_generating()
+    }
+
+    /// How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+    /// reply. With function calls, the prompt is that of the current round.
+    pub fn prefill_progress(&self) -> PrefillProgress {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        PrefillProgress {
+            done_tokens: count(progress.done_tokens()),
+            total_tokens: count(progress.total_tokens()),
+            done_images: count(progress.done_images()),
+            total_images: count(progress.total_images()),
+        }
     }
 
     /// Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
@@ -120,12 +152,12 @@ impl Conversation {
 
     /// Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
     pub fn start_response(&self, message: ChatMessage, options: GenerationOptions) -> Arc<ResponseStream> {
-        ResponseStream::new(self.conversation.generate_response(message.into(), options.into()))
+        self.started(self.conversation.generate_response(message.into(), options.into()))
     }
 
     /// Starts the stream of a reply to the history as it stands.
     pub fn start_continuation(&self, options: GenerationOptions) -> Arc<ResponseStream> {
-        ResponseStream::new(self.conversation.continue_response(options.into()))
+        self.started(self.conversation.continue_response(options.into()))
     }
 
     /// Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
@@ -142,7 +174,7 @@ impl Conversation {
         let handlers = core::FunctionHandlers::new().run_by_reader(functions).with(rounds.into());
         let handlers = handlers.offer(offered.into_iter().map(Into::into));
         let options = options.into();
-        ResponseStream::new(match message {
+        self.started(match message {
             Some(message) => self.conversation.respond_with_functions(message.into(), &handlers, options),
             None => self.conversation.continue_with_functions(&handlers, options),
         })

@@ -20,7 +20,7 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
-pub use conversation::{ContextPlan, Conversation};
+pub use conversation::{ContextPlan, Conversation, PrefillProgress};
 pub use error::SdkError;
 pub use function::{
     Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,

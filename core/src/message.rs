@@ -69,7 +69,7 @@ pub enum ChatMessageContent {
 }
 
 impl ChatMessageContent {
-    /// The image of a data URL in base64. What kind of file it is, its own bytes say, not the media type. Line breaks and
+    /// Reads the image of a data URL in base64. The file's bytes say which format it has, not the media type. Line breaks and
     /// missing padding are accepted, because encoders differ in them.
     ///
     /// ```

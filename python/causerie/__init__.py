@@ -32,7 +32,7 @@ from causerie.choices import (
     ToolChoice,
     XmlFunctionCallParser,
 )
-from causerie.conversation import ContextPlan, Conversation
+from causerie.conversation import ContextPlan, Conversation, PrefillProgress
 from causerie.error import SdkError
 from causerie.function import (
     Diagnostic,
@@ -138,6 +138,7 @@ __all__ = [
     "OnCancel",
     "PhiFunctionCallParser",
     "PlannedFile",
+    "PrefillProgress",
     "PromptReport",
     "PullProgress",
     "PullState",

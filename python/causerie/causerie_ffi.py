@@ -564,6 +564,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_prefill_progress() != 2038:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 13762:
@@ -762,6 +764,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_offer_function.resty
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_plan_context.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_plan_context.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prefill_progress.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prefill_progress.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count.restype = ctypes.c_uint16
@@ -1031,6 +1036,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_plan_context.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_plan_context.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prefill_progress.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prefill_progress.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prompt_token_count.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -5764,6 +5774,57 @@ class _UniffiFfiConverterTypePlannedFile(_UniffiConverterRustBuffer):
         _UniffiFfiConverterString.write(value.digest, buf)
 
 @dataclass
+class PrefillProgress:
+    """
+    How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled.
+"""
+    def __init__(self, *, done_tokens:SdkCount, total_tokens:SdkCount, done_images:SdkCount, total_images:SdkCount):
+        self.done_tokens = done_tokens
+        self.total_tokens = total_tokens
+        self.done_images = done_images
+        self.total_images = total_images
+
+
+
+
+    def __str__(self):
+        return "PrefillProgress(done_tokens={}, total_tokens={}, done_images={}, total_images={})".format(self.done_tokens, self.total_tokens, self.done_images, self.total_images)
+    def __eq__(self, other):
+        if self.done_tokens != other.done_tokens:
+            return False
+        if self.total_tokens != other.total_tokens:
+            return False
+        if self.done_images != other.done_images:
+            return False
+        if self.total_images != other.total_images:
+            return False
+        return True
+
+class _UniffiFfiConverterTypePrefillProgress(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return PrefillProgress(
+            done_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            total_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            done_images=_UniffiFfiConverterTypeSdkCount.read(buf),
+            total_images=_UniffiFfiConverterTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.done_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.total_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.done_images)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.total_images)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeSdkCount.write(value.done_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.total_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.done_images, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.total_images, buf)
+
+@dataclass
 class PromptReport:
     """
     What a prompt left out of the history. Messages are given by their index.
@@ -8675,6 +8736,12 @@ class ConversationProtocol(typing.Protocol):
         What a reply to the history as it stands would leave out of the prompt with these options.
 """
         raise NotImplementedError
+    def prefill_progress(self, ) -> PrefillProgress:
+        """
+        How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+        reply. With function calls, the prompt is that of the current round.
+"""
+        raise NotImplementedError
     def prompt_token_count(self, ) -> SdkCount:
         """
         Number of prompt tokens for the history as it stands, including functions.
@@ -8878,6 +8945,22 @@ class Conversation(ConversationProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_plan_context,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def prefill_progress(self, ) -> PrefillProgress:
+        """
+        How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+        reply. With function calls, the prompt is that of the current round.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypePrefillProgress.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prefill_progress,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -10626,6 +10709,7 @@ __all__ = [
     "LoadOptions",
     "ModelInfo",
     "PlannedFile",
+    "PrefillProgress",
     "PromptReport",
     "PullProgress",
     "RoundOptions",

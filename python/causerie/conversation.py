@@ -39,6 +39,21 @@ class ContextPlan:
     """Function results that are cut short."""
 
 
+@adopted
+@dataclass(frozen=True)
+class PrefillProgress:
+    """How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled."""
+
+    done_tokens: int
+    """Tokens of the prompt that are prefilled."""
+    total_tokens: int
+    """Tokens of the prompt; 0 until the prompt is prepared."""
+    done_images: int
+    """Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well."""
+    total_images: int
+    """Images of the prompt, counted in the same way."""
+
+
 @uncopyable("use fork() for a copy, and messages_to_json(history) or save_session() for another process")
 class Conversation:
     """A conversation with a model. `ModelRunner.create_conversation` creates one.
@@ -74,6 +89,14 @@ class Conversation:
     def is_generating(self) -> bool:
         """Whether a reply is being generated, or waits in the request queue."""
         return self._ffi.is_generating()
+
+    @property
+    def prefill_progress(self) -> PrefillProgress:
+        """How much of the latest reply's prompt is prefilled, to show while its first event is awaited.
+
+        All zeros before the first reply. With function calls, the prompt is that of the current round.
+        """
+        return self._ffi.prefill_progress()
 
     def register_function(self, function: FunctionLike) -> None:
         """Offers a function to the model. It replaces a function of the same name in place."""

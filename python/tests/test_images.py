@@ -40,6 +40,16 @@ def reply(model: ModelRunner, *content: Text | Image, role: str = "user") -> tup
     return events[-1].full_message.text, events[-1].stats.prompt_tokens
 
 
+def test_progress_counts_the_images_and_tokens_of_a_prompt(seeing: ModelRunner) -> None:
+    conversation = seeing.create_conversation()
+    assert conversation.prefill_progress == causerie.PrefillProgress(0, 0, 0, 0)
+    message = ChatMessage("user", [Image(pixels(30, 40, 3)), Text("or"), Image(pixels(40, 30, 3))])
+    reply = conversation.respond(message, max_tokens=1)
+    n_tokens = reply.stats.prompt_tokens
+    assert conversation.prefill_progress == causerie.PrefillProgress(n_tokens, n_tokens, 2, 2)
+    assert conversation.fork().prefill_progress.total_tokens == 0
+
+
 @pytest.mark.parametrize("shape", [(8, 6), (8, 6, 1), (8, 6, 2), (8, 6, 3), (8, 6, 4)])
 def test_an_array_of_pixels_is_an_image_without_loss(shape: tuple[int, ...]) -> None:
     array = pixels(*shape)

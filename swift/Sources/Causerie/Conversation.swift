@@ -14,6 +14,16 @@ extension Conversation {
     /// Whether a reply is being generated, or waits in the request queue.
     public var isGenerating: Bool { generatingSnapshot() }
 
+    /// How much of the latest reply's prompt is prefilled, to show while its first event is awaited.
+    ///
+    /// All zeros before the first reply. With function calls, the prompt is that of the current round.
+    ///
+    /// ```swift
+    /// let progress = conversation.prefillProgress
+    /// print("\(progress.doneTokens) of \(progress.totalTokens) tokens, image \(progress.doneImages) of \(progress.totalImages)")
+    /// ```
+    public var prefillProgress: PrefillProgress { prefillProgressSnapshot() }
+
     /// The reply to a message, as it is generated.
     ///
     /// Nothing happens before the first event is requested. The engine generates at most eighteen events ahead of the

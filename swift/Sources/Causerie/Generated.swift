@@ -687,6 +687,12 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func planContextRaw(options: GenerationOptions) throws  -> ContextPlan
 
     /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+    func prefillProgressSnapshot()  -> PrefillProgress
+
+    /**
      * Number of prompt tokens for the history as it stands, including functions.
      */
     func promptTokenCount() throws  -> SdkCount
@@ -885,6 +891,19 @@ open func planContextRaw(options: GenerationOptions)throws  -> ContextPlan  {
     uniffi_causerie_ffi_fn_method_conversation_plan_context(
             self.uniffiCloneHandle(),
         FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+open func prefillProgressSnapshot() -> PrefillProgress  {
+    return try!  FfiConverterTypePrefillProgress_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
+            self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
@@ -4664,6 +4683,95 @@ public func FfiConverterTypePlannedFile_lift(_ buf: RustBuffer) throws -> Planne
 #endif
 public func FfiConverterTypePlannedFile_lower(_ value: PlannedFile) -> RustBuffer {
     return FfiConverterTypePlannedFile.lower(value)
+}
+
+
+/**
+ * How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled.
+ */
+public struct PrefillProgress: Equatable, Hashable {
+    /**
+     * Tokens of the prompt that are prefilled.
+     */
+    public var doneTokens: SdkCount
+    /**
+     * Tokens of the prompt; 0 until the prompt is prepared.
+     */
+    public var totalTokens: SdkCount
+    /**
+     * Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
+     */
+    public var doneImages: SdkCount
+    /**
+     * Images of the prompt, counted in the same way.
+     */
+    public var totalImages: SdkCount
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Tokens of the prompt that are prefilled.
+         */doneTokens: SdkCount,
+        /**
+         * Tokens of the prompt; 0 until the prompt is prepared.
+         */totalTokens: SdkCount,
+        /**
+         * Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
+         */doneImages: SdkCount,
+        /**
+         * Images of the prompt, counted in the same way.
+         */totalImages: SdkCount) {
+        self.doneTokens = doneTokens
+        self.totalTokens = totalTokens
+        self.doneImages = doneImages
+        self.totalImages = totalImages
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PrefillProgress: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PrefillProgress {
+        return
+            try PrefillProgress(
+                doneTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                totalTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                doneImages: FfiConverterTypeSdkCount.read(from: &buf),
+                totalImages: FfiConverterTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PrefillProgress, into buf: inout [UInt8]) {
+        FfiConverterTypeSdkCount.write(value.doneTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.totalTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.doneImages, into: &buf)
+        FfiConverterTypeSdkCount.write(value.totalImages, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePrefillProgress_lift(_ buf: RustBuffer) throws -> PrefillProgress {
+    return try FfiConverterTypePrefillProgress.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePrefillProgress_lower(_ value: PrefillProgress) -> RustBuffer {
+    return FfiConverterTypePrefillProgress.lower(value)
 }
 
 
@@ -9869,6 +9977,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_conversation_prefill_progress() != 2038) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774) {

@@ -63,6 +63,16 @@ import Testing
         #expect(try await answer(beside, question).stats.promptTokens < found.stats.promptTokens)
     }
 
+    @Test func areCountedByTheProgressOfAPrompt() async throws {
+        let conversation = try await loadModel(url: folder.appendingPathComponent("lfm2vl-f16.gguf")).createConversation()
+        #expect(conversation.prefillProgress.totalTokens == 0)
+        let message = ChatMessage(role: .user, content: [.image(try picture()), question])
+        let reply = try await conversation.generateResponse(message: message, generationOptions: options).completion()
+        let progress = conversation.prefillProgress
+        #expect(progress.doneTokens == reply.stats.promptTokens && progress.totalTokens == reply.stats.promptTokens)
+        #expect(progress.doneImages == 1 && progress.totalImages == 1)
+    }
+
     @Test func replaceTheMarkersOfAPrompt() async throws {
         let runner = try await loadModel(url: repository.appendingPathComponent("tests/fixtures/models/lfm2vl-hf"))
         let placeholder = ChatMessageContent.image(Data())

@@ -766,6 +766,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_plan_context(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_conversation_prefill_progress(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_register_functions(
@@ -919,6 +921,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_method_conversation_offer_function(`ptr`: Long,`function`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_plan_context(`ptr`: Long,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_conversation_prefill_progress(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Int
@@ -1266,6 +1270,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() and 0xFFFF) != 30125) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_prefill_progress() and 0xFFFF) != 2038) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() and 0xFFFF) != 12774) {
@@ -2022,6 +2029,12 @@ public interface ConversationInterface {
     fun `planContext`(`options`: GenerationOptions): ContextPlan
 
     /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+    val `prefillProgress`: PrefillProgress
+
+    /**
      * Number of prompt tokens for the history as it stands, including functions.
      */
     fun `promptTokenCount`(): SdkCount
@@ -2307,6 +2320,23 @@ open class Conversation: Disposable, AutoCloseable, ConversationMembers
         it,
 
         FfiConverterTypeGenerationOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */override val `prefillProgress`: PrefillProgress get() {
+            return FfiConverterTypePrefillProgress.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
+        it,
+        _status)
 }
     }
     )
@@ -6924,6 +6954,69 @@ public object FfiConverterTypePlannedFile: FfiConverterRustBuffer<PlannedFile> {
             FfiConverterString.write(value.`path`, buf)
             FfiConverterTypeSdkLong.write(value.`size`, buf)
             FfiConverterString.write(value.`digest`, buf)
+    }
+}
+
+
+
+/**
+ * How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled.
+ */
+data class PrefillProgress (
+    /**
+     * Tokens of the prompt that are prefilled.
+     */
+    val `doneTokens`: SdkCount
+    ,
+    /**
+     * Tokens of the prompt; 0 until the prompt is prepared.
+     */
+    val `totalTokens`: SdkCount
+    ,
+    /**
+     * Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
+     */
+    val `doneImages`: SdkCount
+    ,
+    /**
+     * Images of the prompt, counted in the same way.
+     */
+    val `totalImages`: SdkCount
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePrefillProgress: FfiConverterRustBuffer<PrefillProgress> {
+    override fun read(buf: ByteBuffer): PrefillProgress {
+        return PrefillProgress(
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PrefillProgress) = (
+            FfiConverterTypeSdkCount.allocationSize(value.`doneTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`totalTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`doneImages`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`totalImages`)
+    )
+
+    override fun write(value: PrefillProgress, buf: ByteBuffer) {
+            FfiConverterTypeSdkCount.write(value.`doneTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`totalTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`doneImages`, buf)
+            FfiConverterTypeSdkCount.write(value.`totalImages`, buf)
     }
 }
 

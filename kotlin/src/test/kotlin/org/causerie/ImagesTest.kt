@@ -93,6 +93,20 @@ class ImagesTest {
     }
 
     @Test
+    fun `progress counts the images and tokens of a prompt`() {
+        loadModelBlocking(folder.resolve("lfm2vl-f16.gguf").path).use { runner ->
+            runner.createConversation("").use { conversation ->
+                assertEquals(PrefillProgress(0, 0, 0, 0), conversation.prefillProgress)
+                val content = listOf(imageContent(picture), ChatMessageContent.Text("What is it?"))
+                val message = ChatMessage(ChatMessage.Role.USER, content)
+                val reply = conversation.generateResponse(message, options).read().complete()
+                val tokens = reply.stats.promptTokens
+                assertEquals(PrefillProgress(tokens, tokens, 1, 1), conversation.prefillProgress)
+            }
+        }
+    }
+
+    @Test
     fun `a prompt with a marker shows an image`() {
         loadModelBlocking(repository.resolve("tests/fixtures/models/lfm2vl-hf").path).use { runner ->
             val question = ChatMessageContent.Text("What is it?")
