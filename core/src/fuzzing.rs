@@ -177,7 +177,8 @@ fn parsed<'a>(
 pub fn call_grammar(parser: FunctionCallParser, functions: &[u8], choices: &[u8]) -> Result<()> {
     let functions = functions_from_json(text(functions)?)?;
     let grammar = CallGrammar::new(parser, &functions, choices.first().is_some_and(|byte| byte % 2 == 0))?;
-    let Some(block) = written(&grammar, choices) else { return Ok(()) };
+    let Some(block) = grammar.write(choices) else { return Ok(()) };
+    assert!(grammar.check(&block).is_ok(), "the grammar must accept what it wrote: {block:?}");
     let (start, close) = parser.markers();
     let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(Piece::Control);
     let pieces = controls.clone().take(1).chain([Piece::Text(&block)]).chain(controls.skip(1));
@@ -203,7 +204,8 @@ fn is_clean(call: &SdkFunctionCall, functions: &[SdkFunction]) -> bool {
 pub fn reply_schema(schema: &[u8], choices: &[u8]) -> Result<()> {
     let schema = text(schema)?;
     let grammar = CallGrammar::of_schema(schema)?;
-    let Some(reply) = written(&grammar, choices) else { return Ok(()) };
+    let Some(reply) = grammar.write(choices) else { return Ok(()) };
+    assert!(grammar.check(&reply).is_ok(), "the grammar must accept what it wrote: {reply:?}");
     let fits = match [schema, &*reply].map(read_json) {
         [Some(schema), Some(value)] => fits_schema(&value, &schema),
         [schema, _] => schema.is_none() || has_long_exponent(&reply),
@@ -217,18 +219,6 @@ fn has_long_exponent(text: &str) -> bool {
     let digits =
         |exponent: &str| exponent.trim_start_matches(['+', '-']).bytes().take_while(u8::is_ascii_digit).count();
     text.split(['e', 'E']).skip(1).any(|exponent| 2 < digits(exponent))
-}
-
-/// Writes a text by a grammar; `None` if it is not complete when there are no more choices.
-fn written(grammar: &CallGrammar, choices: &[u8]) -> Option<String> {
-    let mut text = String::new();
-    for choice in choices.iter().take(200) {
-        let Err(refusal) = grammar.check(&text) else { return Some(text) };
-        assert_eq!(refusal.at, text.len(), "the grammar must take back nothing that it allowed: {text:?}");
-        let expected = refusal.expected.as_bytes();
-        text.push(char::from(*expected.get(usize::from(*choice) % expected.len().max(1))?));
-    }
-    grammar.check(&text).is_ok().then_some(text)
 }
 
 /// Writes a bundle, and reads its directory, its manifest, its model's header and all of its files. Panics if the files are

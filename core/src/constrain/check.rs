@@ -135,6 +135,25 @@ impl CallGrammar {
         }
     }
 
+    /// Writes a block of printable ASCII: each byte of `choices` chooses among the characters that may come next. Returns `None`
+    /// if the block is not complete after 200 characters or when there are no more choices.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn write(&self, choices: &[u8]) -> Option<String> {
+        let (mut here, mut block) = (self.constraint.clone(), String::new());
+        for choice in choices.iter().take(200) {
+            if self.ends(here.clone()) {
+                return Some(block);
+            }
+            let mut logits = vec![0.0; N_TOKENS];
+            here.mask(&mut logits).ok()?;
+            let expected: Vec<u8> = (b' '..=b'~').filter(|byte| logits[usize::from(*byte)] == 0.0).collect();
+            let byte = *expected.get(usize::from(*choice) % expected.len().max(1))?;
+            assert!(here.take(u32::from(byte)), "the grammar must take what it expects after {block:?}");
+            block.push(char::from(byte));
+        }
+        self.ends(here).then_some(block)
+    }
+
     /// The refusal of a block at the position up to which it is accepted.
     fn refusal(&self, block: &str, at: usize) -> CallRefusal {
         let mut here = self.constraint.clone();
