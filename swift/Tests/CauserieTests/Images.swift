@@ -64,7 +64,8 @@ import Testing
     }
 
     @Test func areCountedByTheProgressOfAPrompt() async throws {
-        let conversation = try await loadModel(url: folder.appendingPathComponent("lfm2vl-f16.gguf")).createConversation()
+        let runner = try await loadModel(url: folder.appendingPathComponent("lfm2vl-f16.gguf"))
+        let conversation = runner.createConversation()
         #expect(conversation.prefillProgress.totalTokens == 0)
         let message = ChatMessage(role: .user, content: [.image(try picture()), question])
         let reply = try await conversation.generateResponse(message: message, generationOptions: options).completion()
