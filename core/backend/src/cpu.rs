@@ -9,7 +9,7 @@ use crate::grid::Grid;
 use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
-use crate::ops::attention::{AttentionMask, HeadAttention};
+use crate::ops::attention::{AttentionMask, BLOCK, HeadAttention};
 use crate::ops::bound::Bound;
 use crate::ops::convolution::{self, Convolution};
 use crate::ops::delta_net::{COLUMNS, DeltaInputs, DeltaShape, DeltaTokens, GatedNorms};
@@ -269,16 +269,18 @@ impl Cpu {
             "sizes must match"
         );
         let out = Grid::new(mixed, width);
-        let pieces_of = |step: &AttentionStep<'_>| step.rows.len().div_ceil(BAND) * shape.n_heads;
+        // As many rows as read a page together.
+        let rows_of_piece = (BLOCK / n_sharing.max(1)).max(1);
+        let pieces_of = |step: &AttentionStep<'_>| step.rows.len().div_ceil(rows_of_piece) * shape.n_heads;
         self.pool.run(steps.iter().map(pieces_of).sum(), &|piece| {
             let mut left = piece;
             for step in steps {
                 if left < pieces_of(step) {
-                    let first = left / shape.n_heads * BAND;
+                    let first = left / shape.n_heads * rows_of_piece;
                     return self.tier.run(HeadAttention {
                         queries: &queries[step.rows.start * width..step.rows.end * width],
                         past: step.past,
-                        rows: first..step.rows.len().min(first + BAND),
+                        rows: first..step.rows.len().min(first + rows_of_piece),
                         n_before: step.past.n_tokens() - step.rows.len(),
                         key_head: left % shape.n_heads,
                         n_sharing,

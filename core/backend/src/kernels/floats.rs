@@ -45,8 +45,11 @@ const FEW: usize = 4;
 const MANY: usize = 12;
 /// Rows of a block, a multiple of all numbers of rows that are computed at once.
 const BLOCK: usize = 72;
-/// Columns whose converted weights, of two vectors at most, stay in the first cache for the rows of a block.
+/// Columns whose converted weights, of two vectors at most, stay in the first-level cache for the rows of a block.
 const COLUMNS: usize = 128;
+/// Parts of a block, of some vectors each, that are computed together: all read the same columns of the rows, which stay in
+/// the second-level cache meanwhile.
+const PARTS: usize = 8;
 /// Columns that are computed without checks of indices between them.
 const STEP: usize = 8;
 
@@ -58,8 +61,8 @@ impl FloatProduct<'_> {
         let (mut vector, end) = (self.tiles.start * V, (self.tiles.end * V).min(self.matrix.n_rows().div_ceil(TILE)));
         while vector < end {
             vector += match (end - vector, self.x.n_rows) {
-                (2.., MANY..) if S::HAS_MANY_REGISTERS => self.blocks::<S, N, V, 2>(simd, vector, load),
-                (_, MANY..) => self.blocks::<S, N, V, 1>(simd, vector, load),
+                (n @ 2.., MANY..) if S::HAS_MANY_REGISTERS => self.blocks::<S, N, V, 2>(simd, (vector, n), load),
+                (n, MANY..) => self.blocks::<S, N, V, 1>(simd, (vector, n), load),
                 // Few rows are bound by memory, which x86-64 reads fastest in a single stream.
                 (n, ..FEW) if V <= n && cfg!(target_arch = "x86_64") => self.rows::<S, N, V, V>(simd, vector, load),
                 // With one vector, each addition would wait for the one before.
@@ -70,47 +73,65 @@ impl FloatProduct<'_> {
         }
     }
 
-    /// Multiplies many rows with `W` vectors of each column, in blocks; returns `W`.
+    /// Multiplies many rows with up to `PARTS` parts of `W` vectors of each column, in blocks; returns the number of vectors.
     #[inline(always)]
     fn blocks<S: Simd, const N: usize, const V: usize, const W: usize>(
         &self,
         simd: S,
-        first: usize,
+        (first, n_vectors): (usize, usize),
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
-        let (vectors, n_columns) = (self.vectors::<N, V, W>(first), self.x.n_columns);
+        let (n_parts, n_columns) = ((n_vectors / W).min(PARTS), self.x.n_columns);
         let mut weights = [[simd.splat(0.0); W]; COLUMNS];
         for start in (0..self.x.n_rows).step_by(BLOCK) {
             let rows = start..self.x.n_rows.min(start + BLOCK);
-            let mut sums = [[simd.splat(0.0); W]; BLOCK];
+            let mut sums = [[[simd.splat(0.0); W]; BLOCK]; PARTS];
             for start in (0..n_columns).step_by(COLUMNS) {
                 let columns = start..n_columns.min(start + COLUMNS);
-                let weights = &mut weights[..columns.len()];
-                for (at, weights) in weights.iter_mut().enumerate() {
-                    for vector in 0..W {
-                        weights[vector] = load(&vectors[vector][(start + at) * V]);
+                for (part, sums) in sums[..n_parts].iter_mut().enumerate() {
+                    let vectors = self.vectors::<N, V, W>(first + part * W);
+                    let weights = &mut weights[..columns.len()];
+                    for (at, weights) in weights.iter_mut().enumerate() {
+                        for vector in 0..W {
+                            weights[vector] = load(&vectors[vector][(start + at) * V]);
+                        }
                     }
-                }
-                let mut row = 0;
-                while row < rows.len() {
-                    let (at, sums) = ((rows.start + row, columns.clone()), &mut sums[row..]);
-                    row += match rows.len() - row {
-                        8.. if W == 2 => self.add_columns::<S, W, 8>(simd, at, weights, sums),
-                        // Six rows and then two would take longer.
-                        8 => self.add_columns::<S, W, 4>(simd, at, weights, sums),
-                        6.. if W == 1 => self.add_columns::<S, W, 6>(simd, at, weights, sums),
-                        FEW.. => self.add_columns::<S, W, 4>(simd, at, weights, sums),
-                        _ => self.add_columns::<S, W, 1>(simd, at, weights, sums),
-                    };
+                    self.add_block(simd, (rows.clone(), columns.clone()), weights, sums);
                 }
             }
-            for (row, sums) in rows.zip(&sums) {
-                for (vector, sums) in sums.iter().enumerate() {
-                    self.out.put(row, first + vector, &simd.to_array(*sums));
+            // Row by row, so that memory is written in long runs.
+            for (at, row) in rows.enumerate() {
+                for (part, sums) in sums[..n_parts].iter().enumerate() {
+                    for (vector, sums) in sums[at].iter().enumerate() {
+                        self.out.put(row, first + part * W + vector, &simd.to_array(*sums));
+                    }
                 }
             }
         }
-        W
+        n_parts * W
+    }
+
+    /// Adds the products of some columns of a block of rows to their sums.
+    #[inline(always)]
+    fn add_block<S: Simd, const W: usize>(
+        &self,
+        simd: S,
+        (rows, columns): (Range<usize>, Range<usize>),
+        weights: &[[S::Floats; W]],
+        sums: &mut [[S::Floats; W]; BLOCK],
+    ) {
+        let mut row = 0;
+        while row < rows.len() {
+            let (at, sums) = ((rows.start + row, columns.clone()), &mut sums[row..]);
+            row += match rows.len() - row {
+                8.. if W == 2 => self.add_columns::<S, W, 8>(simd, at, weights, sums),
+                // Six rows and then two would take longer.
+                8 => self.add_columns::<S, W, 4>(simd, at, weights, sums),
+                6.. if W == 1 => self.add_columns::<S, W, 6>(simd, at, weights, sums),
+                FEW.. => self.add_columns::<S, W, 4>(simd, at, weights, sums),
+                _ => self.add_columns::<S, W, 1>(simd, at, weights, sums),
+            };
+        }
     }
 
     /// Adds the products of some columns of `R` rows to their sums; returns `R`.

@@ -5,12 +5,19 @@
 //! positions, so the order of operations is the same for a single query and for one among many. Queries that share a key
 //! head process a page together, to read it once.
 
+use std::ops::Range;
+
 use crate::grid::Grid;
 use crate::pages::{CacheElement, CacheType, GROUP, KeyValues, PAGE};
 use crate::simd::{LANES, Simd, Work};
 
 /// Vectors of tokens in a page.
 const VECTORS: usize = PAGE / LANES;
+/// Queries that read a page together, while it is in the second-level cache; a multiple of all numbers of queries that are
+/// computed at once.
+pub(crate) const BLOCK: usize = 48;
+/// Elements or tokens that are computed without checks of indices between them.
+const STEP: usize = 8;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -34,7 +41,7 @@ pub(crate) struct HeadAttention<'a> {
     /// Tokens before the first row.
     pub(crate) n_before: usize,
     /// Rows to compute.
-    pub(crate) rows: std::ops::Range<usize>,
+    pub(crate) rows: Range<usize>,
     /// The key head, and the number of query heads that share it.
     pub(crate) key_head: usize,
     pub(crate) n_sharing: usize,
@@ -84,15 +91,8 @@ impl HeadAttention<'_> {
     #[inline(always)]
     fn all_queries<S: Simd, T: CacheElement>(&self, simd: S) {
         let n = self.rows.len() * self.n_sharing;
-        let mut first = 0;
-        while first < n {
-            first += match n - first {
-                // One vector of keys at a time leaves registers for six queries. Six and then two would take longer.
-                6.. if !S::HAS_MANY_REGISTERS && n - first != 8 => self.some_queries::<S, T, 6>(simd, first),
-                4.. => self.some_queries::<S, T, 4>(simd, first),
-                2.. => self.some_queries::<S, T, 2>(simd, first),
-                _ => self.some_queries::<S, T, 1>(simd, first),
-            };
+        for first in (0..n).step_by(BLOCK) {
+            self.block::<S, T>(simd, first..n.min(first + BLOCK));
         }
     }
 
@@ -102,142 +102,211 @@ impl HeadAttention<'_> {
         (self.rows.start + query / self.n_sharing, self.key_head * self.n_sharing + query % self.n_sharing)
     }
 
-    /// Computes `Q` queries from `first` on; returns `Q`.
+    /// The tokens that a query sees.
     #[inline(always)]
-    fn some_queries<S: Simd, T: CacheElement, const Q: usize>(&self, simd: S, first: usize) -> usize {
-        let shape = self.past.shape();
-        let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
-        let width = self.out.n_columns;
-        let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
-        let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
-        // Tokens that each query sees.
-        let (starts, ends) = match self.mask {
+    fn seen(&self, query: usize) -> Range<usize> {
+        match self.mask {
             AttentionMask::Causal { window } => {
-                let ends = places.map(|(row, _)| self.n_before + row + 1);
-                (ends.map(|end| end.saturating_sub(window)), ends)
+                let end = self.n_before + self.place(query).0 + 1;
+                end.saturating_sub(window)..end
             }
-            AttentionMask::Bidirectional => ([0; Q], [self.past.n_tokens(); Q]),
-        };
-        let (start, end) = (starts[0], ends[Q - 1]); // rows ascend
-        let scale = simd.splat(self.scale);
+            AttentionMask::Bidirectional => 0..self.past.n_tokens(),
+        }
+    }
 
-        let mut sums = [SoftmaxSums { largest: f32::NEG_INFINITY, weights: 0.0 }; Q];
-        // SAFETY: one thread computes each head of a row.
-        let mut out = places
-            .map(|(row, head)| unsafe { self.out.part(self.first_out + row, head * head_dim..(head + 1) * head_dim) });
-        out.iter_mut().for_each(|out| out.fill(0.0));
-        for page_at in start / PAGE..end.div_ceil(PAGE) {
-            let page = self.past.page::<T>(page_at);
-            let n_tokens = (end - page_at * PAGE).min(PAGE);
-            let keys = HeadRows {
-                elements: part(&page.keys, self.key_head, head_dim).as_chunks().0,
-                scales: part(&page.key_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
-            };
-            let values = HeadRows {
-                elements: part(&page.values, self.key_head, padded_dim).as_chunks().0,
-                scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
-            };
-            // Prefetches the values while keys are read, and the next keys while values are read. Only the first queries do so;
-            // the others find them in the cache.
-            let (mut soon, mut later) = (&[][..], &[][..]);
-            if first == 0 {
-                soon = values.elements;
-                if (page_at + 1) * PAGE < end {
-                    later = part(&self.past.page::<T>(page_at + 1).keys, self.key_head, head_dim).as_chunks().0;
-                }
-            }
-            // Several vectors at once if there are registers: each addition waits for the one before it.
-            let mut scores = match (Q, S::HAS_MANY_REGISTERS) {
-                (..=2, true) => self.scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
-                (..=2, false) | (_, true) => self.scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens, soon),
-                _ => self.scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens, soon),
-            };
-            let mut shrinks = [1.0; Q];
-            for at in 0..Q {
-                hide(&mut scores[at], starts[at], ends[at], page_at * PAGE);
-                shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], scale);
-            }
-            let n_dims = padded_dim / LANES;
-            let mut dim = 0;
-            while dim < n_dims {
-                let place = (n_dims, dim, n_tokens);
-                dim += match n_dims - dim {
-                    4.. if S::HAS_MANY_REGISTERS || Q == 1 => {
-                        add_values::<S, T, Q, 4>(simd, values, place, &scores, shrinks, &mut out, later)
-                    }
-                    2.. if Q <= 2 => add_values::<S, T, Q, 2>(simd, values, place, &scores, shrinks, &mut out, later),
-                    _ => add_values::<S, T, Q, 1>(simd, values, place, &scores, shrinks, &mut out, later),
+    /// The pages with tokens that some queries see; rows ascend.
+    #[inline(always)]
+    fn pages(&self, queries: Range<usize>) -> Range<usize> {
+        self.seen(queries.start).start / PAGE..self.seen(queries.end - 1).end.div_ceil(PAGE)
+    }
+
+    /// The place of a query's outputs: the row, and its columns. One thread computes each.
+    #[inline(always)]
+    fn outputs(&self, query: usize) -> (usize, Range<usize>) {
+        let ((row, head), head_dim) = (self.place(query), self.past.shape().head_dim);
+        (self.first_out + row, head * head_dim..(head + 1) * head_dim)
+    }
+
+    /// Computes up to `BLOCK` queries.
+    #[inline(always)]
+    fn block<S: Simd, T: CacheElement>(&self, simd: S, queries: Range<usize>) {
+        let mut sums = [SoftmaxSums { largest: f32::NEG_INFINITY, weights: 0.0 }; BLOCK];
+        for (row, columns) in queries.clone().map(|query| self.outputs(query)) {
+            // SAFETY: this thread alone computes the place, and the reference ends here.
+            unsafe { self.out.part(row, columns) }.fill(0.0);
+        }
+        for page in self.pages(queries.clone()) {
+            let mut first = queries.start;
+            while first < queries.end {
+                let (left, sums) = (queries.end - first, &mut sums[first - queries.start..]);
+                // Only the first queries prefetch; the others find in the cache what they read.
+                let place = (page, first, first == queries.start);
+                first += match left {
+                    // One vector of keys at a time leaves registers for six queries. Six and then two would take longer.
+                    6.. if !S::HAS_MANY_REGISTERS && left != 8 => self.some_queries::<S, T, 6>(simd, place, sums),
+                    4.. => self.some_queries::<S, T, 4>(simd, place, sums),
+                    2.. => self.some_queries::<S, T, 2>(simd, place, sums),
+                    _ => self.some_queries::<S, T, 1>(simd, place, sums),
                 };
             }
         }
-        for (out, sums) in out.into_iter().zip(sums) {
-            out.iter_mut().for_each(|x| *x /= sums.weights);
+        for ((row, columns), sums) in queries.map(|query| self.outputs(query)).zip(sums) {
+            // SAFETY: as above.
+            unsafe { self.out.part(row, columns) }.iter_mut().for_each(|x| *x /= sums.weights);
+        }
+    }
+
+    /// Adds a page to the sums of `Q` queries from `first` on; returns `Q`.
+    #[inline(always)]
+    fn some_queries<S: Simd, T: CacheElement, const Q: usize>(
+        &self,
+        simd: S,
+        (page_at, first, prefetches): (usize, usize, bool),
+        sums: &mut [SoftmaxSums],
+    ) -> usize {
+        let pages = self.pages(first..first + Q);
+        if !pages.contains(&page_at) {
+            return Q;
+        }
+        let shape = self.past.shape();
+        let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
+        let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
+        let width = self.out.n_columns;
+        let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
+        let end = self.seen(first + Q - 1).end;
+        let page = self.past.page::<T>(page_at);
+        let n_tokens = (end - page_at * PAGE).min(PAGE);
+        let keys = HeadRows {
+            elements: part(&page.keys, self.key_head, head_dim).as_chunks().0,
+            scales: part(&page.key_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+        };
+        let values = HeadRows {
+            elements: part(&page.values, self.key_head, padded_dim).as_chunks().0,
+            scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+        };
+        // Prefetches the values while keys are read, and the next keys while values are read.
+        let (mut soon, mut later) = (&[][..], &[][..]);
+        if prefetches {
+            soon = values.elements;
+            if page_at + 1 < pages.end {
+                later = part(&self.past.page::<T>(page_at + 1).keys, self.key_head, head_dim).as_chunks().0;
+            }
+        }
+        // Several vectors at once if there are registers: each addition waits for the one before it.
+        let mut scores = match (Q, S::HAS_MANY_REGISTERS) {
+            (..=2, true) => scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
+            (..=2, false) | (_, true) => scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens, soon),
+            _ => scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens, soon),
+        };
+        let mut shrinks = [1.0; Q];
+        for at in 0..Q {
+            hide(&mut scores[at], self.seen(first + at), page_at * PAGE);
+            shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], simd.splat(self.scale));
+        }
+        let outputs: [(usize, Range<usize>); Q] = std::array::from_fn(|at| self.outputs(first + at));
+        // SAFETY: this thread alone computes the places, which differ, and the references end here.
+        let mut out = outputs.map(|(row, columns)| unsafe { self.out.part(row, columns) });
+        let n_dims = padded_dim / LANES;
+        let mut dim = 0;
+        while dim < n_dims {
+            let place = (n_dims, dim, n_tokens);
+            dim += match n_dims - dim {
+                4.. if S::HAS_MANY_REGISTERS || Q == 1 => {
+                    add_values::<S, T, Q, 4>(simd, values, place, &scores, shrinks, &mut out, later)
+                }
+                2.. if Q <= 2 => add_values::<S, T, Q, 2>(simd, values, place, &scores, shrinks, &mut out, later),
+                _ => add_values::<S, T, Q, 1>(simd, values, place, &scores, shrinks, &mut out, later),
+            };
         }
         Q
     }
+}
 
-    /// The products of queries and the keys of a page, `(queries, PAGE)`.
-    #[inline(always)]
-    fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
-        &self,
-        simd: S,
-        keys: HeadRows<'_, T>,
-        queries: &[&[f32]; Q],
-        n_tokens: usize,
-        soon: &[[T; LANES]],
-    ) -> [[f32; PAGE]; Q] {
-        let head_dim = queries[0].len();
-        let (scales, _) = keys.scales.as_chunks::<LANES>();
-        let mut scores = [[0.0; PAGE]; Q];
-        for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
-            let keys: [&[[T; LANES]]; V] =
-                std::array::from_fn(|at| &keys.elements[(vector + at) * head_dim..][..head_dim]);
-            let mut sums = [[simd.splat(0.0); V]; Q];
-            let mut scale = [simd.splat(1.0); V];
-            for dim in 0..head_dim {
-                let mut key = [simd.splat(0.0); V];
+/// The products of queries and the keys of a page, `(queries, PAGE)`.
+#[inline(always)]
+fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
+    simd: S,
+    keys: HeadRows<'_, T>,
+    queries: &[&[f32]; Q],
+    n_tokens: usize,
+    soon: &[[T; LANES]],
+) -> [[f32; PAGE]; Q] {
+    let head_dim = queries[0].len();
+    let (scales, _) = keys.scales.as_chunks::<LANES>();
+    let mut scores = [[0.0; PAGE]; Q];
+    for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
+        let keys: [&[[T; LANES]]; V] = std::array::from_fn(|at| &keys.elements[(vector + at) * head_dim..][..head_dim]);
+        let mut sums = [[simd.splat(0.0); V]; Q];
+        let mut scale = [simd.splat(1.0); V];
+        let key_steps = keys.map(|keys| keys.as_chunks::<STEP>().0);
+        let query_steps = queries.map(|query| query.as_chunks::<STEP>().0);
+        for first in (0..head_dim).step_by(STEP) {
+            if T::HAS_SCALE && first % GROUP == 0 {
                 for at in 0..V {
-                    prefetch(simd, soon, (vector + at) * head_dim + dim);
-                    key[at] = T::load(simd, &keys[at][dim]);
-                    if T::HAS_SCALE {
-                        if dim % GROUP == 0 {
-                            scale[at] = simd.load(&scales[(vector + at) * head_dim.div_ceil(GROUP) + dim / GROUP]);
-                        }
-                        key[at] = simd.mul(key[at], scale[at]);
-                    }
-                }
-                for at in 0..Q {
-                    let x = simd.splat(queries[at][dim]);
-                    for (sum, key) in sums[at].iter_mut().zip(key) {
-                        *sum = simd.mul_add(key, x, *sum);
-                    }
+                    scale[at] = simd.load(&scales[(vector + at) * head_dim.div_ceil(GROUP) + first / GROUP]);
                 }
             }
-            for at in 0..Q {
-                let (to, _) = scores[at].as_chunks_mut::<LANES>();
-                for (to, sum) in to[vector..].iter_mut().zip(sums[at]) {
-                    simd.store(sum, to);
+            for at in 0..V {
+                prefetch(simd, soon, (vector + at) * head_dim + first);
+            }
+            if first + STEP <= head_dim {
+                // Arrays, so that no index is checked.
+                let steps = key_steps.map(|steps| &steps[first / STEP]);
+                let x = query_steps.map(|steps| &steps[first / STEP]);
+                for dim in 0..STEP {
+                    add_keys(simd, (steps.map(|keys| &keys[dim]), scale), x.map(|x| x[dim]), &mut sums);
+                }
+            } else {
+                for dim in first..head_dim {
+                    add_keys(simd, (keys.map(|keys| &keys[dim]), scale), queries.map(|x| x[dim]), &mut sums);
                 }
             }
         }
-        scores
+        for at in 0..Q {
+            let (to, _) = scores[at].as_chunks_mut::<LANES>();
+            for (to, sum) in to[vector..].iter_mut().zip(sums[at]) {
+                simd.store(sum, to);
+            }
+        }
+    }
+    scores
+}
+
+/// Adds the products of a dimension of `V` vectors of keys and of `Q` queries.
+#[inline(always)]
+fn add_keys<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
+    simd: S,
+    (keys, scale): ([&[T; LANES]; V], [S::Floats; V]),
+    x: [f32; Q],
+    sums: &mut [[S::Floats; V]; Q],
+) {
+    let mut key = [simd.splat(0.0); V];
+    for at in 0..V {
+        key[at] = T::load(simd, keys[at]);
+        if T::HAS_SCALE {
+            key[at] = simd.mul(key[at], scale[at]);
+        }
+    }
+    for at in 0..Q {
+        let x = simd.splat(x[at]);
+        for vector in 0..V {
+            sums[at][vector] = simd.mul_add(key[vector], x, sums[at][vector]);
+        }
     }
 }
 
-/// Prefetches the vector at an index, once for each cache line.
+/// Prefetches `STEP` vectors from an index on.
 #[inline(always)]
-fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], at: usize) {
-    if (at * size_of::<[T; LANES]>()).is_multiple_of(LINE)
-        && let Some(vector) = soon.get(at)
-    {
+fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
+    for vector in soon.iter().skip(first).take(STEP).step_by((LINE / size_of::<[T; LANES]>()).max(1)) {
         simd.prefetch_far(vector);
     }
 }
 
 /// Sets the scores of tokens that a query does not see to minus infinity.
 #[inline(always)]
-fn hide(scores: &mut [f32; PAGE], start: usize, end: usize, first: usize) {
-    let (start, end) = (start.saturating_sub(first).min(PAGE), end.saturating_sub(first).min(PAGE));
+fn hide(scores: &mut [f32; PAGE], seen: Range<usize>, first: usize) {
+    let (start, end) = (seen.start.saturating_sub(first).min(PAGE), seen.end.saturating_sub(first).min(PAGE));
     scores[..start].fill(f32::NEG_INFINITY);
     scores[end.max(start)..].fill(f32::NEG_INFINITY);
 }
@@ -257,7 +326,11 @@ fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut SoftmaxSums, sca
         scores.fill(0.0); // the query sees no token of this page
         return 1.0;
     }
-    let shrink = simd.to_array(simd.exp(simd.splat(sums.largest - largest)))[0];
+    // Most pages leave the largest score as it is; e^0 is exactly 1.
+    let shrink = match sums.largest == largest {
+        true => 1.0,
+        false => simd.to_array(simd.exp(simd.splat(sums.largest - largest)))[0],
+    };
     let mut total = simd.splat(0.0);
     for vector in vectors.iter_mut().take(VECTORS) {
         let weights = simd.exp(simd.sub(simd.load(vector), simd.splat(largest)));
@@ -291,7 +364,9 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     for (token, row) in values.elements.chunks_exact(n_dims).take(n_tokens).enumerate() {
         let row = &row[dim..][..D];
         for offset in 0..D {
-            prefetch(simd, soon, token * n_dims + dim + offset);
+            if token.is_multiple_of(STEP) {
+                prefetch(simd, soon, token * n_dims + (dim + offset) * STEP);
+            }
             let mut value = T::load(simd, &row[offset]);
             if T::HAS_SCALE {
                 let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
