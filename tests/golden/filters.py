@@ -108,6 +108,13 @@ TEMPLATES = [
     "{{ {}.a | length }}{{ {}.a | count > 0 }}{{ {}.a | first is undefined }}{{ {}.a | last is undefined }}{{ {}.a | items | list }}",
     "{{ \"don't STOP it's 2nd é-à\".title() }}{{ \"don't stop\" | title }}",
     "{{ {'a': 1} | items | list }}{{ 5 | replace('5', '6') }}{{ none | replace('N', 'M') }}{{ {}.a | replace('a', 'b') }}",
+    "{{ ['b', 'A', 'c'] | sort(true) }}{{ ['b', 'B', 'a'] | sort(false, true) }}{{ [{'k': 2}, {'k': 1}] | sort(false, false, 'k') }}",
+    "{{ {'b': 1, 'A': 2} | dictsort(true) }}{{ {'b': 1, 'a': 2} | dictsort(false, 'value', true) }}{{ {'b': 1, 'a': 2} | dictsort(false, by='value') }}",
+    "{{ ['a', 'A', 'b'] | unique(true) | list }}{{ [{'k': 1, 'v': 2}, {'k': 1, 'v': 3}] | unique(false, 'k') | list }}{{ ['b', 'A'] | min(true) }}",
+    "{{ dict([('a', 1), ['b', 2]]) }}{{ dict([('a', 1)], b=3) }}{{ dict([]) }}{{ range(3) is sequence }}",
+    "{{ '%g|%g|%g|%g|%g' % (1.5, 100000, 1e20, 0.0001, 1000000) }}{{ '%G' % 0.00001 }}{{ '%.3g|%5.1g|%g' % (3.14159, 0, 100.0) }}{{ '{:g}'.format(2.50) }}",
+    "{{ '{0[a]}|{0[b][1]}|{m[role]}'.format({'a': 1, 'b': [2, 3]}, m={'role': 'user'}) }}",
+    "{{ +1 }}{{ 4 - +2.5 }}{% set a = +3 %}{{ [+a, -+a] }}",
 ]
 
 

@@ -50,7 +50,7 @@ fn a_process_that_is_killed_leaves_a_whole_session() {
     fs::create_dir_all(&folder).unwrap();
     let (runner, path) = (runner(), folder.join("a.session"));
     save(&runner, 0, &path);
-    let (mut last, mut polls) = (0, 7_u64);
+    let (mut last, mut polls, mut n_parts) = (0, 7_u64, 0);
     for round in 0..200 {
         let before = fs::metadata(&path).unwrap().modified().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -66,11 +66,13 @@ fn a_process_that_is_killed_leaves_a_whole_session() {
         }
         process.kill().unwrap();
         assert!(!process.wait().unwrap().success(), "the process saves until it is killed");
+        n_parts += fs::read_dir(&folder).unwrap().count() - 1;
         let number = saved(&runner, &path);
         assert!(last <= number, "a session that was saved is never lost");
         last = number;
     }
-    let n_parts = fs::read_dir(&folder).unwrap().count() - 1;
     assert!(100 < last && 0 < n_parts, "some were killed in the middle: {last} saved, {n_parts} parts");
+    save(&runner, last + 1, &path);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the next save removes what killed ones left");
     fs::remove_dir_all(&folder).unwrap();
 }

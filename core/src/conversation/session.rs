@@ -6,7 +6,7 @@
 //! positions of the history, and `probe` and `window`, which identify the model that computed the state. A position is a
 //! token id; an object stands for all rows of an image. Version 2 has such objects, version 1 has none.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -234,15 +234,37 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Writes a temporary file in the same folder, then renames it, so that a failure leaves the old file as it was.
 fn write_whole(path: &Path, version: u32, parts: &[&[u8]]) -> io::Result<()> {
     let (part, file) = create_beside(path)?;
-    let written = write(file, version, parts).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&part); // the first error is the one to report
+    let written = write(&file, version, parts).and_then(|()| fs::rename(&part, path));
+    match written {
+        Ok(()) => remove_abandoned(path),
+        Err(_) => drop(fs::remove_file(&part)), // the first error is the one to report
     }
     written
 }
 
-/// Creates a temporary file in the folder of `path`. Names that exist are skipped: a process in another container may have
-/// the same id, and one that was killed may have left its file.
+/// Removes the temporary files of processes that were killed while they saved this session: nothing locks them any more.
+/// Where files cannot be locked, they stay.
+fn remove_abandoned(path: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else { return };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_part = |file: &str| {
+        let numbers = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".part"));
+        let numbers = numbers.and_then(|numbers| numbers.split_once('-'));
+        numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_part)
+            && let Ok(file) = File::options().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path()); // the next save tries again
+        }
+    }
+}
+
+/// Creates a temporary file in the folder of `path`, and locks it until it is closed. Names that exist are skipped: a process
+/// in another container may have the same id, and one that was killed may have left its file.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
     let mut n_tries = 0;
@@ -253,12 +275,19 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
         n_tries += 1;
         match File::create_new(&part) {
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists && n_tries < MAX_TRIES => {}
+            // Another process may have taken the file for an abandoned one before it was locked.
+            Ok(file) if is_taken(&file, &part) && n_tries < MAX_TRIES => {}
             created => return Ok((part, created?)),
         }
     }
 }
 
-fn write(mut file: File, version: u32, parts: &[&[u8]]) -> io::Result<()> {
+/// Locks a new file; returns whether another process did so before.
+fn is_taken(file: &File, path: &Path) -> bool {
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !path.exists()
+}
+
+fn write(mut file: &File, version: u32, parts: &[&[u8]]) -> io::Result<()> {
     let mut checksum = Sha256::new();
     let mut put = |bytes: &[u8]| {
         checksum.update(bytes);
@@ -369,11 +398,30 @@ mod tests {
         let file = folder.0.join("a.session");
         let first = NEXT_PART.load(Ordering::Relaxed);
         let others = (first..first + 64).map(|n| folder.0.join(format!("a.session.{}-{n}.part", std::process::id())));
-        let others: Vec<PathBuf> = others.collect();
-        others.iter().for_each(|other| fs::write(other, "half").unwrap());
+        let others: Vec<(PathBuf, File)> =
+            others.map(|other| (other.clone(), File::create_new(other).unwrap())).collect();
+        others.iter().for_each(|(_, file)| file.try_lock().unwrap());
         write_whole(&file, VERSION, &[b"{}", b""]).unwrap();
-        assert!(file.is_file() && others.iter().all(|other| fs::read(other).unwrap() == b"half"));
+        assert!(file.is_file() && others.iter().all(|(other, _)| other.is_file()));
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 65);
+    }
+
+    #[test]
+    fn the_next_save_removes_the_temporary_files_of_killed_ones() {
+        let folder = TestFolder::new("killed");
+        let file = folder.0.join("a.session");
+        let others =
+            ["a.session.part", "a.session.1.part", "a.session.x-1.part", "b.session.1-2.part", "a.session.b.1-2.part"];
+        for name in others.iter().chain(&["a.session.1-2.part", "a.session.4194304-17.part"]) {
+            fs::write(folder.0.join(name), "half").unwrap();
+        }
+        write_whole(&file, VERSION, &[b"{}", b""]).unwrap();
+        let names = fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let (mut names, mut expect): (Vec<String>, Vec<&str>) = (names.collect(), others.to_vec());
+        expect.push("a.session");
+        names.sort();
+        expect.sort_unstable();
+        assert_eq!(names, expect);
     }
 
     #[test]

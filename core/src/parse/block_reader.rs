@@ -114,6 +114,13 @@ pub(super) fn read(
         BodyNotation::Mistral => mistral::read(text, inside.start),
         BodyNotation::Llama => json::read_llama(text, inside.start),
     };
+    if matches!(notation, BodyNotation::Python)
+        && !list.is_sound()
+        && ending == Ending::Closed
+        && let Some(with_paths) = python::read_paths(text, inside.start)
+    {
+        list = with_paths;
+    }
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
         // In a block that was cut off, the missing end could be what decides.
         let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start)).flatten();

@@ -1,7 +1,7 @@
 //! Limits the memory and the time that a chat template can take: for each rendering, the bytes that it copies and the bytes
 //! that it searches are counted up to a limit.
 
-use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind, ValueOrKwargs};
+use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions, tests};
 
 use crate::prompt::python;
@@ -215,21 +215,43 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
             count(state, value)
         });
     }
-    let on_order = [
-        ("sort", Value::from_function(filters::sort)),
-        ("dictsort", Value::from_function(filters::dictsort)),
-        ("unique", Value::from_function(filters::unique)),
-        ("min", Value::from_function(filters::min)),
-        ("max", Value::from_function(filters::max)),
+    // The template engine takes their arguments only by name, Jinja by position as well.
+    let on_order: [(_, &[&str], _); 5] = [
+        ("sort", &["reverse", "case_sensitive", "attribute"], Value::from_function(filters::sort)),
+        ("dictsort", &["case_sensitive", "by", "reverse"], Value::from_function(filters::dictsort)),
+        ("unique", &["case_sensitive", "attribute"], Value::from_function(filters::unique)),
+        ("min", &["case_sensitive", "attribute"], Value::from_function(filters::min)),
+        ("max", &["case_sensitive", "attribute"], Value::from_function(filters::max)),
     ];
-    for (name, filter) in on_order {
-        add_filter(environment, name, filter, |state, value| {
+    for (name, names, filter) in on_order {
+        let named = Value::from_function(move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+            filter.call(state, &named(names, arguments.into_values())?)
+        });
+        add_filter(environment, name, named, |state, value| {
             // Each item is compared with about log2(n) others.
             let n_rounds = (usize::BITS - n_items(value).leading_zeros()) as usize; // at most 64
             spend(state, size(value, ITEM))?;
             spend(state, weigh(value)?.saturating_mul(n_rounds))
         });
     }
+}
+
+/// The arguments of a filter, with names for those after its value that are given by position.
+fn named(names: &[&str], arguments: Vec<Value>) -> Result<Vec<Value>, Error> {
+    let (named, positional): (Vec<Value>, Vec<Value>) = arguments.into_iter().partition(Value::is_kwargs);
+    let mut positional = positional.into_iter();
+    let value = positional.next();
+    if names.len() < positional.len() {
+        return Err(Error::from(ErrorKind::TooManyArguments));
+    }
+    let mut all: Vec<(String, Value)> = names.iter().map(|name| (*name).to_owned()).zip(positional).collect();
+    for options in &named {
+        let (options,): (Kwargs,) = from_args(std::slice::from_ref(options))?;
+        for name in options.args() {
+            all.push((name.to_owned(), options.get(name)?));
+        }
+    }
+    Ok(value.into_iter().chain([Value::from(Kwargs::from_iter(all))]).collect())
 }
 
 /// Adds a filter that first counts its input value with `charge`, which may also change the value.

@@ -55,6 +55,10 @@ pub(super) struct CallForm {
     /// Whether string arguments are passed as objects that print as Python literals, because the template would put quotes
     /// around a string without escaping the quotes inside.
     pub(super) literals: bool,
+    /// Whether arguments are passed as JSON text, because the template joins them to strings.
+    pub(super) as_text: bool,
+    /// Whether calls are in a message without any text, whose content is none, because the template prints no others.
+    pub(super) alone: bool,
 }
 
 /// The ids of calls and results in a prompt.
@@ -98,19 +102,28 @@ impl Capabilities {
             |form: &CallForm| rendered_call(*form).is_some_and(|prompt| joined(&prompt).contains("probe_call"));
         let with_calls =
             |form: CallForm, messages: &[ChatMessage]| prompt(Self { calls: Some(form), ..none }, messages);
-        let prints_ids = |messages: &[ChatMessage]| {
-            let own = CallForm { ids: CallIdForm::Own, ..CallForm::default() };
-            match (with_calls(CallForm::default(), messages), with_calls(own, messages)) {
-                (Ok(without), Ok(with)) => Some(without != with && without == with.replace(CALL_ID, "")),
-                _ => None,
+        // Ids are needed where the template refuses calls without, prints an empty place for them, or looks something up by them.
+        let needs_ids = |form: CallForm, messages: &[ChatMessage]| {
+            let own = CallForm { ids: CallIdForm::Own, ..form };
+            match (with_calls(form, messages), with_calls(own, messages)) {
+                (Ok(without), Ok(with)) => {
+                    without != with && (without == with.replace(CALL_ID, "") || !with.contains(CALL_ID))
+                }
+                (without, with) => without.is_err() && with.is_ok(),
             }
         };
-        let forms = [CallIdForm::Absent, CallIdForm::Own, CallIdForm::Created];
-        let plain = forms.map(|ids| CallForm { ids, ..CallForm::default() }).into_iter().find(shows_call);
-        let plain = plain.map(|mut form| {
-            // An empty place for an id is better filled.
-            let histories: [&[ChatMessage]; 2] = [&answered("a"), &called(&["probe_call"])];
-            if form.ids == CallIdForm::Absent && histories.into_iter().find_map(prints_ids) == Some(true) {
+        let forms =
+            [(false, false), (false, true), (true, false), (true, true)].into_iter().flat_map(|(as_text, alone)| {
+                [CallIdForm::Absent, CallIdForm::Own, CallIdForm::Created].map(|ids| CallForm {
+                    ids,
+                    as_text,
+                    alone,
+                    ..CallForm::default()
+                })
+            });
+        let plain = forms.into_iter().find(shows_call).map(|mut form| {
+            let histories: [&[ChatMessage]; 3] = [&answered("a"), &called(&["probe_call"]), &answered_twice()];
+            if form.ids == CallIdForm::Absent && histories.into_iter().any(|messages| needs_ids(form, messages)) {
                 form.ids = CallIdForm::Own;
             }
             let [one, two] = [&["probe_call"][..], &["probe_call", "probe_second"]].map(called);
@@ -166,6 +179,18 @@ fn called(names: &[&str]) -> [ChatMessage; 2] {
     let mut reply = ChatMessage::assistant("");
     reply.function_calls = Some(names.iter().map(call).collect());
     [ChatMessage::user("a"), reply]
+}
+
+/// Two calls and their results.
+fn answered_twice() -> Vec<ChatMessage> {
+    let [question, mut reply] = called(&["probe_call", "probe_second"]);
+    let calls = reply.function_calls.iter_mut().flatten();
+    let results = calls.zip(1..).map(|(call, number)| {
+        call.call_id = format!("{CALL_ID}{number}");
+        ChatMessage { tool_call_id: Some(call.call_id.clone()), ..ChatMessage::tool("a") }
+    });
+    let results: Vec<ChatMessage> = results.collect();
+    [question, reply].into_iter().chain(results).collect()
 }
 
 /// Whether an image in a message changes the prompt by more than a printed description of the content part.

@@ -131,6 +131,22 @@ pub(super) fn one_call_each(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>
     Some(single)
 }
 
+/// The messages, with the text of replies before their calls in messages of its own. `None` if no calls have text beside them.
+pub(super) fn calls_alone(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+    let has_text = |message: &ChatMessage| message.function_calls.is_some() && !message.text().is_empty();
+    messages.iter().any(has_text).then(|| {
+        let separated = messages.iter().flat_map(|message| match has_text(message) {
+            true => {
+                let text = ChatMessage { function_calls: None, ..message.clone() };
+                let calls = message.function_calls.clone();
+                vec![text, ChatMessage { function_calls: calls, ..ChatMessage::assistant("") }]
+            }
+            false => vec![message.clone()],
+        });
+        separated.collect()
+    })
+}
+
 /// Whether a message is the result of this call: it names the call, or none of the calls.
 fn answers(message: &ChatMessage, call: &SdkFunctionCall, calls: &[SdkFunctionCall]) -> bool {
     let names = |call: &SdkFunctionCall| message.tool_call_id.as_deref() == Some(call.call_id.as_str());

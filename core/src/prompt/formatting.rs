@@ -88,6 +88,7 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
         let field = &after[..end];
         let (target, specification) = field.split_once(':').unwrap_or((field, ""));
         let (name, conversion) = target.split_once('!').map_or((target, None), |(name, kind)| (name, Some(kind)));
+        let (name, path) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
         let value = match (name, name.parse::<usize>()) {
             ("", _) => {
                 next += 1;
@@ -99,6 +100,8 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
             }
             _ => return Err(unsupported(template)),
         };
+        let value = value.map(|value| member(value, path).ok_or_else(|| unsupported(template))).transpose()?;
+        let value = value.filter(|value| !value.is_undefined());
         let missing = || Error::new(ErrorKind::MissingArgument, format!("str.format lacks the value of {{{field}}}"));
         let value = value.ok_or_else(missing)?;
         let value = match conversion {
@@ -117,6 +120,17 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
     out.push_str(rest);
     spend(state, out.len())?;
     Ok(Value::from(out))
+}
+
+/// What the rest of a field's name refers to: `.name`, `[name]` or `[0]`, repeatedly. `None` if it is not such a path.
+fn member(value: Value, path: &str) -> Option<Value> {
+    let (name, rest) = match path.strip_prefix('[') {
+        Some(after) => after.split_once(']')?,
+        None if path.is_empty() => return Some(value),
+        None => path.strip_prefix('.').map(|after| after.split_at(after.find(['.', '[']).unwrap_or(after.len())))?,
+    };
+    let key = name.parse::<usize>().map_or_else(|_| Value::from(name), Value::from);
+    member(value.get_item(&key).ok().filter(|_| !name.is_empty())?, rest)
 }
 
 fn unsupported(format: &str) -> Error {
@@ -142,8 +156,9 @@ struct FieldFormat {
 impl FieldFormat {
     fn apply(&self, state: &mut State<'_, '_>, value: &Value, side: Side) -> Result<String, Error> {
         let text = self.digits_or_text(value)?;
-        let is_number = matches!(self.kind, Some('d' | 'i' | 'u' | 'f' | 'F' | 'e' | 'E' | 'x' | 'X' | 'o'))
-            || self.kind.is_none() && value.kind() == ValueKind::Number;
+        let is_number =
+            matches!(self.kind, Some('d' | 'i' | 'u' | 'f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'x' | 'X' | 'o'))
+                || self.kind.is_none() && value.kind() == ValueKind::Number;
         let sign = self.sign.filter(|_| is_number && !text.starts_with('-')).map(String::from).unwrap_or_default();
         let text = sign + &text;
         let (sign, digits) = text.split_at(usize::from(text.starts_with(['-', '+', ' ']) && is_number));
@@ -169,10 +184,18 @@ impl FieldFormat {
             Some('d' | 'i' | 'u') => format!("{:.0}", number()?.trunc()),
             Some('f' | 'F') => format!("{:.*}", self.precision.unwrap_or(6), number()?),
             Some(kind @ ('e' | 'E')) => {
-                let text = format!("{:.*e}", self.precision.unwrap_or(6), number()?);
-                let (digits, exponent) = text.split_once('e').ok_or_else(wrong)?;
-                let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
-                format!("{digits}{kind}{sign}{exponent:0>2}")
+                let (digits, exponent) = scientific(number()?, self.precision.unwrap_or(6)).ok_or_else(wrong)?;
+                with_exponent(&digits, kind, exponent)
+            }
+            Some(kind @ ('g' | 'G')) => {
+                let n_digits = self.precision.unwrap_or(6).max(1);
+                let (digits, exponent) = scientific(number()?, n_digits - 1).ok_or_else(wrong)?;
+                if (-4..n_digits as i64).contains(&exponent) {
+                    let n_decimals = (n_digits as i64 - 1 - exponent).unsigned_abs() as usize; // at most 1028
+                    without_zeros(&format!("{:.*}", n_decimals, number()?)).to_owned()
+                } else {
+                    with_exponent(without_zeros(&digits), if kind == 'g' { 'e' } else { 'E' }, exponent)
+                }
             }
             Some('x') => format!("{:x}", integer()?),
             Some('X') => format!("{:X}", integer()?),
@@ -180,6 +203,23 @@ impl FieldFormat {
             Some(_) => return Err(wrong()),
         })
     }
+}
+
+/// The digits of a number with this many decimals, and its decimal exponent. `None` for numbers that are not finite.
+fn scientific(number: f64, n_decimals: usize) -> Option<(String, i64)> {
+    let text = format!("{number:.n_decimals$e}");
+    let (digits, exponent) = text.split_once('e')?;
+    Some((digits.to_owned(), exponent.parse().ok()?))
+}
+
+fn with_exponent(digits: &str, letter: char, exponent: i64) -> String {
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}{letter}{sign}{:0>2}", exponent.unsigned_abs())
+}
+
+/// A decimal number without zeros at the end of its fraction.
+fn without_zeros(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 /// Reads formats.
@@ -231,7 +271,7 @@ impl<'a> FormatReader<'a> {
         format.sign = self.take(|c| ['-', ' ', '+'].contains(&c)).filter(|sign| *sign != '-');
         format.has_zeros = self.take(|c| c == '0').is_some();
         self.size(&mut format)?;
-        format.kind = self.take(|c| "sdfFeExXo".contains(c));
+        format.kind = self.take(|c| "sdfFeEgGxXo".contains(c));
         if self.rest.is_empty() { Ok(format) } else { Err(unsupported(whole)) }
     }
 

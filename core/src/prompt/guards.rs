@@ -208,7 +208,7 @@ mod tests {
             ("{{ a ~ b }}", "{{ a|t ~ b|t }}"),
             ("{{- a+b.c['+'](d)|trim ~ 'x' -}}", "{{- a|p+b.c['+'](d)|trim|p|t ~ 'x'|t -}}"),
             ("{% set a = x + (y + z)[1:] %}", "{% set a = x|p + (((y|p + z|p))|i)[1:]|s|p %}"),
-            ("{%+ if -a * +b is string +%}", "{%+ if -a|f * +b|f is string +%}"),
+            ("{%+ if -a * +b is string +%}", "{%+ if -a|f * b|f is string +%}"),
             ("{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}", "{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}"),
             ("{% raw %}{{ a + b }}{% endraw %}{{ a + b }}", "{% raw %}{{ a + b }}{% endraw %}{{ a|p + b|p }}"),
             ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|p + 2|p}|l }}"),

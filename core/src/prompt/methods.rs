@@ -104,6 +104,22 @@ pub(super) fn call(
     .filter(|result| !result.as_ref().is_err_and(|err| err.kind() == ErrorKind::UnknownMethod))
 }
 
+/// The map that Python's `dict` makes of a list of pairs; other values as they are.
+pub(super) fn map_of_pairs(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Ok(value);
+    }
+    let wrong = || Error::new(ErrorKind::InvalidOperation, "dict takes pairs of a key and a value");
+    let pairs = value.try_iter()?.map(|pair| {
+        spend(state, 2 * size_of::<Value>())?;
+        match &pair.try_iter()?.take(3).collect::<Vec<_>>()[..] {
+            [key, value] => Ok((key.clone(), value.clone())),
+            _ => Err(wrong()),
+        }
+    });
+    Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, Error>>()?))
+}
+
 fn index_of(list: &Value, arguments: &[Value]) -> Result<Value, Error> {
     let wanted = arguments.first().ok_or_else(|| Error::new(ErrorKind::MissingArgument, "list.index takes a value"))?;
     let at = list.try_iter()?.position(|item| item == *wanted);

@@ -57,7 +57,7 @@ pub(crate) use template::LONGEST_PROMPT;
 use capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use content_forms::ContentForm;
 use control::{ControlMarker, texts_of};
-use fitting::{Fit, one_call_each, refused};
+use fitting::{Fit, calls_alone, one_call_each, refused};
 use python::{LargeInteger, Literal};
 use roles::ResultForm;
 use template::ChatTemplate;
@@ -319,6 +319,11 @@ impl PromptRenderer {
         {
             messages = Cow::Owned(changed);
         }
+        if capabilities.calls.is_some_and(|form| form.alone)
+            && let Some(changed) = calls_alone(&messages)
+        {
+            messages = Cow::Owned(changed);
+        }
         let is_shown = |message: &&ChatMessage| !only_carries_functions(message) || view.carries_functions(message);
         let messages: Vec<&ChatMessage> = messages.iter().filter(is_shown).collect();
         let messages = messages.into_iter().map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
@@ -371,18 +376,20 @@ impl View<'_> {
             entries.insert("name", self.marker.mark(name).as_ref().into());
         }
         let mut written = String::new();
+        let mut has_no_content = false;
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
             let ids =
                 self.calls.replace(calls, self.capabilities.calls.is_some_and(|form| form.ids == CallIdForm::Created));
             match self.capabilities.calls {
                 Some(form) => {
+                    has_no_content = form.alone;
                     let calls = calls.iter().zip(ids).map(|(call, id)| self.call(call, id, form));
                     drop(entries.insert("tool_calls", calls.collect()))
                 }
                 None => written = self.written_calls(calls)?,
             }
         }
-        let mut content = self.content(message, &written)?;
+        let mut content = if has_no_content { TemplateValue::from(()) } else { self.content(message, &written)? };
         if message.role == Role::Tool {
             let answered = self.calls.take_answered(message.tool_call_id.as_deref());
             if self.capabilities.calls.is_some_and(|form| form.ids != CallIdForm::Absent) {
@@ -444,9 +451,13 @@ impl View<'_> {
     }
 
     fn call(&self, call: &SdkFunctionCall, id: String, form: CallForm) -> TemplateValue {
-        let arguments = call.arguments.iter();
-        let arguments = arguments.map(|(name, value)| (self.marker.mark(name), self.value(value, form.literals)));
-        let arguments = TemplateValue::from_pairs(arguments);
+        let arguments = if form.as_text {
+            self.marker.mark(&Value::Object(call.arguments.clone()).to_string()).as_ref().into()
+        } else {
+            let arguments = call.arguments.iter();
+            let arguments = arguments.map(|(name, value)| (self.marker.mark(name), self.value(value, form.literals)));
+            TemplateValue::from_pairs(arguments)
+        };
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
         match form.ids {

@@ -14,7 +14,7 @@ pub(super) struct RoleForms {
     pub(super) first_system: bool,
     /// Whether it also prints one that no question follows. Otherwise its text is the question.
     pub(super) lone_system: bool,
-    /// Whether the template prints other system messages. Otherwise those that follow the first one become part of it, and the
+    /// Whether the template prints other system messages, beside the first one. Otherwise those that follow the first one become part of it, and the
     /// text of later ones comes before the next question.
     pub(super) later_system: bool,
     pub(super) results: ResultForm,
@@ -39,6 +39,7 @@ pub(super) struct ToolMessageForm {
 }
 
 const PROBE: &str = "probe_text";
+const FIRST_PROBE: &str = "probe_first";
 /// The id of calls in probes.
 pub(super) const CALL_ID: &str = "probe_id";
 
@@ -59,9 +60,11 @@ impl RoleForms {
         let assumed = Self::USUAL;
         let first_system = shows(assumed, &[ChatMessage::system(PROBE), ChatMessage::user("a")]);
         let lone_system = first_system && shows(assumed, &[ChatMessage::system(PROBE)]);
-        let later =
-            [ChatMessage::user("a"), ChatMessage::assistant("b"), ChatMessage::system(PROBE), ChatMessage::user("c")];
-        let later_system = first_system && shows(assumed, &later);
+        // Some templates print the last system message in place of the first.
+        let [first, later] = [ChatMessage::system(FIRST_PROBE), ChatMessage::system(PROBE)];
+        let both = [first, ChatMessage::user("a"), ChatMessage::assistant("b"), later, ChatMessage::user("c")];
+        let shows_both = |prompt: String| prompt.contains(FIRST_PROBE) && prompt.contains(PROBE);
+        let later_system = first_system && render(assumed, &both).is_some_and(shows_both);
         let result_form = |named, mapped| ResultForm::Message(ToolMessageForm { named, mapped });
         let shows_result =
             |named: &bool| shows(Self { results: result_form(*named, false), ..assumed }, &answered(PROBE));

@@ -3,13 +3,13 @@
 //! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! The operator `%` after a literal string becomes a filter. All other changes are made by [`guards`](crate::prompt::guards).
+//! The operator `%` after a literal string becomes a filter, and a `+` before an operand is left out. All other changes are made by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
 
 use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
-use crate::prompt::tag_tokens::TagTokens;
+use crate::prompt::tag_tokens::{TagTokens, ends_operand};
 
 /// The filter in place of the operator `%` after a string.
 pub(super) const PERCENT_FILTER: &str = "causerie_percent";
@@ -48,7 +48,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
             }
             _ => {
                 TagTokens::of(tag, &tokens).check()?;
-                match without_percent(tag, &tokens) {
+                match without_python_operators(tag, &tokens) {
                     Some(tag) => out.push_str(&guarded(&tag, &self::tokens(&tag))),
                     None => out.push_str(&guarded(tag, &tokens)),
                 }
@@ -142,13 +142,17 @@ pub(super) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
-/// The tag with the filter of [`PERCENT_FILTER`] in place of each `%` after a literal string, where Python formats the string.
-/// The template engine only knows the remainder. `None` if there is none.
-fn without_percent(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
+/// The tag without the operators of Python that the template engine lacks; `None` if there are none. The filter of
+/// [`PERCENT_FILTER`] takes the place of each `%` after a literal string, where Python formats the string. A `+` without a left
+/// operand changes nothing.
+fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
     let tokens = TagTokens::of(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    for i in 1..tokens.len().saturating_sub(1) {
-        let is_string = tokens.at(i - 1).starts_with(['"', '\'']);
+    for i in 0..tokens.len().saturating_sub(1) {
+        if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {
+            edits.push((ranges[i].clone(), String::new()));
+        }
+        let is_string = 0 < i && tokens.at(i - 1).starts_with(['"', '\'']);
         let is_factor = 1 < i && ["*", "/", "%", "**"].contains(&tokens.at(i - 2));
         let end = tokens.operand_end(i + 1);
         if tokens.at(i) == "%" && is_string && !is_factor && tokens.at(end + 1) != "**" {
@@ -182,10 +186,20 @@ mod tests {
             ("{{ '%s' % ('a' % b.c) ~ d }}", "{{ '%s'|causerie_percent(('a'|causerie_percent(b.c))) ~ d }}"),
             ("{% set a = 'b' % c | upper %}", "{% set a = 'b'|causerie_percent(c | upper) %}"),
         ] {
-            assert_eq!(without_percent(source, &tokens(source)).as_deref(), Some(expect));
+            assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
         }
         for source in ["{{ a % 2 }}", "{{ 'a' % }}", "{{ 2 * '%s' % a }}", "{{ 'a' % 2 ** 3 }}", "{% if 'a' %}"] {
-            assert_eq!(without_percent(source, &tokens(source)), None, "{source}");
+            assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_plus_without_a_left_operand_is_left_out() {
+        for (source, expect) in [("{{ +a - (+b) }}", "{{ a - (b) }}"), ("{% if +c %}", "{% if c %}")] {
+            assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
+        }
+        for source in ["{{ a + b }}", "{{+ a }}", "{{ 'a' + 'b' }}", "{{ [a] + (b) +}}"] {
+            assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
         }
     }
 

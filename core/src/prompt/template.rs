@@ -56,6 +56,7 @@ impl ChatTemplate {
             budget::list(state, &functions::namespace(defaults)?)
         });
         environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
+            let value = value.map(|value| methods::map_of_pairs(state, value)).transpose()?;
             budget::list(state, &functions::dict(value, entries)?)
         });
         cycler::add(&mut environment);
@@ -101,14 +102,15 @@ impl ChatTemplate {
     }
 }
 
-/// Whether a rendering failed because the template uses a filter, test, method or function that is not supported.
+/// Whether a rendering failed because the template uses a filter, test, method or function that is not supported, or gives
+/// one of them arguments that are not.
 pub(super) fn lacks_feature(err: &SdkError) -> bool {
     err.source().and_then(|cause| cause.downcast_ref::<Error>()).is_some_and(is_lack)
 }
 
 fn is_lack(err: &Error) -> bool {
-    use TemplateErrorKind::{UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
-    matches!(err.kind(), UnknownFilter | UnknownTest | UnknownMethod | UnknownFunction)
+    use TemplateErrorKind::{TooManyArguments, UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+    matches!(err.kind(), UnknownFilter | UnknownTest | UnknownMethod | UnknownFunction | TooManyArguments)
 }
 
 /// Runs the template engine on a large stack, because it recurses as deep as a template is nested. Only the used part of
@@ -189,8 +191,10 @@ fn add_tests(environment: &mut Environment<'_>) {
     let is_string = |value: &Value| value.kind() == ValueKind::String;
     environment
         .add_test("iterable", move |value: &Value| is_string(value) || !value.is_none() && value.try_iter().is_ok());
-    environment.add_test("sequence", |value: &Value| {
-        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
+    // A range is an iterator of known length here, and a sequence in Python.
+    environment.add_test("sequence", |value: &Value| match value.kind() {
+        ValueKind::Iterable => value.len().is_some(),
+        kind => matches!(kind, ValueKind::String | ValueKind::Seq | ValueKind::Map),
     });
     environment.add_test("callable", cycler::is_callable);
     environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));

@@ -1,7 +1,7 @@
 //! Calls as Mistral's models write them: `get_weather[ARGS]{"city": "Oslo"}`, in some with `[CALL_ID]` and an id before the
 //! arguments, in older ones a list of JSON objects.
 
-use crate::function::{RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
 use crate::parse::brackets::{Skipped, skip_group};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::CallFault;
@@ -12,6 +12,8 @@ use crate::parse::written::Written;
 
 pub(crate) const CALL_ID: &str = "[CALL_ID]";
 pub(crate) const ARGUMENTS: &str = "[ARGS]";
+/// What models write in place of the arguments of a function without parameters.
+const NO_ARGUMENTS: [&str; 3] = ["null", "\"\"", "[]"];
 
 /// Reads the calls between `from` and the end of `text`.
 pub(super) fn read(text: &str, from: usize) -> List {
@@ -51,10 +53,18 @@ fn call(cursor: &mut Cursor<'_>, name: &str, start: usize) -> Result<SdkFunction
     if name.is_empty() {
         return Err(CallFault::new(RejectionReason::MissingName, start));
     }
-    if name.contains(char::is_whitespace) || cursor.peek() != Some('{') {
+    let has_none = NO_ARGUMENTS.contains(&cursor.rest().trim_end());
+    if name.contains(char::is_whitespace) || !has_none && cursor.peek() != Some('{') {
         return Err(CallFault::new(RejectionReason::MalformedSyntax, cursor.at));
     }
-    match json::object_at(cursor, &mut repairs)? {
+    let arguments = if has_none {
+        cursor.at = cursor.text.len();
+        repairs.add(Repair::MissingArguments);
+        Value::Object(Arguments::new())
+    } else {
+        json::object_at(cursor, &mut repairs)?
+    };
+    match arguments {
         Value::Object(arguments) => Ok(SdkFunctionCall {
             name: name.to_owned(),
             arguments,

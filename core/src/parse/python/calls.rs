@@ -15,6 +15,13 @@ pub(in crate::parse) fn read(text: &str, from: usize) -> List {
     list::read(&mut PythonCalls { literals: Literals::new(Cursor { text, at: from }, MAX_DEPTH) })
 }
 
+/// Reads the calls like [`read`], if paths that end with a backslash are all that is wrong with them.
+pub(in crate::parse) fn read_paths(text: &str, from: usize) -> Option<List> {
+    let literals = Literals::new(Cursor { text, at: from }, MAX_DEPTH);
+    let list = list::read(&mut PythonCalls { literals: Literals { ends_with_backslash: true, ..literals } });
+    list.is_sound().then_some(list)
+}
+
 /// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
 pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
     let literals = Literals::new(Cursor { text, at: 0 }, MAX_DEPTH);

@@ -27,13 +27,23 @@ pub(in crate::parse) struct Literals<'a, 'c> {
     pub(in crate::parse) keeps_lexemes: bool,
     /// Whether JSON was expected here: it has no adjacent strings, and it has the escape `\/`.
     pub(in crate::parse) is_json: bool,
+    /// Whether a path may end with a backslash: `"C:\Temp\"`.
+    pub(in crate::parse) ends_with_backslash: bool,
     /// Set while the closing quotes of strings are searched for.
     pub(in crate::parse) closings: Option<&'c mut Closings>,
 }
 
 impl<'a> Literals<'a, '_> {
     pub(in crate::parse) fn new(cursor: Cursor<'a>, max_depth: usize) -> Self {
-        Self { cursor, repairs: Repairs::default(), max_depth, keeps_lexemes: false, is_json: false, closings: None }
+        Self {
+            cursor,
+            repairs: Repairs::default(),
+            max_depth,
+            keeps_lexemes: false,
+            is_json: false,
+            ends_with_backslash: false,
+            closings: None,
+        }
     }
 
     /// Reads a value and checks that it ends where it should.
@@ -216,7 +226,11 @@ impl<'a> Literals<'a, '_> {
             Some(closings) if !opening.style.is_triple => closings.choose(text, from, opening.style, position),
             _ => opening.style.closing(text, from),
         };
-        let close = close.ok_or(malformed)?;
+        let path_end = self.ends_with_backslash.then(|| opening.path_end(text, from, close)).flatten();
+        if path_end.is_some() {
+            self.repairs.add(Repair::PlainBackslashes);
+        }
+        let close = path_end.or(close).ok_or(malformed)?;
         let written = &text[from..close];
         if let Some(closings) = &mut self.closings
             && opening.style.closing(text, from) != Some(close)

@@ -9,7 +9,7 @@ mod recovery;
 mod string;
 
 pub(crate) use calls::is_name;
-pub(super) use calls::{lexemes, name_of, read};
+pub(super) use calls::{lexemes, name_of, read, read_paths};
 pub(super) use recovery::recover;
 
 use crate::function::Value;

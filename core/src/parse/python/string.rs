@@ -32,6 +32,31 @@ impl StringOpening {
         })
     }
 
+    /// Where a path of Windows ends whose last backslash stands before the quote: after an escape that does not exist, at a quote
+    /// that something follows which may follow a value. `close` is where the string ends if this backslash is an escape.
+    pub(super) fn path_end(&self, text: &str, from: usize, close: Option<usize>) -> Option<usize> {
+        let inside = text.get(from..close.unwrap_or(text.len())).filter(|_| !self.style.is_triple)?;
+        let mut is_path = self.is_raw;
+        let mut backslashes = inside.match_indices('\\').map(|(at, _)| at);
+        while let Some(at) = backslashes.next() {
+            let after = &inside[at + 1..];
+            if is_path && after.starts_with(self.style.quote()) {
+                let mut next = text[from + at + 2..].chars();
+                if next.find(|next| !next.is_whitespace()).is_some_and(|next| ",)]}:".contains(next)) {
+                    return Some(from + at + 1);
+                }
+            }
+            match decode_escape(after, false, &mut Repairs::default()) {
+                None => is_path = true,
+                Some(('\\', _)) => {
+                    backslashes.next();
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
     /// Decodes the text between the quotes; in JSON, `\/` is an escape as well.
     pub(super) fn decode(
         &self,

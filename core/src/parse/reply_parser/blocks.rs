@@ -152,7 +152,7 @@ impl ReplyParser {
     ) {
         if content.has_calls() {
             self.had_calls = true;
-            self.space_after_calls = Some(String::new());
+            self.loose_space = Some(String::new());
         } else {
             self.release_space(emit);
         }

@@ -2,7 +2,7 @@
 
 use crate::options::FunctionCallParser;
 use crate::parse::block_reader::Ending;
-use crate::parse::event::{Emit, Note, Parsed};
+use crate::parse::event::{Emit, Note, Parsed, emit_text};
 use crate::parse::marker::{self, Marker, MarkerSpelling, MarkerStart};
 use crate::parse::notation::{Notation, THINK_END};
 use crate::parse::reply_parser::{CHANNEL_LINE, ParserState, ReplyParser, xml};
@@ -107,6 +107,13 @@ impl ReplyParser {
             }
         } else if !matches!(marker, Marker::BlockStart | Marker::UnmarkedStart | Marker::StartInReasoning) {
             self.release_line_ends(emit);
+        }
+        // White space before reasoning stays where it was written.
+        if matches!(marker, Marker::ReasoningStart | Marker::ChannelStart)
+            && !self.had_calls
+            && let Some(space) = &mut self.loose_space
+        {
+            emit_text(&std::mem::take(space), emit);
         }
         let notation = Notation::of(parser);
         match (&mut self.state, marker) {

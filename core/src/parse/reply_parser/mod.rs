@@ -62,8 +62,9 @@ pub struct ReplyParser {
     is_reasoning_empty: bool,
     /// The part of the line after the start of a channel that is still to come.
     channel_line: &'static str,
-    /// White space after calls, which is text only if other text follows it; `None` if no calls came last.
-    space_after_calls: Option<String>,
+    /// White space at the beginning of the text or after calls. Between calls, and at the end after calls, it is nothing; if
+    /// other text follows it, it is text. `None` after other text.
+    loose_space: Option<String>,
     /// Line ends that are held back, because a block in XML may follow them.
     n_line_ends: usize,
     /// The offered functions.
@@ -112,7 +113,7 @@ impl ReplyParser {
             had_block: false,
             is_reasoning_empty: true,
             channel_line: "",
-            space_after_calls: None,
+            loose_space: Some(String::new()),
             n_line_ends: 0,
             functions: Vec::new(),
             finder: CandidateFinder::default(),
@@ -216,7 +217,7 @@ impl ReplyParser {
             ParserState::Untagged(candidate) => candidate.text().len(),
             ParserState::Echo(echo) => echo.n_held(),
         };
-        let space = self.space_after_calls.as_ref().map_or(0, String::len);
+        let space = self.loose_space.as_ref().map_or(0, String::len);
         self.held.len() + self.n_line_ends + space + collected
     }
 
@@ -294,6 +295,9 @@ impl ReplyParser {
             }
         }
         self.release_line_ends(emit);
+        if !self.had_calls {
+            self.release_space(emit);
+        }
     }
 
     fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {

@@ -60,7 +60,7 @@ impl ReplyParser {
                 emit(Parsed::Reasoning(text.to_owned()));
             }
             ParserState::Reasoning => {}
-            _ => match &mut self.space_after_calls {
+            _ => match &mut self.loose_space {
                 Some(space) if text.trim().is_empty() => space.push_str(text),
                 _ => {
                     self.release_space(emit);
@@ -70,9 +70,9 @@ impl ReplyParser {
         }
     }
 
-    /// Emits white space after calls, because other text follows it.
+    /// Emits white space that was held back, because other text follows it.
     pub(super) fn release_space(&mut self, emit: Emit<'_>) {
-        emit_text(&self.space_after_calls.take().unwrap_or_default(), emit);
+        emit_text(&self.loose_space.take().unwrap_or_default(), emit);
     }
 
     /// Begins a call without the tag around it.
