@@ -172,5 +172,6 @@ fn a_string_that_would_end_its_value_is_refused() {
     assert!(is_written("a </parameter> b") && is_written("a <parameter=a> in a line"));
     assert!(!is_written("a\n</parameter>\n<parameter=b>\nc"));
     assert!(!is_written("a\n</parameter>\n</function>"));
+    assert!(!is_written("</parameter><</tool_call>") && !is_written("</parameter>\n</func</tool_call>"));
     assert!(!is_written("a\n<parameter=b>\nc") && !is_written("<parameter=b> at the start"));
 }

@@ -1,7 +1,7 @@
 //! Writes calls.
 
 use crate::function::{SdkFunctionCall, Value};
-use crate::parse::xml::tags::{FUNCTION, FUNCTION_END, PARAMETER, PARAMETER_END, Parameters, scan_value};
+use crate::parse::xml::tags::{BLOCK_END, FUNCTION, FUNCTION_END, PARAMETER, PARAMETER_END, Parameters, scan_value};
 
 /// The body of a block with a call, as the models' templates write it; `None` if a name or a string cannot be written, because
 /// it would end a tag or a value.
@@ -33,5 +33,15 @@ fn raw(value: &Value) -> Option<String> {
 fn ends_where_it_should(text: &str) -> bool {
     let written = format!("\n{text}\n{PARAMETER_END}{FUNCTION_END}");
     let scan = scan_value(&written, 1, 0, Parameters(None), true);
-    scan.end == Some(1 + text.len() + 1)
+    scan.end == Some(1 + text.len() + 1) && !is_cut_by_block_end(text)
+}
+
+/// Whether a closing tag is followed by the beginning of a tag and then by the end of a block. A parser takes this for the end of a
+/// call that was cut.
+fn is_cut_by_block_end(text: &str) -> bool {
+    text.match_indices(PARAMETER_END).any(|(at, tag)| {
+        let after = text[at + tag.len()..].trim_start();
+        let next = after.strip_prefix('<').and_then(|rest| rest.find('<'));
+        next.is_some_and(|next| after[1 + next..].starts_with(BLOCK_END))
+    })
 }

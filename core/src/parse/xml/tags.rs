@@ -6,7 +6,7 @@ pub(in crate::parse) const FUNCTION: &str = "<function=";
 pub(super) const FUNCTION_END: &str = "</function>";
 pub(super) const PARAMETER: &str = "<parameter=";
 pub(super) const PARAMETER_END: &str = "</parameter>";
-const BLOCK_END: &str = "</tool_call>";
+pub(super) const BLOCK_END: &str = "</tool_call>";
 
 /// Bytes of a name that are searched for its end.
 const LONGEST_NAME: usize = 256;
