@@ -123,14 +123,19 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
 }
 
 /// What the rest of a field's name refers to: `.name`, `[name]` or `[0]`, repeatedly. `None` if it is not such a path.
-fn member(value: Value, path: &str) -> Option<Value> {
-    let (name, rest) = match path.strip_prefix('[') {
-        Some(after) => after.split_once(']')?,
-        None if path.is_empty() => return Some(value),
-        None => path.strip_prefix('.').map(|after| after.split_at(after.find(['.', '[']).unwrap_or(after.len())))?,
-    };
-    let key = name.parse::<usize>().map_or_else(|_| Value::from(name), Value::from);
-    member(value.get_item(&key).ok().filter(|_| !name.is_empty())?, rest)
+fn member(mut value: Value, mut path: &str) -> Option<Value> {
+    while !path.is_empty() {
+        let (name, rest) = match path.strip_prefix('[') {
+            Some(after) => after.split_once(']')?,
+            None => {
+                path.strip_prefix('.').map(|after| after.split_at(after.find(['.', '[']).unwrap_or(after.len())))?
+            }
+        };
+        let key = name.parse::<usize>().map_or_else(|_| Value::from(name), Value::from);
+        value = value.get_item(&key).ok().filter(|_| !name.is_empty())?;
+        path = rest;
+    }
+    Some(value)
 }
 
 fn unsupported(format: &str) -> Error {

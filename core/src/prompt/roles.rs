@@ -14,8 +14,8 @@ pub(super) struct RoleForms {
     pub(super) first_system: bool,
     /// Whether it also prints one that no question follows. Otherwise its text is the question.
     pub(super) lone_system: bool,
-    /// Whether the template prints other system messages, beside the first one. Otherwise those that follow the first one become part of it, and the
-    /// text of later ones comes before the next question.
+    /// Whether the template prints other system messages beside the first one. Otherwise those that follow the first one become
+    /// part of it, and the text of later ones comes before the next question.
     pub(super) later_system: bool,
     pub(super) results: ResultForm,
 }
