@@ -285,10 +285,9 @@ async fn with_fields<T: Send + 'static>(
 ) -> Result<T, HttpError> {
     let is_small = body.len() <= body::SMALL;
     let parse = move |service: &Arc<Service>| -> Result<RequestFields, HttpError> {
-        let fields = RequestFields::parse(&body)?;
-        if service.runner.get().is_some_and(|runner| !runner.info().supports_images) {
-            content::refuse_images(&fields)?;
-        }
+        let mut fields = RequestFields::parse(&body)?;
+        let model_sees = service.runner.get().is_none_or(|runner| runner.info().supports_images);
+        content::check_images(&mut fields, model_sees)?;
         Ok(fields)
     };
     let Some(fetcher) = &service.image_fetcher else {

@@ -104,6 +104,76 @@ fn addresses_are_fetched_from_allowed_and_public_hosts_only() {
 }
 
 #[test]
+fn images_of_others_and_stored_files_are_refused() {
+    let server = seeing(Settings::default());
+    let url = format!("data:image/png;base64,{PIXEL}");
+    let item = |role: &str| json!({ "role": role, "content": [{ "type": "input_image", "image_url": url }] });
+    let entry = |role: &str| json!({ "role": role, "content": [{ "type": "image_url", "image_url": { "url": url } }] });
+    let block = |role: &str, source: Json| json!({ "role": role, "content": [{ "type": "image", "source": source }] });
+    let data = json!({ "type": "base64", "media_type": "image/png", "data": PIXEL });
+    let belongs = "must be text: images belong to messages of the user and of tools";
+    let mut cases = vec![
+        ("/v1/responses", json!({ "input": [item("assistant"), item("user")] }), "input[0].content[0]", belongs),
+        ("/v1/responses", json!({ "input": [item("developer"), item("user")] }), "input[0].content[0]", belongs),
+        ("/v1/chat/completions", json!({ "messages": [entry("system")] }), "messages[0].content[0]", belongs),
+        ("/v1/chat/completions", json!({ "messages": [entry("assistant")] }), "messages[0].content[0]", belongs),
+        (
+            "/v1/messages",
+            json!({ "messages": [block("assistant", data)], "max_tokens": 1 }),
+            "messages[0].content[0]",
+            belongs,
+        ),
+    ];
+    for (source, place, rule) in [
+        (
+            json!({ "type": "file", "file_id": "f" }),
+            "source.type",
+            "must be \"base64\" or \"url\": files are not stored, found \"file\"",
+        ),
+        (json!({ "type": "url" }), "source.url", "must be a string"),
+        (json!({ "type": "base64" }), "source.data", "must be a string"),
+    ] {
+        let place: &str = format!("messages[0].content[0].{place}").leak();
+        cases.push(("/v1/messages", json!({ "messages": [block("user", source)], "max_tokens": 1 }), place, rule));
+    }
+    for (path, body, place, rule) in cases {
+        let reply = server.post(path, &body.to_string());
+        let message = reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert_eq!((reply.status, message), (400, format!("{place} {rule}")), "{path}: {body}");
+    }
+    let source = json!({ "type": "url", "url": url });
+    let body = json!({ "messages": [block("user", source)], "max_tokens": 1 });
+    assert_eq!(server.post("/v1/messages", &body.to_string()).status, 200);
+}
+
+#[test]
+fn how_closely_to_look_is_listed_as_ignored() {
+    let server = seeing(Settings::default());
+    let url = format!("data:image/png;base64,{PIXEL}");
+    for (detail, ignored) in [(json!("auto"), false), (json!(null), false), (json!("low"), true), (json!("high"), true)]
+    {
+        let part = json!({ "type": "image_url", "image_url": { "url": url, "detail": detail } });
+        let item = json!({ "type": "input_image", "image_url": url, "detail": detail });
+        for (path, body, place) in [
+            (
+                "/v1/chat/completions",
+                json!({ "messages": [{ "role": "user", "content": [part] }], "max_tokens": 1 }),
+                "messages[0].content[0].image_url.detail",
+            ),
+            (
+                "/v1/responses",
+                json!({ "input": [{ "role": "user", "content": [item] }], "max_output_tokens": 1 }),
+                "input[0].content[0].detail",
+            ),
+        ] {
+            let reply = server.post(path, &body.to_string());
+            assert_eq!(reply.status, 200, "{path}: {}", reply.json());
+            assert_eq!(reply.header("x-ignored-fields"), ignored.then_some(place), "{path}: {detail}");
+        }
+    }
+}
+
+#[test]
 fn a_tool_shows_an_image() {
     let server = seeing(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");

@@ -116,23 +116,37 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
         (Some("document"), Some("text")) => (["title", "context"], "source.data", source["data"].clone()),
         (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
-        (Some("image"), Some("base64")) => {
-            let place = format!("{place}.source.data");
-            let data = source["data"].as_str();
-            let data = data.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
-            return read_image_url(&place, &format!("data:image;base64,{data}"));
-        }
-        (Some("image"), kind) => {
-            let place = format!("{place}.source.type");
-            let rule = must_be("\"base64\": this server fetches no such address", &kind.into());
-            return Err(HttpError::unsupported(&place, format!("{place} {rule}")));
-        }
+        (Some("image"), _) => return read_image(&format!("{place}.source"), source),
         _ => return text_block(place, block).map(ChatMessageContent::Text),
     };
     let texts = read_parts(&format!("{place}.{content_place}"), Some(content), text_block)?;
     let heads = heads.into_iter().filter_map(|name| block[name].as_str());
     let lines: Vec<&str> = heads.chain(texts.iter().map(String::as_str)).collect();
     Ok(ChatMessageContent::Text(lines.join("\n") + "\n\n"))
+}
+
+fn read_image(place: &str, source: &Json) -> Result<ChatMessageContent, HttpError> {
+    let text_of = |name: &str| {
+        let place = format!("{place}.{name}");
+        let text = source[name].as_str();
+        text.map(|text| (place.clone(), text))
+            .ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))
+    };
+    match source["type"].as_str() {
+        Some("base64") => {
+            let (place, data) = text_of("data")?;
+            read_image_url(&place, &format!("data:image;base64,{data}"))
+        }
+        Some("url") => {
+            let (place, url) = text_of("url")?;
+            read_image_url(&place, url)
+        }
+        kind => {
+            let place = format!("{place}.type");
+            let rule = must_be("\"base64\" or \"url\": files are not stored", &kind.into());
+            Err(HttpError::unsupported(&place, format!("{place} {rule}")))
+        }
+    }
 }
 
 /// The reply of a model; `None` where all of it is ignored.

@@ -64,23 +64,42 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
     image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
 }
 
-/// Refuses images by their place in the request, for a model that takes none.
-pub(in crate::serve) fn refuse_images(fields: &RequestFields) -> Result<(), HttpError> {
-    ["messages", "input"].iter().try_for_each(|name| fields.peek(name).map_or(Ok(()), |value| find_image(name, value)))
+/// Refuses images by their place in the request, for a model that takes none. Lists `detail` as ignored: how a picture is
+/// divided follows from its size, by the model's own rules.
+pub(in crate::serve) fn check_images(fields: &mut RequestFields, model_sees: bool) -> Result<(), HttpError> {
+    let mut details = Vec::new();
+    let mut check = |place: &str, part: &Json| match model_sees {
+        true => {
+            let details_of = [("detail", &part["detail"]), ("image_url.detail", &part["image_url"]["detail"])];
+            let asked = details_of.iter().filter(|(_, detail)| !detail.is_null() && *detail != "auto");
+            details.extend(asked.map(|(name, _)| format!("{place}.{name}")));
+            Ok(())
+        }
+        false => {
+            let rule = "must be text: images need a model with vision, which this one has not";
+            Err(HttpError::unsupported(place, format!("{place} {rule}")))
+        }
+    };
+    for name in ["messages", "input"] {
+        fields.peek(name).map_or(Ok(()), |value| each_image(name, value, &mut check))?;
+    }
+    details.into_iter().for_each(|place| fields.ignore(place));
+    Ok(())
 }
 
-fn find_image(place: &str, value: &Json) -> Result<(), HttpError> {
+fn each_image(
+    place: &str,
+    value: &Json,
+    check: &mut impl FnMut(&str, &Json) -> Result<(), HttpError>,
+) -> Result<(), HttpError> {
     match value {
         Json::Array(values) => {
-            values.iter().enumerate().try_for_each(|(i, value)| find_image(&format!("{place}[{i}]"), value))
+            values.iter().enumerate().try_for_each(|(i, value)| each_image(&format!("{place}[{i}]"), value, check))
         }
         Json::Object(part) => match part.get("type").and_then(Json::as_str) {
-            Some("image" | "image_url" | "input_image") => {
-                let rule = "must be text: images need a model with vision, which this one has not";
-                Err(HttpError::unsupported(place, format!("{place} {rule}")))
-            }
+            Some("image" | "image_url" | "input_image") => check(place, value),
             _ => ["content", "output"].iter().try_for_each(|name| {
-                part.get(*name).map_or(Ok(()), |value| find_image(&format!("{place}.{name}"), value))
+                part.get(*name).map_or(Ok(()), |value| each_image(&format!("{place}.{name}"), value, check))
             }),
         },
         _ => Ok(()),

@@ -166,7 +166,11 @@ fn read_item(
 
 fn read_message(place: &str, item: &Json, history: &mut Vec<ChatMessage>) -> Result<(), HttpError> {
     let MessageItem { role, content } = read_value(place, item.clone())?;
-    let content = read_parts(&format!("{place}.content"), content, read_part)?;
+    let content =
+        read_parts(&format!("{place}.content"), content, |place, part| match (role, kind_of(place, &part)?) {
+            (ItemRole::User, _) | (_, "input_text" | "output_text" | "text" | "refusal") => read_part(place, part),
+            (_, kind) => Err(unreadable_part(place, kind)),
+        })?;
     match role {
         ItemRole::Assistant => match history.last_mut().filter(|last| continues(last)) {
             Some(reply) => reply.content.extend(content),
