@@ -16,6 +16,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = REPOSITORY / "tests/fixtures"
 NOTATIONS = ["python", "json", "xml", "gemma", "mistral", "llama", "phi"]
+N_FORMS = 6
 ROUTES = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"]
 # The smallest pictures that decoders of other formats than PNG take: one pixel each.
 PIXELS = [
@@ -50,6 +51,11 @@ def read(pattern, largest=1 << 20):
     return [data for data in files if len(data) <= largest]
 
 
+def headers(pattern):
+    """The beginnings of GGUF files, after the byte that stands for all values of the tensors. No header is longer."""
+    return [b"<" + data[:20_000] for data in read(pattern, largest=400_000)]
+
+
 def folders():
     """The description of each folder, and the beginning of its weights."""
     for config in sorted(FIXTURES.glob("models/*/config.json")):
@@ -60,13 +66,15 @@ def folders():
             yield struct.pack("<I", len(data)) + config.read_bytes() + b"\0" + data[: 8 + n_header]
 
 
-def calls(notation):
-    """Replies, with control tokens between U+0001 and U+0002."""
-    for path in sorted(FIXTURES.glob(f"calls/{notation}/*.json")):
-        for case in json.loads(path.read_text()):
+def calls():
+    """Replies in all notations and forms, with control tokens between U+0001 and U+0002."""
+    draw = random.Random(1)
+    for path in sorted(FIXTURES.glob("calls/*/*.json")):
+        for number, case in enumerate(json.loads(path.read_text())):
             pieces = [(*piece.items(),)[0] for piece in case.get("pieces", [])]
             spelled = [f"\1{said}\2" if kind == "control" else said for kind, said in pieces if isinstance(said, str)]
-            yield "".join(spelled).encode("utf-8", "ignore")
+            kind = NOTATIONS.index(path.parent.name) + len(NOTATIONS) * (number % N_FORMS)
+            yield bytes([kind, draw.choice([0, draw.randrange(256)])]) + "".join(spelled).encode("utf-8", "ignore")
 
 
 def requests():
@@ -155,16 +163,17 @@ def bundles():
 SEEDS = {
     "bundle": bundles,
     "gguf_header": lambda: read("tokenizers/*.gguf"),
-    "gguf_model": lambda: read("models/*.gguf", largest=60_000),
+    "gguf_model": lambda: headers("models/*.gguf"),
     "model_folder": folders,
-    "projector": lambda: read("models/lfm2vl/mmproj-*-q8_0.gguf"),
+    "projector": lambda: headers("models/lfm2vl/mmproj-*-q8_0.gguf"),
     "tokenizer_json": lambda: read("tokenizers/*.json"),
     "chat_template": lambda: read("templates/*.jinja"),
     "picture": lambda: [png(3, 2, *kind) for kind in [(0, 1), (2, 3), (3, 1), (4, 2), (6, 4)]] + [*map(base64.b64decode, PIXELS)],
     "call_grammar": grammars,
     "reply_schema": schemas,
+    "calls": calls,
     "http_request": bodies,
-} | {f"{notation}_calls": lambda notation=notation: calls(notation) for notation in NOTATIONS}
+}
 
 if __name__ == "__main__":
     folder, *targets = sys.argv[1:]

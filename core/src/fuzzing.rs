@@ -9,6 +9,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::iter;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use jiff::Zoned;
 
@@ -31,7 +32,21 @@ use crate::validate::{fits_schema, validate_among};
 use crate::weights::Weights;
 
 /// Control tokens as real models have them.
-const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
+static CONTROL: LazyLock<ControlTokens> = LazyLock::new(|| {
+    let tokens = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
+    ControlTokens::new(&tokens).expect("few short tokens")
+});
+
+/// The notations of calls, in the order by which inputs of the fuzz targets choose one.
+pub const PARSERS: [FunctionCallParser; 7] = [
+    FunctionCallParser::DefaultFunctionCallParser,
+    FunctionCallParser::JsonStyleFunctionCallParser,
+    FunctionCallParser::XmlFunctionCallParser,
+    FunctionCallParser::GemmaFunctionCallParser,
+    FunctionCallParser::MistralFunctionCallParser,
+    FunctionCallParser::LlamaFunctionCallParser,
+    FunctionCallParser::PhiFunctionCallParser,
+];
 
 /// Loads a model with these settings of the engine.
 ///
@@ -76,7 +91,7 @@ pub fn tokenizer_json(bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// The same errors as for loading a model with such a template, or for a conversation with it.
 pub fn chat_template(bytes: &[u8]) -> Result<()> {
-    let renderer = PromptRenderer::new(text(bytes)?, ControlTokens::new(&CONTROL)?, "<s>", "<|im_end|>", true)?;
+    let renderer = PromptRenderer::new(text(bytes)?, CONTROL.clone(), "<s>", "<|im_end|>", true)?;
     let mut system = ChatMessage::system("Be brief. <|im_end|>");
     if renderer.offers_functions() {
         let parameter = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "The \"city\".");
@@ -98,32 +113,37 @@ pub fn chat_template(bytes: &[u8]) -> Result<()> {
     renderer.render(&messages, &frame).map(drop)
 }
 
-/// Parses a reply that has the text inside a block of calls and again after it, and one that is the text alone. Between U+0001
-/// and U+0002, the text spells a control token. Panics if the result depends on how the text is cut.
-pub fn reply(parser: FunctionCallParser, text: &str) {
+/// The number of forms of a reply.
+pub const N_FORMS: u8 = 6;
+
+/// Parses a reply whole and cut. `form`, of which there are [`N_FORMS`], chooses whether the reply has the text inside a block of
+/// calls and again after it, or is the text alone; whether functions are offered; and whether the reply is complete. Between
+/// U+0001 and U+0002, the text spells a control token. `cut` chooses the cuts; 0 cuts between all characters. Panics if the
+/// result depends on them.
+pub fn reply(parser: FunctionCallParser, form: u8, cut: u8, text: &str) {
     let parts = parts(text);
     let (start, close) = parser.markers();
-    let block: Vec<Piece<'_>> = [start, close]
-        .into_iter()
-        .flat_map(|marker| iter::once(Piece::Control(marker)).chain(parts.iter().copied()))
-        .collect();
-    for (reply, functions) in [(&block, vec![]), (&block, offered()), (&parts, offered())] {
-        for end in [ReplyEnd::Ended, ReplyEnd::Interrupted] {
-            let whole = parsed(parser, &functions, reply.iter().copied(), end);
-            for length in [|_| 1, |at| 1 + at % 3, |at| 1 + at * 7919 % 29] {
-                let cut = reply.iter().flat_map(|part| cut(*part, length));
-                assert_eq!(whole, parsed(parser, &functions, cut, end), "{text:?}");
-            }
-        }
-    }
+    let block = || {
+        let markers = [start, close].into_iter();
+        markers.flat_map(|marker| iter::once(Piece::Control(marker)).chain(parts.iter().copied())).collect()
+    };
+    let (reply, functions): (Vec<Piece<'_>>, &[SdkFunction]) = match form % 3 {
+        0 => (block(), &[]),
+        1 => (block(), &OFFERED),
+        _ => (parts, &OFFERED),
+    };
+    let end = if form.is_multiple_of(2) { ReplyEnd::Ended } else { ReplyEnd::Interrupted };
+    let whole = parsed(parser, functions, reply.iter().copied(), end);
+    let pieces = reply.iter().flat_map(|part| cut_at(*part, cut));
+    assert_eq!(whole, parsed(parser, functions, pieces, end), "{parser:?}, form {form}, cut {cut}: {text:?}");
 }
 
-/// Functions for replies and grammars.
-fn offered() -> Vec<SdkFunction> {
+/// Functions for replies.
+static OFFERED: LazyLock<Vec<SdkFunction>> = LazyLock::new(|| {
     let functions = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}},
         {"name": "g", "parameters": {"properties": {"a": {"type": "array"}, "c": {"type": "object"}}}}]"#;
-    functions_from_json(functions).unwrap_or_default()
-}
+    functions_from_json(functions).expect("valid functions")
+});
 
 /// The parts of a text: control tokens between U+0001 and U+0002, and the texts around them.
 fn parts(text: &str) -> Vec<Piece<'_>> {
@@ -137,9 +157,10 @@ fn parts(text: &str) -> Vec<Piece<'_>> {
     parts
 }
 
-/// Cuts a text into pieces. The length of a piece in characters depends on its position.
-fn cut(part: Piece<'_>, length: fn(usize) -> usize) -> Vec<Piece<'_>> {
+/// Cuts a text into pieces. The length of a piece in characters depends on its position, unless `cut` is 0.
+fn cut_at(part: Piece<'_>, cut: u8) -> Vec<Piece<'_>> {
     let Piece::Text(mut rest) = part else { return vec![part] };
+    let length = |at: usize| 1 + at.wrapping_mul(cut.into()) % 29;
     let (mut pieces, mut at) = (Vec::new(), 0);
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.char_indices().nth(length(at)).map_or(rest.len(), |(end, _)| end));

@@ -2,21 +2,11 @@
 //! byte), the functions in JSON, a zero byte, and choices among the characters that may come next.
 #![no_main]
 
-use causerie::FunctionCallParser::*;
-
-const PARSERS: [causerie::FunctionCallParser; 7] = [
-    DefaultFunctionCallParser,
-    JsonStyleFunctionCallParser,
-    XmlFunctionCallParser,
-    GemmaFunctionCallParser,
-    MistralFunctionCallParser,
-    LlamaFunctionCallParser,
-    PhiFunctionCallParser,
-];
+use causerie::fuzzing::{PARSERS, call_grammar};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((parser, rest)) = bytes.split_first() else { return };
     let mut parts = rest.splitn(2, |byte| *byte == 0);
     let (functions, choices) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    drop(causerie::fuzzing::call_grammar(PARSERS[usize::from(*parser) % PARSERS.len()], functions, choices));
+    drop(call_grammar(PARSERS[usize::from(*parser) % PARSERS.len()], functions, choices));
 });

@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use causerie::{
-    FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, bundle,
-    functions_from_json, fuzzing, messages_from_json,
+    GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, bundle, functions_from_json, fuzzing,
+    messages_from_json,
 };
 
 use crate::fixture;
@@ -208,19 +208,15 @@ fn damaged_calls_of_all_notations() {
     .map(<[u8]>::to_vec);
     check(&seeds, &words, 4000, |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        PARSERS.iter().for_each(|parser| fuzzing::reply(*parser, &text));
+        let cut = choices(bytes)[0];
+        for parser in fuzzing::PARSERS {
+            for form in 0..fuzzing::N_FORMS {
+                fuzzing::reply(parser, form, 0, &text);
+                fuzzing::reply(parser, form, cut, &text);
+            }
+        }
     });
 }
-
-const PARSERS: [FunctionCallParser; 7] = [
-    FunctionCallParser::DefaultFunctionCallParser,
-    FunctionCallParser::JsonStyleFunctionCallParser,
-    FunctionCallParser::XmlFunctionCallParser,
-    FunctionCallParser::GemmaFunctionCallParser,
-    FunctionCallParser::MistralFunctionCallParser,
-    FunctionCallParser::LlamaFunctionCallParser,
-    FunctionCallParser::PhiFunctionCallParser,
-];
 
 const SCHEMA_WORDS: [&str; 12] = [
     "null",
@@ -251,7 +247,7 @@ fn calls_by_grammars_of_damaged_functions_are_read_and_fit() {
         br#"[{"name": "h", "parameters": {"properties": {"o": {"type": "object", "properties": {"n": {"type": "number"}}}}}}, {"name": "i"}]"#.to_vec(),
     ];
     check(&seeds, &SCHEMA_WORDS, 300, |bytes| {
-        for parser in PARSERS {
+        for parser in fuzzing::PARSERS {
             drop(fuzzing::call_grammar(parser, bytes, &choices(bytes)));
         }
     });

@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
+use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -364,21 +365,26 @@ fn without_dropout(encoder: &mut tokenizers::Tokenizer) {
 
 /// A copy of the splitter that adds no space before the text, if this one adds a space at the beginning of a prompt.
 fn without_prefix(splitter: &PreTokenizerWrapper) -> Option<PreTokenizerWrapper> {
-    let mut splitter = splitter.clone();
-    let steps = match &mut splitter {
-        PreTokenizerWrapper::Sequence(steps) => steps.as_mut(),
-        single => std::slice::from_mut(single),
+    let steps = match splitter {
+        PreTokenizerWrapper::Sequence(steps) => steps.as_ref(),
+        single => std::slice::from_ref(single),
     };
-    let mut has_changed = false;
-    for step in steps {
-        if let PreTokenizerWrapper::Metaspace(metaspace) = step
-            && metaspace.prepend_scheme == PrependScheme::First
-        {
-            metaspace.prepend_scheme = PrependScheme::Never;
-            has_changed = true;
-        }
+    let adds_prefix = |step: &PreTokenizerWrapper| match step {
+        PreTokenizerWrapper::Metaspace(metaspace) => metaspace.prepend_scheme == PrependScheme::First,
+        _ => false,
+    };
+    // Before the copy, which compiles regular expressions anew.
+    if !steps.iter().any(adds_prefix) {
+        return None;
     }
-    has_changed.then_some(splitter)
+    let without = |step: &PreTokenizerWrapper| match step.clone() {
+        PreTokenizerWrapper::Metaspace(mut metaspace) if adds_prefix(step) => {
+            metaspace.prepend_scheme = PrependScheme::Never;
+            metaspace.into()
+        }
+        step => step,
+    };
+    Some(Sequence::new(steps.iter().map(without).collect()).into())
 }
 
 /// Runs code of the tokenizers library, which panics on some invalid vocabularies.
