@@ -248,7 +248,19 @@ fn a_call_cannot_be_required_without_functions() {
     assert!(conversation.history().is_empty(), "nothing was asked");
     let unparsed = GenerationOptions { function_call_parser: None, ..required() };
     let err = ask(&runner, &functions_from_json(WEATHER).unwrap(), unparsed).unwrap_err();
+    assert_eq!(
+        err.message(),
+        "tool_choice requires a call, and no parser of calls is set; set DefaultFunctionCallParser"
+    );
+    let other =
+        GenerationOptions { function_call_parser: Some(FunctionCallParser::GemmaFunctionCallParser), ..required() };
+    let err = ask(&runner, &functions_from_json(WEATHER).unwrap(), other).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::InvalidOption("tool_choice"));
+    assert_eq!(
+        err.message(),
+        "tool_choice requires a call, and the model cannot write the calls that GemmaFunctionCallParser reads; \
+         set DefaultFunctionCallParser"
+    );
 }
 
 /// A tiny model with random weights and a context of 8,192 tokens.

@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, GenerationOptions, Strictness, ToolCallConstraint, ToolChoice};
 use crate::parse::{Notation, OpenBlock};
+use crate::prompt::PromptRenderer;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
@@ -80,7 +81,7 @@ impl ReplyConstraint {
         let compile = |grammar: Result<Grammar, GrammarFault>| loaded.constrainer.constraint(grammar?);
         let mut opening = None;
         if callable.is_required {
-            let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model does not support calls"))?;
+            let rules = rules.as_ref().ok_or_else(|| no_parser(options.function_call_parser, loaded))?;
             let rules = CallRules { part: BlockPart::Whole, ..*rules };
             // Text after a call without markers would turn it into text.
             constraint.ends_with_opening = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
@@ -328,6 +329,19 @@ impl CallableFunctions {
 
 fn no_calls(why: &str) -> SdkError {
     SdkError::new(ErrorKind::InvalidOption("tool_choice"), format!("tool_choice requires a call, and {why}"))
+}
+
+/// The error for a parser whose calls the model cannot write, or for none.
+fn no_parser(parser: Option<FunctionCallParser>, loaded: &LoadedModel) -> SdkError {
+    let why = match parser {
+        Some(parser) => format!("the model cannot write the calls that {parser:?} reads"),
+        None => "no parser of calls is set".to_owned(),
+    };
+    let written = loaded.renderer.as_ref().map(PromptRenderer::function_call_parser);
+    match written.filter(|notation| edges(*notation, &loaded.tokenizer).is_some()) {
+        Some(notation) => no_calls(&format!("{why}; set {notation:?}")),
+        None => no_calls(&why),
+    }
 }
 
 /// The markers around blocks of calls; `None` if the model cannot write them.

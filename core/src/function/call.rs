@@ -106,6 +106,8 @@ pub enum Repair {
     DoubledBraces,
     /// A string had an escape that the notation lacks, as in a path of Windows: its backslashes were read as they are.
     PlainBackslashes,
+    /// Closing brackets after complete calls, which nothing had opened, were left out.
+    SurplusBrackets,
 }
 
 /// Text of a call that could not be delivered.
@@ -187,7 +189,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -215,6 +217,7 @@ impl Repair {
         Self::StringDelimiters,
         Self::DoubledBraces,
         Self::PlainBackslashes,
+        Self::SurplusBrackets,
     ];
 
     /// The name in every language and in JSON.
@@ -251,6 +254,7 @@ impl Repair {
             Self::StringDelimiters => "string_delimiters",
             Self::DoubledBraces => "doubled_braces",
             Self::PlainBackslashes => "plain_backslashes",
+            Self::SurplusBrackets => "surplus_brackets",
         }
     }
 }

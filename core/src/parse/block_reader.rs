@@ -131,6 +131,7 @@ pub(super) fn read(
     }
     let mut repairs = notation.repairs(&list);
     repairs.extend(is_fenced.then_some(Repair::CodeFence));
+    repairs.extend(list.has_surplus.then_some(Repair::SurplusBrackets));
     let lacks_end = ending == Ending::Stopped && Notation::of(parser).has_ends();
     repairs.extend((lacks_end && list.is_balanced).then_some(Repair::UnclosedBlock));
     for call in list.items.iter_mut().filter_map(|item| item.call.as_mut().ok()) {

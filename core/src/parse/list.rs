@@ -29,6 +29,10 @@ pub(super) trait CallNotation<'a> {
     fn makes_expression(&self, next: char) -> bool;
     /// Whether reading stops at the first fault.
     fn stops_at_fault(&self) -> bool;
+    /// Whether brackets that nothing opened may follow the call that was read last.
+    fn may_have_surplus(&self) -> bool {
+        false
+    }
 }
 
 /// The content of a list.
@@ -42,6 +46,8 @@ pub(super) struct List {
     pub(super) lacks_separator: bool,
     /// Whether another list followed the first.
     pub(super) has_neighbour: bool,
+    /// Whether brackets followed that nothing had opened.
+    pub(super) has_surplus: bool,
     /// Where the text after the calls starts.
     pub(super) trailing: Option<usize>,
 }
@@ -72,6 +78,7 @@ pub(super) fn read<'a>(notation: &mut impl CallNotation<'a>) -> List {
         notation.cursor().skip_space();
         match notation.cursor().peek() {
             None => break,
+            Some(_) if eat_surplus(notation, &mut list) => break,
             Some(')' | ']' | '}') => list.is_balanced = false,
             Some(_) if list.has_brackets && eat_neighbour(notation) => {
                 list.has_neighbour = true;
@@ -91,6 +98,22 @@ impl List {
         let is_bad = notation.stops_at_fault() && self.items.last().is_some_and(|item| item.call.is_err());
         self.is_balanced && self.items.len() <= MAX_CALLS && !is_bad
     }
+}
+
+/// Takes closing brackets after the last call that nothing opened, if nothing else follows.
+fn eat_surplus<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) -> bool {
+    let rest = notation.cursor().rest();
+    list.has_surplus = notation.may_have_surplus() && list.is_sound() && only_closes(rest);
+    if list.has_surplus {
+        notation.cursor().at += rest.len();
+    }
+    list.has_surplus
+}
+
+/// Whether a text is nothing but closing brackets of JSON, and white space.
+pub(super) fn only_closes(text: &str) -> bool {
+    let is_close = |character| matches!(character, '}' | ']');
+    text.contains(is_close) && text.chars().all(|character| is_close(character) || character.is_whitespace())
 }
 
 /// Takes the opening bracket of another list, and a comma before it.
@@ -142,6 +165,7 @@ fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
                 notation.cursor().at = after_item;
                 return;
             }
+            Some('}') if here.rest().contains(']') && eat_surplus(notation, list) => return,
             Some(next) => reject_last(notation, list, next),
         }
     }

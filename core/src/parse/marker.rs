@@ -19,6 +19,8 @@ pub(super) enum Marker {
     UnmarkedEnd,
     /// The start of a block in XML that also ends reasoning.
     StartInReasoning,
+    /// The start of a block in JSON in the reasoning of a model whose notation is XML.
+    JsonInReasoning,
 }
 
 /// Bytes that are enough for the longest marker in text.

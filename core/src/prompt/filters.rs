@@ -304,7 +304,7 @@ fn group_by(
     keyed.sort_by_cached_key(|(key, _)| folded(key));
     let groups = keyed.chunk_by(|(a, _), (b, _)| folded(a) == folded(b)).map(|group| {
         let list: Value = group.iter().map(|(_, item)| item.clone()).collect();
-        Value::from(vec![group[0].0.clone(), list])
+        Value::from_object(python::Group { grouper: group[0].0.clone(), list })
     });
     Ok(groups.collect())
 }

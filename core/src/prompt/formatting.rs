@@ -7,10 +7,36 @@ use crate::prompt::budget::spend;
 use crate::prompt::filters::{Side, check_width, padded};
 use crate::prompt::python;
 
-/// Filter in place of the operator `%` after a string: `template % arguments`.
-pub(super) fn percent(state: &mut State<'_, '_>, template: &str, arguments: &Value) -> Result<String, Error> {
-    let positional = if arguments.is_tuple() { arguments.try_iter()?.collect() } else { vec![arguments.clone()] };
-    formatted(state, template, &positional, Some(arguments))
+/// Filter in place of the operator `%`: `template % arguments`, or the remainder of numbers.
+pub(super) fn percent(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {
+    let Some(template) = left.as_str() else { return remainder(left, right) };
+    let positional = if python::is_tuple(right) { right.try_iter()?.collect() } else { vec![right.clone()] };
+    formatted(state, template, &positional, Some(right)).map(Value::from)
+}
+
+/// The remainder as Python has it, with the sign of the divisor.
+fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
+    let refused = |reason: &str| {
+        let message = format!("the operator % {reason}, found {} and {}", left.kind(), right.kind());
+        Error::new(ErrorKind::InvalidOperation, message)
+    };
+    let is_whole = |value: &Value| value.is_integer() || value.kind() == ValueKind::Bool;
+    if is_whole(left)
+        && is_whole(right)
+        && let (Ok(a), Ok(b)) = (i128::try_from(left.clone()), i128::try_from(right.clone()))
+    {
+        let remainder = a.checked_rem(b).ok_or_else(|| refused("cannot divide by zero"))?;
+        return Ok(Value::from(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }));
+    }
+    match (f64::try_from(left.clone()), f64::try_from(right.clone())) {
+        (Ok(_), Ok(0.0)) => Err(refused("cannot divide by zero")),
+        (Ok(a), Ok(b)) => {
+            let remainder = a % b;
+            let is_other_sign = remainder != 0.0 && (remainder < 0.0) != (b < 0.0);
+            Ok(Value::from(if is_other_sign { remainder + b } else { remainder.copysign(b) }))
+        }
+        _ => Err(refused("takes a string, or two numbers")),
+    }
 }
 
 /// Jinja's filter `format`.
@@ -107,6 +133,7 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
         let value = match conversion {
             None => value,
             Some("r") => Value::from(python::repr(&value)?),
+            Some("a") => Value::from(python::ascii(&value)?),
             Some("s") => Value::from(python::text(&value)?),
             Some(_) => return Err(unsupported(template)),
         };
@@ -184,6 +211,7 @@ impl FieldFormat {
             None if value.kind() == ValueKind::Number && self.precision.is_some() => return Err(wrong()),
             None | Some('s') => python::text(value)?.chars().take(limit).collect(),
             Some('r') => python::repr(value)?.chars().take(limit).collect(),
+            Some('a') => python::ascii(value)?.chars().take(limit).collect(),
             Some('c') => value.as_str().map(str::to_owned).ok_or_else(wrong)?,
             Some('d' | 'i' | 'u') if value.is_integer() => python::text(value)?,
             Some('d' | 'i' | 'u') => format!("{:.0}", number()?.trunc()),

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use minijinja::value::{Object, ObjectRepr, Value, ValueKind};
+use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 use crate::function::{BigInteger, python_float, write_json_string};
@@ -49,6 +49,31 @@ impl Object for Literal {
         let mut literal = String::new();
         write_quoted(&mut literal, &self.0, '\'')?;
         f.write_str(&literal)
+    }
+}
+
+/// A group of items with a common value: a tuple of two items with names.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) grouper: Value,
+    pub(crate) list: Value,
+}
+
+impl Object for Group {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match (key.as_str(), key.as_usize()) {
+            (Some("grouper"), _) | (_, Some(0)) => Some(self.grouper.clone()),
+            (Some("list"), _) | (_, Some(1)) => Some(self.list.clone()),
+            _ => None,
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(2)
     }
 }
 
@@ -173,13 +198,27 @@ pub(crate) fn repr(value: &Value) -> Result<String, Error> {
     Ok(out)
 }
 
+/// Python's `ascii(value)`: `repr` with escapes in place of characters beyond ASCII.
+pub(crate) fn ascii(value: &Value) -> Result<String, Error> {
+    let mut out = String::new();
+    for character in repr(value)?.chars() {
+        match u32::from(character) {
+            0..0x80 => out.push(character),
+            code @ 0x80..0x100 => write!(out, "\\x{code:02x}")?,
+            code @ 0x100..0x10000 => write!(out, "\\u{code:04x}")?,
+            code => write!(out, "\\U{code:08x}")?,
+        }
+    }
+    Ok(out)
+}
+
 fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
     check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("None"),
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
-        ValueKind::Seq if value.is_tuple() => write_tuple(out, value, level)?,
+        ValueKind::Seq if is_tuple(value) => write_tuple(out, value, level)?,
         ValueKind::Seq | ValueKind::Iterable => {
             let format = JsonFormat::default();
             write_items(out, ['[', ']'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
@@ -197,6 +236,11 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
         },
     }
     Ok(())
+}
+
+/// Whether a value is a tuple in Python.
+pub(crate) fn is_tuple(value: &Value) -> bool {
+    value.is_tuple() || value.downcast_object_ref::<Group>().is_some()
 }
 
 /// A tuple of one item has a comma after it.

@@ -3,7 +3,7 @@
 //! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! The operator `%` after a literal string becomes a filter, and a `+` before an operand is left out. All other changes are made
+//! The operator `%`, which also formats strings in Python, becomes a filter, and a `+` before an operand is left out. All other changes are made
 //! by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
 use crate::prompt::tag_tokens::{TagTokens, ends_operand};
 
-/// The filter in place of the operator `%` after a string.
+/// The filter in place of the operator `%`.
 pub(super) const PERCENT_FILTER: &str = "causerie_percent";
 
 /// Size limit of a template in bytes; real templates have some thousand.
@@ -30,6 +30,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     let mut n_tags = 0;
+    let mut macros = MacroNames::default();
     while let Some((before, tag, after)) = next_tag(rest) {
         out.push_str(before);
         let tokens = tokens(tag);
@@ -48,7 +49,9 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
                 continue;
             }
             _ => {
-                TagTokens::of(tag, &tokens).check()?;
+                let checked = TagTokens::of(tag, &tokens);
+                checked.check()?;
+                macros.check(&checked)?;
                 match without_python_operators(tag, &tokens) {
                     Some(tag) => out.push_str(&guarded(&tag, &self::tokens(&tag))),
                     None => out.push_str(&guarded(tag, &tokens)),
@@ -58,6 +61,44 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
         rest = after;
     }
     Ok(out + rest)
+}
+
+/// The names of surplus arguments that each open macro, or block of a call, defines itself. The engine does not set them as
+/// Jinja2 does: it refuses surplus arguments.
+#[derive(Default)]
+struct MacroNames(Vec<Vec<&'static str>>);
+
+impl MacroNames {
+    fn check(&mut self, tag: &TagTokens<'_>) -> Result<(), &'static str> {
+        const SURPLUS: [(&str, &str); 2] = [
+            ("varargs", "varargs of macros are not supported, only arguments with names"),
+            ("kwargs", "kwargs of macros are not supported, only arguments with names"),
+        ];
+        let header_end = match tag.statement() {
+            "macro" => tag.len(),
+            "call" if tag.at(1) == "(" => tag.group_end(1),
+            _ => tag.targets_end(),
+        };
+        let mut defined = Vec::new();
+        for i in 0..tag.len() {
+            let Some((name, reason)) = SURPLUS.iter().find(|(name, _)| tag.at(i) == *name && !tag.is_attribute(i))
+            else {
+                continue;
+            };
+            let is_argument = tag.at(i + 1) == "=";
+            if i < header_end || is_argument && tag.statement() == "with" {
+                defined.push(*name);
+            } else if !is_argument && self.0.last().is_some_and(|known| !known.contains(name)) {
+                return Err(reason);
+            }
+        }
+        match tag.statement() {
+            "macro" | "call" => self.0.push(defined),
+            "endmacro" | "endcall" => drop(self.0.pop()),
+            _ => self.0.last_mut().into_iter().for_each(|known| known.append(&mut defined)),
+        }
+        Ok(())
+    }
 }
 
 /// The text before the next tag, the tag with its delimiters, and the source after it. A comment counts as text.
@@ -143,9 +184,8 @@ pub(super) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
-/// The tag without the operators of Python that the template engine lacks; `None` if there are none. The filter of
-/// [`PERCENT_FILTER`] takes the place of each `%` after a literal string, where Python formats the string. A `+` without a left
-/// operand changes nothing.
+/// The tag without the operators of Python that the template engine lacks; `None` if there are none. [`PERCENT_FILTER`] takes
+/// the place of each `%`, which formats a string in Python. A `+` without a left operand changes nothing.
 fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
     let tokens = TagTokens::of(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
@@ -153,13 +193,18 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
         if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {
             edits.push((ranges[i].clone(), String::new()));
         }
-        let is_string = 0 < i && tokens.at(i - 1).starts_with(['"', '\'']);
-        let is_factor = 1 < i && ["*", "/", "%", "**"].contains(&tokens.at(i - 2));
-        let end = tokens.operand_end(i + 1);
-        if tokens.at(i) == "%" && is_string && !is_factor && tokens.at(end + 1) != "**" {
-            edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("|{PERCENT_FILTER}(")));
-            edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
+        if tokens.at(i) != "%" || i == 0 || !ends_operand(tokens.at(i - 1)) {
+            continue;
         }
+        let (operand, start) = (tokens.operand_start(i - 1), tokens.factors_start(i - 1));
+        if tokens.is_test(operand) || 0 < operand && tokens.is_test(operand - 1) {
+            continue;
+        }
+        let (open, close) = if start < operand { ("(", ")") } else { ("", "") };
+        let end = tokens.power_end(i + 1);
+        edits.push((ranges[start].start..ranges[start].start, open.to_owned()));
+        edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("{close}|{PERCENT_FILTER}(")));
+        edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
     }
     edits.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(tag.len());
@@ -181,15 +226,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_percent_sign_after_a_string_becomes_a_filter() {
+    fn the_percent_sign_becomes_a_filter() {
         for (source, expect) in [
             ("{{ '%s' % a }}", "{{ '%s'|causerie_percent(a) }}"),
             ("{{ '%s' % ('a' % b.c) ~ d }}", "{{ '%s'|causerie_percent(('a'|causerie_percent(b.c))) ~ d }}"),
             ("{% set a = 'b' % c | upper %}", "{% set a = 'b'|causerie_percent(c | upper) %}"),
+            ("{{ a.b[0] % 2 * c }}", "{{ a.b[0]|causerie_percent(2) * c }}"),
+            ("{{ d - 2 * '%s' % a }}", "{{ d - (2 * '%s')|causerie_percent(a) }}"),
+            ("{{ d and -a // b ** c % e }}", "{{ d and (-a // b ** c)|causerie_percent(e) }}"),
+            ("{{ a % b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
+            ("{{ 'a' % 2 ** -b ** 3 - 1 }}", "{{ 'a'|causerie_percent(2 ** -b ** 3) - 1 }}"),
         ] {
             assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
         }
-        for source in ["{{ a % 2 }}", "{{ 'a' % }}", "{{ 2 * '%s' % a }}", "{{ 'a' % 2 ** 3 }}", "{% if 'a' %}"] {
+        for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a is b % c }}", "{% if 'a' %}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
         }
     }
@@ -201,6 +251,35 @@ mod tests {
         }
         for source in ["{{ a + b }}", "{{+ a }}", "{{ 'a' + 'b' }}", "{{ [a] + (b) +}}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn surplus_arguments_of_macros_are_refused_by_name() {
+        let fault = |source: &str| prepare(source).err().unwrap_or_default();
+        for source in [
+            "{% macro m(a) %}{{ varargs }}{% endmacro %}",
+            "{% macro m() %}{% for a in varargs[1:] %}{% endfor %}{% endmacro %}",
+            "{% macro m(varargs) %}{% endmacro %}{% macro n() %}{{ f(*varargs) }}{% endmacro %}",
+            "{% call m() %}{{ varargs | length }}{% endcall %}",
+        ] {
+            assert!(fault(source).starts_with("varargs of macros"), "{source}");
+        }
+        for source in [
+            "{% macro m() %}{{ f(a=1, **kwargs) }}{% endmacro %}",
+            "{% macro m() %}{% call(a) n(**kwargs) %}{% endcall %}{% endmacro %}",
+            "{% macro m() %}{% with a = kwargs %}{% endwith %}{% endmacro %}",
+        ] {
+            assert!(fault(source).starts_with("kwargs of macros"), "{source}");
+        }
+        for source in [
+            "{{ kwargs }}{% macro m(kwargs={}) %}{{ kwargs }}{{ a.varargs }}{{ f(varargs=1) }}{% endmacro %}{{ varargs }}",
+            "{% macro m() %}{% set kwargs = 1 %}{{ kwargs }}{% endmacro %}",
+            "{% macro m() %}{% for varargs in a %}{{ varargs }}{% endfor %}{{ 'kwargs' }}{% endmacro %}",
+            "{% macro m() %}{% with kwargs = 1 %}{{ kwargs }}{% endwith %}{% endmacro %}",
+            "{% macro m() %}{% call(kwargs) n() %}{{ kwargs }}{% endcall %}{% endmacro %}",
+        ] {
+            assert!(prepare(source).is_ok(), "{source}");
         }
     }
 

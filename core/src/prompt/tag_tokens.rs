@@ -152,6 +152,36 @@ impl<'a> TagTokens<'a> {
         }
     }
 
+    /// The last token of the operand that starts with token `i`, and of its exponents.
+    pub(super) fn power_end(&self, i: usize) -> usize {
+        let mut end = self.operand_end(i);
+        while self.at(end + 1) == "**" {
+            end = self.operand_end(end + 2);
+        }
+        end
+    }
+
+    /// The first token of the factors that end with token `i`, with their signs.
+    pub(super) fn factors_start(&self, i: usize) -> usize {
+        let mut start = self.operand_start(i);
+        let mut scanned = start;
+        while 0 < scanned {
+            let before = scanned - 1;
+            let operator_start =
+                before - usize::from(0 < before && self.at(before) == "/" && self.at(before - 1) == "/");
+            let is_binary = 0 < operator_start && ends_operand(self.at(operator_start - 1));
+            scanned = match self.at(before) {
+                "-" | "+" if !is_binary => before,
+                "*" | "/" | "%" | "**" if is_binary => self.operand_start(operator_start - 1),
+                _ => return start,
+            };
+            if self.at(scanned) != "+" {
+                start = scanned;
+            }
+        }
+        start
+    }
+
     /// The first token of the operand that ends with token `i`.
     pub(super) fn operand_start(&self, mut i: usize) -> usize {
         loop {

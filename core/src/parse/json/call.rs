@@ -14,17 +14,17 @@ const WRAPPERS: usize = 3;
 
 /// Reads the calls between `from` and the end of `text`.
 pub(in crate::parse) fn read(text: &str, from: usize) -> List {
-    list::read(&mut JsonCalls { cursor: Cursor { text, at: from }, is_llama: false })
+    list::read(&mut JsonCalls::new(Cursor { text, at: from }))
 }
 
 /// Reads calls as Llama writes them: with `parameters`, and semicolons between calls.
 pub(in crate::parse) fn read_llama(text: &str, from: usize) -> List {
-    list::read(&mut JsonCalls { cursor: Cursor { text, at: from }, is_llama: true })
+    list::read(&mut JsonCalls { is_llama: true, ..JsonCalls::new(Cursor { text, at: from }) })
 }
 
 /// Reads the object that comes next, as JSON or as Python.
 pub(in crate::parse) fn object_at(cursor: &mut Cursor<'_>, repairs: &mut Repairs) -> Result<Value, CallFault> {
-    let mut calls = JsonCalls { cursor: *cursor, is_llama: false };
+    let mut calls = JsonCalls::new(*cursor);
     let (object, found) = calls.object()?;
     if is_deeper(&object, MAX_DEPTH + 1) {
         return Err(CallFault::new(RejectionReason::NestingTooDeep, cursor.at));
@@ -78,6 +78,8 @@ pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
 struct JsonCalls<'a> {
     cursor: Cursor<'a>,
     is_llama: bool,
+    /// Whether the last call was read, and has nothing that may belong to arguments closed too early.
+    is_whole: bool,
 }
 
 impl<'a> CallNotation<'a> for JsonCalls<'a> {
@@ -95,10 +97,13 @@ impl<'a> CallNotation<'a> for JsonCalls<'a> {
 
     fn call(&mut self) -> Result<SdkFunctionCall, CallFault> {
         let start = self.cursor.at;
+        self.is_whole = false;
         let (object, mut repairs) = self.object()?;
+        let is_whole = !has_strays(&object);
         let mut call = to_call(object, &mut repairs).map_err(|reason| CallFault::new(reason, start))?;
         call.repairs = repairs.into_sorted();
         call.repairs.retain(|repair| !self.is_llama || *repair != Repair::AliasKey);
+        self.is_whole = is_whole;
         Ok(call)
     }
 
@@ -117,9 +122,17 @@ impl<'a> CallNotation<'a> for JsonCalls<'a> {
     fn stops_at_fault(&self) -> bool {
         false
     }
+
+    fn may_have_surplus(&self) -> bool {
+        self.is_whole
+    }
 }
 
-impl JsonCalls<'_> {
+impl<'a> JsonCalls<'a> {
+    fn new(cursor: Cursor<'a>) -> Self {
+        Self { cursor, is_llama: false, is_whole: false }
+    }
+
     /// Reads an object as JSON or, if that fails, as Python.
     fn object(&mut self) -> Result<(Value, Repairs), CallFault> {
         let max_depth = MAX_DEPTH + WRAPPERS;
@@ -181,6 +194,15 @@ fn to_call(object: Value, repairs: &mut Repairs) -> Result<SdkFunctionCall, Reje
     };
     let arguments = to_arguments(&mut call, repairs)?;
     Ok(SdkFunctionCall { name, arguments, call_id, ..SdkFunctionCall::default() })
+}
+
+/// Whether members that mean nothing stand beside the arguments.
+fn has_strays(call: &Value) -> bool {
+    const KNOWN: [&str; 5] = ["name", "arguments", "parameters", "id", "type"];
+    let Value::Object(members) = call else { return false };
+    let has_arguments = ["arguments", "parameters"].iter().any(|key| members.contains_key(*key));
+    has_arguments && members.keys().any(|key| !KNOWN.contains(&key.as_str()))
+        || members.get("function").is_some_and(has_strays)
 }
 
 fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments, RejectionReason> {

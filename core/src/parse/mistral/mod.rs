@@ -6,7 +6,7 @@ use crate::parse::brackets::{Skipped, skip_group};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::CallFault;
 use crate::parse::json;
-use crate::parse::list::{List, ListItem};
+use crate::parse::list::{List, ListItem, only_closes};
 use crate::parse::repairs::Repairs;
 use crate::parse::written::Written;
 
@@ -36,7 +36,8 @@ pub(super) fn read(text: &str, from: usize) -> List {
     let raw_text = text[span.clone()].to_owned();
     let call = call.map(|call| SdkFunctionCall { raw_text, ..call });
     list.items.push(ListItem { span, name: (!name.is_empty()).then(|| name.to_owned()), call });
-    list.trailing = (!cursor.rest().trim().is_empty()).then_some(cursor.at);
+    list.has_surplus = list.is_sound() && only_closes(cursor.rest());
+    list.trailing = (!list.has_surplus && !cursor.rest().trim().is_empty()).then_some(cursor.at);
     list
 }
 

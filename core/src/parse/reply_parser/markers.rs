@@ -4,7 +4,7 @@ use crate::options::FunctionCallParser;
 use crate::parse::block_reader::Ending;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
 use crate::parse::marker::{self, Marker, MarkerSpelling, MarkerStart};
-use crate::parse::notation::{Notation, THINK_END};
+use crate::parse::notation::{Notation, TAG, THINK_END};
 use crate::parse::reply_parser::{CHANNEL_LINE, ParserState, ReplyParser, xml};
 use crate::parse::untagged::NEAR_TAG_STARTS;
 
@@ -49,7 +49,7 @@ impl ReplyParser {
     pub(super) fn markers(&self, parser: FunctionCallParser) -> impl Iterator<Item = MarkerSpelling> + use<> {
         let notation = Notation::of(parser);
         let (known, others): (&[MarkerSpelling], &[MarkerSpelling]) = match &self.state {
-            ParserState::Reasoning if self.may_start_in_reasoning() => (&[THINK_END], &xml::START_IN_REASONING),
+            ParserState::Reasoning if self.may_start_in_reasoning() => (&[THINK_END], &xml::STARTS_IN_REASONING),
             ParserState::Reasoning => (notation.in_reasoning, &[]),
             ParserState::Block(block) if block.unmarked.is_some() => (notation.in_block, &xml::UNMARKED_END),
             ParserState::Block(_) => (notation.in_block, &[]),
@@ -120,6 +120,12 @@ impl ReplyParser {
             (ParserState::Reasoning, Marker::ReasoningEnd) => self.state = ParserState::Text,
             (ParserState::Reasoning, Marker::StartInReasoning) => self.start_block_after(parser, spelling, emit),
             (ParserState::Reasoning, Marker::Response) => {}
+            (ParserState::Reasoning, Marker::JsonInReasoning) => {
+                let (tag, json) = spelling.split_at(TAG.0.len());
+                self.emit_plain(tag, emit);
+                emit(Parsed::Note(Note::CallInReasoning));
+                self.emit_plain(json, emit);
+            }
             (ParserState::Reasoning, _) => {
                 self.emit_plain(spelling, emit);
                 if marker == Marker::BlockStart {
@@ -151,7 +157,7 @@ impl ReplyParser {
             }
             (_, Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
             (_, Marker::BlockEnd | Marker::ReasoningEnd) => emit(Parsed::Note(Note::StrayMarker)),
-            (_, Marker::UnmarkedEnd) => self.add_plain(spelling, emit),
+            (_, Marker::UnmarkedEnd | Marker::JsonInReasoning) => self.add_plain(spelling, emit),
             (_, Marker::Response) => {}
         }
     }

@@ -11,9 +11,15 @@ use crate::parse::xml::{FUNCTION, tag_name};
 /// The start of a call without the tag around it.
 pub(super) const UNMARKED_START: [MarkerSpelling; 1] = [(FUNCTION, Marker::UnmarkedStart)];
 pub(super) const UNMARKED_END: [MarkerSpelling; 1] = [("</function>", Marker::UnmarkedEnd)];
-/// What ends reasoning at the start of a line: some models forget to end it before a call.
-pub(super) const START_IN_REASONING: [MarkerSpelling; 2] =
-    [("<tool_call>\n<function=", Marker::StartInReasoning), ("<tool_call><function=", Marker::StartInReasoning)];
+/// What starts a block at the start of a line of reasoning. A call in XML ends the reasoning: some models forget to end it before.
+pub(super) const STARTS_IN_REASONING: [MarkerSpelling; 6] = [
+    ("<tool_call>\n<function=", Marker::StartInReasoning),
+    ("<tool_call><function=", Marker::StartInReasoning),
+    ("<tool_call>\n{", Marker::JsonInReasoning),
+    ("<tool_call>{", Marker::JsonInReasoning),
+    ("<tool_call>\n[", Marker::JsonInReasoning),
+    ("<tool_call>[", Marker::JsonInReasoning),
+];
 
 impl ReplyParser {
     /// Whether the notation is XML, and calls may come anywhere in the text.

@@ -49,6 +49,8 @@ enum CandidateStage {
     Calls,
     /// After a call; another may follow.
     BetweenCalls,
+    /// After closing brackets that nothing opened.
+    Surplus,
     /// Within the closing, of which this many bytes were written.
     Closing(usize),
 }
@@ -106,6 +108,7 @@ impl UntaggedBlock {
             match next {
                 CandidateStage::Calls if stage == CandidateStage::Opening => self.calls.0 = n_held,
                 CandidateStage::BetweenCalls if stage == CandidateStage::Calls => self.calls.1 = n_held + 1,
+                CandidateStage::Surplus if !byte.is_ascii_whitespace() => self.calls.1 = n_held + 1,
                 CandidateStage::Closing(n_written) if n_written == self.closing().len() => {
                     self.text.push_str(&text[..=at]);
                     return Followed::Complete(at + 1);
@@ -129,7 +132,11 @@ impl UntaggedBlock {
             CandidateStage::BetweenCalls if is_space || self.separates(byte) => Some(CandidateStage::BetweenCalls),
             CandidateStage::BetweenCalls if self.form == CandidateForm::PythonList => None,
             CandidateStage::BetweenCalls if byte == b'{' => self.scan_next(byte, added, names),
-            CandidateStage::BetweenCalls => self.closing_goes_on(byte, 0),
+            CandidateStage::BetweenCalls | CandidateStage::Surplus if matches!(byte, b'}' | b']') => {
+                Some(CandidateStage::Surplus)
+            }
+            CandidateStage::Surplus if is_space => Some(CandidateStage::Surplus),
+            CandidateStage::BetweenCalls | CandidateStage::Surplus => self.closing_goes_on(byte, 0),
             CandidateStage::Closing(n_written) => self.closing_goes_on(byte, n_written),
         }
     }
@@ -197,7 +204,7 @@ impl UntaggedBlock {
 
     /// Whether the calls are complete, and nothing else was begun.
     fn is_whole(&self) -> bool {
-        self.stage == CandidateStage::BetweenCalls
+        matches!(self.stage, CandidateStage::BetweenCalls | CandidateStage::Surplus)
     }
 
     /// Whether an end marker without its start may end the candidate.
