@@ -51,7 +51,9 @@ fn to_types(value: Value, schema: &Value, (path, written): (&str, Option<&Value>
     let types = types(schema);
     let fits = types.iter().any(|name| is_of_type(&value, name));
     // For JSON Schema, a float without a fraction is an integer, but apps expect one that is written as an integer.
-    let is_whole = fits && matches!(value, Value::Number(_)) && !types.contains(&"number");
+    let is_whole = fits
+        && matches!(value, Value::Number(_))
+        && types.iter().all(|name| *name == "integer" || !is_of_type(&value, name));
     let wanted = if is_whole { vec!["integer"] } else { types };
     if fits && !is_whole {
         return value;

@@ -34,6 +34,15 @@ fn fitting_arguments_stay_as_they_are() {
 }
 
 #[test]
+fn a_type_without_a_meaning_in_json_schema_allows_any_value() {
+    for value in ["1.0", "0.0", "2.5", "3", r#""1""#, "null", "[1.0]", r#"{"b": 1.0}"#] {
+        let arguments = format!(r#"{{"a": {value}}}"#);
+        check(r#"{"a": {"type": "float"}}"#, "[]", &arguments, &arguments, &[]);
+        check(r#"{"a": {"type": ["date", "boolean"]}}"#, "[]", &arguments, &arguments, &[]);
+    }
+}
+
+#[test]
 fn obvious_coercions_are_made_and_reported() {
     let one = |schema: &str, argument: &str, expect: &str, code: &str| {
         let properties = format!(r#"{{"a": {schema}}}"#);
