@@ -77,11 +77,7 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::PromptExceedsContext { needed, available } => {
                 Self::PromptExceedsContext { reason, needed: count(needed), available: count(available) }
             }
-            ErrorKind::InvalidOption(field) => {
-                let option = camel_case(field);
-                let rest = reason.strip_prefix(field);
-                Self::InvalidOption { reason: rest.map_or(reason.clone(), |rest| format!("{option}{rest}")), option }
-            }
+            ErrorKind::InvalidOption(option) => Self::InvalidOption { reason, option: option.to_owned() },
             ErrorKind::InvalidMessage => Self::InvalidMessage { reason },
             ErrorKind::InvalidFunction => Self::InvalidFunction { reason },
             ErrorKind::InvalidArgument => Self::InvalidArgument { reason, argument: String::new() },
@@ -101,16 +97,6 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for SdkError {
     fn from(err: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Self::Internal { reason: err.reason }
     }
-}
-
-/// The name of an option as Swift and Kotlin write it. Messages begin with it; Python writes it back.
-fn camel_case(field: &str) -> String {
-    let mut words = field.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |name, word| {
-        let (initial, rest) = word.split_at(word.len().min(1));
-        name + &initial.to_uppercase() + rest
-    })
 }
 
 fn fault_name(fault: SessionFault) -> &'static str {

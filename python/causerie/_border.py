@@ -7,7 +7,6 @@ package, so that values need not be copied from one class to another. `_waiting`
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -40,23 +39,6 @@ def variant(of: type[Any], name: str) -> Callable[[Class], Class]:
 
 adopted(SdkError)
 ffi.InternalError = SdkError.Internal
-
-
-def _with_names_of_python(read: Callable[[Any], SdkError]) -> Callable[[Any], SdkError]:
-    """Makes errors name options as this package does: the engine's begin with names like `maxTokens`."""
-
-    def named(buffer: Any) -> SdkError:
-        err = read(buffer)
-        if not isinstance(err, SdkError.InvalidOption):
-            return err
-        option = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", err.option)
-        begins = err.reason.startswith(err.option)
-        return SdkError.InvalidOption(option + err.reason[len(err.option) :] if begins else err.reason, option)
-
-    return named
-
-
-ffi._UniffiFfiConverterTypeSdkError.read = staticmethod(_with_names_of_python(ffi._UniffiFfiConverterTypeSdkError.read))
 
 
 def _check_string(value: object) -> None:

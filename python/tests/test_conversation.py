@@ -137,16 +137,6 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
         options.color = "red"
 
 
-def test_errors_of_the_engine_name_options_in_snake_case() -> None:
-    conversation = scripted(["a"])
-    with pytest.raises(SdkError.InvalidOption, match="^max_tokens must be 1 or more, found 0$") as caught:
-        list(conversation.generate_response("Hi", max_tokens=0))
-    assert caught.value.option == "max_tokens"
-    with pytest.raises(SdkError.InvalidOption, match="^tool_choice requires a call, and ") as caught:
-        list(conversation.generate_response("Hi", tool_choice="required"))
-    assert caught.value.option == "tool_choice"
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -96,7 +96,7 @@ extension Conversation {
     ///
     /// - Parameter messageCount: the number of messages to keep; all if the history has fewer.
     public func truncate(messageCount: Int) throws {
-        try checkCount(messageCount, "messageCount")
+        try checkCount(messageCount, "message_count")
         try truncateRaw(messageCount: messageCount)
     }
 

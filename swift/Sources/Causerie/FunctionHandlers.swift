@@ -194,7 +194,7 @@ extension Conversation {
         let options = options ?? GenerationOptions()
         return ResponseStream(handlers: handlers) {
             try options.check()
-            try checkCount(handlers.maxRounds, "maxRounds")
+            try checkCount(handlers.maxRounds, "max_rounds")
             return startResponseWithFunctions(
                 message: message, functions: handlers.names, offered: handlers.functions, rounds: handlers.options,
                 options: options)

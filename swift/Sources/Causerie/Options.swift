@@ -30,19 +30,19 @@ extension LoadOptions {
 extension GenerationOptions {
     /// Refuses negative counts, which the generated code could not pass to the engine.
     func check() throws {
-        try checkCount(topK, "topK")
-        try checkCount(logitBias?.keys.min(), "logitBias", expected: "token ids")
+        try checkCount(topK, "top_k")
+        try checkCount(logitBias?.keys.min(), "logit_bias", expected: "token ids")
         try checkCount(logprobs, "logprobs", expected: "between 0 and 20")
-        try checkCount(maxTokens, "maxTokens", expected: "1 or more")
+        try checkCount(maxTokens, "max_tokens", expected: "1 or more")
     }
 }
 
 extension LoadOptions {
     /// Refuses negative counts.
     func check() throws {
-        try checkCount(contextSize, "contextSize", expected: "1 or more")
+        try checkCount(contextSize, "context_size", expected: "1 or more")
         try checkCount(threads, "threads", expected: "between 1 and 1024")
-        try checkCount(generationDefaults?.topK, "topK")
+        try checkCount(generationDefaults?.topK, "top_k")
     }
 }
 

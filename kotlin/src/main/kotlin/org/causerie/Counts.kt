@@ -2,34 +2,35 @@ package org.causerie
 
 /*
  * The engine takes unsigned counts: a negative one would become a very large one, and so no limit at all. Therefore
- * options refuse counts out of their range when they are created, in the engine's words. Seeds may be negative.
+ * options refuse negative counts when they are created. Seeds may be negative.
  */
 
-internal fun checkCounts(options: GenerationOptions) {
-    checkCount("topK", options.topK)
-    checkCount("logprobs", options.logprobs, 0L..20)
-    checkCount("maxTokens", options.maxTokens, 1L..Long.MAX_VALUE)
-    checkCount("timeoutMilliseconds", options.timeoutMilliseconds)
-}
+internal fun checkCounts(options: GenerationOptions): Unit = refuseNegative(
+    "top_k" to options.topK,
+    "logprobs" to options.logprobs,
+    "max_tokens" to options.maxTokens,
+    "timeout_milliseconds" to options.timeoutMilliseconds
+)
 
-internal fun checkCounts(options: HubOptions) {
-    checkCount("idleTimeoutMilliseconds", options.idleTimeoutMilliseconds)
-    checkCount("retryPauseMilliseconds", options.retryPauseMilliseconds)
-}
+internal fun checkCounts(options: HubOptions): Unit = refuseNegative(
+    "idle_timeout_milliseconds" to options.idleTimeoutMilliseconds,
+    "retry_pause_milliseconds" to options.retryPauseMilliseconds
+)
 
-internal fun checkCounts(options: LoadOptions) {
-    checkCount("contextSize", options.contextSize, 1L..Long.MAX_VALUE)
-    checkCount("threads", options.threads, 1L..1024)
-    checkCount("cacheBytes", options.cacheBytes)
-}
+internal fun checkCounts(options: LoadOptions): Unit = refuseNegative(
+    "context_size" to options.contextSize,
+    "threads" to options.threads,
+    "cache_bytes" to options.cacheBytes
+)
 
-internal fun checkCounts(options: SamplingDefaults): Unit = checkCount("topK", options.topK)
+internal fun checkCounts(options: SamplingDefaults): Unit = refuseNegative("top_k" to options.topK)
 
-internal fun checkCounts(options: RoundOptions): Unit = checkCount("maxRounds", options.maxRounds)
+internal fun checkCounts(options: RoundOptions): Unit = refuseNegative("max_rounds" to options.maxRounds)
 
-private fun checkCount(name: String, count: Number?, range: LongRange = 0..Long.MAX_VALUE) {
-    if (count != null && count.toLong() !in range) {
-        val expected = if (range.last == Long.MAX_VALUE) "${range.first} or more" else "between ${range.first} and ${range.last}"
-        throw SdkException.InvalidOption("$name must be $expected, found $count", name)
+private fun refuseNegative(vararg counts: Pair<String, Number?>) {
+    for ((name, count) in counts) {
+        if (count != null && count.toLong() < 0) {
+            throw SdkException.InvalidOption("$name must be 0 or more, found $count", name)
+        }
     }
 }
