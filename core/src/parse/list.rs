@@ -165,7 +165,8 @@ fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
                 notation.cursor().at = after_item;
                 return;
             }
-            Some('}') if here.rest().contains(']') && eat_surplus(notation, list) => return,
+            // In a list, surplus braces stand before its closing bracket. A list with a fault has no surplus.
+            Some('}') if list.is_sound() && here.rest().contains(']') && eat_surplus(notation, list) => return,
             Some(next) => reject_last(notation, list, next),
         }
     }

@@ -25,7 +25,10 @@ fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
         && is_whole(right)
         && let (Ok(a), Ok(b)) = (i128::try_from(left.clone()), i128::try_from(right.clone()))
     {
-        let remainder = a.checked_rem(b).ok_or_else(|| refused("cannot divide by zero"))?;
+        if b == 0 {
+            return Err(refused("cannot divide by zero"));
+        }
+        let remainder = a.wrapping_rem(b);
         return Ok(Value::from(if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }));
     }
     match (f64::try_from(left.clone()), f64::try_from(right.clone())) {

@@ -3,8 +3,8 @@
 //! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! The operator `%`, which also formats strings in Python, becomes a filter, and a `+` before an operand is left out. All other changes are made
-//! by [`guards`](crate::prompt::guards).
+//! The operator `%`, which also formats strings in Python, becomes a filter, and a `+` before an operand is left out. All other
+//! changes are made by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
 
