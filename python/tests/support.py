@@ -19,6 +19,11 @@ CALL_END = {"control": "<|tool_call_end|>"}
 STALL = {"stall": True}
 
 
+def call(text: str) -> list[Any]:
+    """Returns a reply with calls."""
+    return [CALL_START, text, CALL_END]
+
+
 def scripted(*replies: list[Any], system: str = "") -> Conversation:
     """Returns a conversation with a model that gives these replies."""
     return runner(*replies).create_conversation(system)

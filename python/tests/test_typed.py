@@ -11,12 +11,11 @@ import json
 import threading
 import weakref
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
-from support import CALL_END, CALL_START, FIXTURES, offering, scripted, text_of, until
+from support import FIXTURES, call, offering, scripted, text_of, until
 
 import causerie
 from causerie import FunctionHandlers, FunctionResult, SdkError, SdkFunctionCall
@@ -71,10 +70,6 @@ class Recipe:
 class Point(TypedDict, total=False):
     x: int
     y: Annotated[int, "Up."]
-
-
-def call(text: str) -> list[Any]:
-    return [CALL_START, text, CALL_END]
 
 
 def plain(value: Any) -> Any:
@@ -166,6 +161,18 @@ def test_a_pydantic_model_is_described_by_its_aliases() -> None:
 def test_json_that_only_python_accepts_is_an_error(text: str) -> None:
     with pytest.raises(SdkError.InvalidArgument):
         causerie.decode_reply(text, float)
+
+
+def test_values_of_dicts_are_checked_and_converted() -> None:
+    text = '{"hall": {"title": "a", "steps": ["b"]}}'
+    assert causerie.decode_reply(text, dict[str, Recipe]) == {"hall": Recipe("a", ["b"])}
+    assert causerie.decode_reply('{"a": {"b": 1}}', dict[str, dict[str, int]]) == {"a": {"b": 1}}
+    assert causerie.decode_reply('{"a": [1, "b"]}', dict[str, Any]) == {"a": [1, "b"]}
+    with pytest.raises(SdkError.InvalidArgument) as raised:
+        causerie.decode_reply('{"hall": {"title": "a", "steps": 3}}', dict[str, Recipe])
+    assert raised.value.argument == "reply.hall.steps"
+    with pytest.raises(SdkError.InvalidArgument):
+        causerie.decode_reply('{"hall": "x"}', dict[str, int])
 
 
 def test_functions_are_run_with_values_of_their_types() -> None:
@@ -443,69 +450,3 @@ def test_a_cancel_does_not_wait_for_functions_on_other_threads(is_async: bool) -
     left.set()
     other.join()
     assert isinstance(end, causerie.Complete) and end.finish_reason == "interrupted"
-
-
-class Colour(Enum):
-    RED = "red"
-
-
-@dataclass
-class Booking:
-    number: int
-    colour: Colour
-    day: date
-    stops: list[Point]
-
-
-def test_results_with_python_types_are_converted_to_json() -> None:
-    conversation = offering(call("[f()]"), ["Done."])
-    handlers = FunctionHandlers()
-    handlers.on("f", lambda _: {"all": (Booking(7, Colour.RED, date(2026, 11, 25), [Point(x=1)]),)})
-    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
-    booking = {"number": 7, "colour": "red", "day": "2026-11-25", "stops": [{"x": 1}]}
-    assert (json.loads(result.text), result.is_error) == ({"all": [booking]}, False)
-
-
-def test_a_pydantic_result_is_converted_to_json() -> None:
-    pydantic = pytest.importorskip("pydantic")
-    book = pydantic.create_model("Book", title=(str, ...), day=(date, ...))
-    conversation = offering(call("[f()]"), ["Done."])
-    handlers = FunctionHandlers()
-    handlers.on("f", lambda _: [book(title="a", day=date(2026, 11, 25))])
-    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
-    assert json.loads(result.text) == [{"title": "a", "day": "2026-11-25"}]
-
-
-def test_values_of_dicts_are_checked_and_converted() -> None:
-    text = '{"hall": {"title": "a", "steps": ["b"]}}'
-    assert causerie.decode_reply(text, dict[str, Recipe]) == {"hall": Recipe("a", ["b"])}
-    assert causerie.decode_reply('{"a": {"b": 1}}', dict[str, dict[str, int]]) == {"a": {"b": 1}}
-    assert causerie.decode_reply('{"a": [1, "b"]}', dict[str, Any]) == {"a": [1, "b"]}
-    with pytest.raises(SdkError.InvalidArgument) as raised:
-        causerie.decode_reply('{"hall": {"title": "a", "steps": 3}}', dict[str, Recipe])
-    assert raised.value.argument == "reply.hall.steps"
-    with pytest.raises(SdkError.InvalidArgument):
-        causerie.decode_reply('{"hall": "x"}', dict[str, int])
-
-
-def test_a_result_that_json_cannot_represent_is_an_error() -> None:
-    conversation = offering(call("[f()]"), ["Done."])
-    handlers = FunctionHandlers()
-    handlers.on("f", lambda _: object())
-    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
-    assert result.is_error and "must be representable as JSON" in result.text
-
-
-def test_lone_surrogates_are_replaced_in_results() -> None:
-    conversation = offering(call("[f(), g()]"), ["Done."])
-    handlers = FunctionHandlers()
-    handlers.on("f", lambda _: "caf\udce9.txt")
-
-    def g(_: SdkFunctionCall) -> str:
-        raise ValueError("no caf\udce9")
-
-    handlers.on("g", g)
-    events = list(conversation.respond_with_functions("Hi", handlers))
-    results = [event.text for event in events if isinstance(event, FunctionResult)]
-    assert results == ["caf\ufffd.txt", '{"error": "no caf\ufffd"}']
-    assert text_of(events) == "Done."

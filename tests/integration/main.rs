@@ -1,5 +1,6 @@
 //! Tests of the engine as its users see it, one module for each subject.
 
+mod agreement;
 mod bad_files;
 mod bad_inputs;
 mod bundles;

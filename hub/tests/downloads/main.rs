@@ -6,6 +6,7 @@ mod addresses;
 mod companions;
 mod disk;
 mod encrypted;
+mod fault_rows;
 mod faults;
 mod names;
 mod refusals;

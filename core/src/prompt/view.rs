@@ -1,0 +1,191 @@
+//! Converts a conversation to the values that a template reads, in the forms that it knows.
+
+use indexmap::IndexMap;
+use minijinja::value::Value as TemplateValue;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::{SdkFunction, SdkFunctionCall, Value};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::parse::{Written, read_json, render};
+use crate::prompt::PromptRenderer;
+use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
+use crate::prompt::content_forms::ContentForm;
+use crate::prompt::control::ControlMarker;
+use crate::prompt::python::{LargeInteger, Literal};
+use crate::prompt::roles::ResultForm;
+use crate::prompt::tool_list::tool_list;
+use crate::prompt::unanswered::UnansweredCalls;
+use crate::schema::{function_schema, tool_schema};
+use crate::tokenizer::Segment;
+
+/// Converts a conversation to template values.
+pub(super) struct View<'a> {
+    renderer: &'a PromptRenderer,
+    capabilities: Capabilities,
+    marker: &'a ControlMarker<'a>,
+    calls: UnansweredCalls,
+    /// Whether images are read; if not, their markers stay in the prompt.
+    embeds_images: bool,
+    /// The images of the messages so far.
+    pub(super) images: Vec<Vec<Segment>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(
+        renderer: &'a PromptRenderer,
+        capabilities: Capabilities,
+        marker: &'a ControlMarker<'a>,
+        embeds_images: bool,
+    ) -> Self {
+        Self { renderer, capabilities, marker, calls: UnansweredCalls::default(), embeds_images, images: Vec::new() }
+    }
+
+    pub(super) fn tool(&self, function: &SdkFunction, form: Option<ToolForm>) -> TemplateValue {
+        match form {
+            Some(ToolForm::Given(ToolListForm::Wrapped)) => self.value(&tool_schema(function), false),
+            _ => self.value(&function_schema(function), false),
+        }
+    }
+
+    pub(super) fn message(&mut self, message: &ChatMessage) -> Result<TemplateValue> {
+        let mut entries: IndexMap<&str, TemplateValue> = IndexMap::new();
+        entries.insert("role", message.role.as_str().into());
+        // Templates test whether a key exists, so absent fields have no key.
+        if let Some(name) = message.name.as_deref().filter(|name| !name.is_empty()) {
+            entries.insert("name", self.marker.mark(name).as_ref().into());
+        }
+        let mut written = String::new();
+        let mut has_no_content = false;
+        if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
+            let ids =
+                self.calls.replace(calls, self.capabilities.calls.is_some_and(|form| form.ids == CallIdForm::Created));
+            match self.capabilities.calls {
+                Some(form) => {
+                    has_no_content = form.alone;
+                    let calls = calls.iter().zip(ids).map(|(call, id)| self.call(call, id, form));
+                    drop(entries.insert("tool_calls", calls.collect()))
+                }
+                None => written = self.written_calls(calls)?,
+            }
+        }
+        let mut content = if has_no_content { TemplateValue::from(()) } else { self.content(message, &written)? };
+        if message.role == Role::Tool {
+            let answered = self.calls.take_answered(message.tool_call_id.as_deref());
+            if self.capabilities.calls.is_some_and(|form| form.ids != CallIdForm::Absent) {
+                entries.insert("tool_call_id", self.marker.mark(&answered.id).as_ref().into());
+            }
+            if let ResultForm::Message(form) = self.capabilities.roles.results {
+                if form.named && !entries.contains_key("name") {
+                    entries.insert("name", self.marker.mark(&answered.name).as_ref().into());
+                }
+                if form.mapped
+                    && let Some(object @ Value::Object(_)) = read_json(&message.text())
+                {
+                    content = self.value(&object, false);
+                }
+            }
+        }
+        if self.carries_functions(message) {
+            entries
+                .insert("tools", self.marker.mark(&tool_list(&message.functions, ToolListForm::Bare)).as_ref().into());
+        }
+        if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
+            let reasoning = TemplateValue::from(self.marker.mark(reasoning).as_ref());
+            entries.insert("thinking", reasoning.clone());
+            entries.insert("reasoning_content", reasoning);
+        }
+        entries.insert("content", content);
+        Ok(TemplateValue::from_pairs(entries))
+    }
+
+    /// The content of a message, after calls that were written as text: in the form of the template if it consists of text
+    /// only, otherwise an array of parts.
+    fn content(&mut self, message: &ChatMessage, written: &str) -> Result<TemplateValue> {
+        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
+        if message.content.iter().all(is_text) {
+            let text = format!("{written}{}", self.marker.mark(&message.text()));
+            return Ok(match self.capabilities.content.of(message.role) {
+                ContentForm::Text => text.into(),
+                ContentForm::Parts => [minijinja::context! { type => "text", text }].into_iter().collect(),
+            });
+        }
+        let mut part = |part: &ChatMessageContent| {
+            self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
+            Ok(match part {
+                ChatMessageContent::Text(text) => {
+                    minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
+                }
+                ChatMessageContent::Image(_) => minijinja::context! { type => "image" },
+                ChatMessageContent::Audio(_) => minijinja::context! { type => "audio" },
+            })
+        };
+        let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
+        let written = (!written.is_empty()).then(|| minijinja::context! { type => "text", text => written });
+        Ok(written.into_iter().chain(parts).collect())
+    }
+
+    /// Whether the functions of a message are passed to the template as a key of the message.
+    pub(super) fn carries_functions(&self, message: &ChatMessage) -> bool {
+        self.capabilities.tools == Some(ToolForm::Carried) && !message.functions.is_empty()
+    }
+
+    fn call(&self, call: &SdkFunctionCall, id: String, form: CallForm) -> TemplateValue {
+        let arguments = if form.as_text {
+            self.marker.mark(&Value::Object(call.arguments.clone()).to_string()).as_ref().into()
+        } else {
+            let arguments = call.arguments.iter();
+            let arguments = arguments.map(|(name, value)| (self.marker.mark(name), self.value(value, form.literals)));
+            TemplateValue::from_pairs(arguments)
+        };
+        let name = self.marker.mark(&call.name);
+        let function = minijinja::context! { name, arguments };
+        match form.ids {
+            CallIdForm::Absent => minijinja::context! { type => "function", function },
+            CallIdForm::Own | CallIdForm::Created => {
+                minijinja::context! { type => "function", id => self.marker.mark(&id), function }
+            }
+        }
+    }
+
+    /// Calls in the model's notation, for templates that ignore calls.
+    fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
+        let renderer = self.renderer;
+        let has_control = |spelling: &str| renderer.control.contains(spelling);
+        let written = render(renderer.notation, calls, has_control).ok_or_else(|| {
+            let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+            let names = names.join(", ");
+            SdkError::new(
+                ErrorKind::InvalidMessage,
+                format!("calls must be expressible in the model's notation, found {names}"),
+            )
+        })?;
+        let text = |part: Written| match part {
+            Written::Text(text) => self.marker.mark(&text).into_owned(),
+            Written::Marker(marker) => marker.to_owned(),
+        };
+        Ok(written.into_iter().map(text).collect())
+    }
+
+    /// A template value. With `is_literal`, a string that needs escapes prints as a Python literal.
+    pub(super) fn value(&self, value: &Value, is_literal: bool) -> TemplateValue {
+        match value {
+            Value::Null => TemplateValue::from(()),
+            Value::Bool(flag) => TemplateValue::from(*flag),
+            Value::Integer(integer) => TemplateValue::from(*integer),
+            Value::BigInteger(integer) => match integer.digits().parse::<i128>() {
+                Ok(integer) => TemplateValue::from(integer),
+                Err(_) => TemplateValue::from_object(LargeInteger(integer.clone())),
+            },
+            Value::Number(number) => TemplateValue::from(*number),
+            Value::String(text) if is_literal && Literal::is_needed(text) => {
+                TemplateValue::from_object(Literal(self.marker.mark(text).into_owned()))
+            }
+            Value::String(text) => TemplateValue::from(self.marker.mark(text).as_ref()),
+            Value::Array(items) => items.iter().map(|item| self.value(item, false)).collect(),
+            Value::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| (self.marker.mark(key), self.value(value, false)));
+                TemplateValue::from_pairs(entries)
+            }
+        }
+    }
+}
