@@ -130,11 +130,12 @@ class _Member:
 def _members(thing: Any, depth: int) -> list[_Member]:
     """The parameters of a function, or the fields of a class."""
     hints = typing.get_type_hints(thing, include_extras=True)
-    if is_pydantic(thing):
-        return [_pydantic_member(name, field, hints[name], depth) for name, field in thing.model_fields.items()]
-    if typing.is_typeddict(thing):
-        required = thing.__required_keys__
-        return [_Member(name, hint, _note(hint), _NOTHING if name in required else None, depth) for name, hint in hints.items()]
+    fields = thing.model_fields if is_pydantic(thing) else getattr(thing, "__pydantic_fields__", None)  # of a dataclass
+    if fields is not None:
+        given = {name: field for name, field in fields.items() if getattr(field, "init", None) is not False}
+        return [_pydantic_member(name, field, hints[name], depth) for name, field in given.items()]
+    if _is_typed_dict(thing):
+        return [_entry_member(thing, name, hint, depth) for name, hint in hints.items()]
     if dataclasses.is_dataclass(thing):
         return [_field_member(field, hints[field.name], depth) for field in dataclasses.fields(thing) if field.init]
     if isinstance(thing, type):
@@ -151,6 +152,13 @@ def _field_member(field: dataclasses.Field[Any], hint: Any, depth: int) -> _Memb
     has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
     description = field.metadata.get("description") or _note(hint)
     return _Member(field.name, hint, description, None if has_default else _NOTHING, depth)
+
+
+def _entry_member(thing: Any, name: str, hint: Any, depth: int) -> _Member:
+    # Where annotations are postponed, `__required_keys__` ignores `NotRequired`.
+    qualifier = _qualifier(hint)
+    is_required = name in thing.__required_keys__ if qualifier is None else qualifier == "Required"
+    return _Member(name, hint, _note(hint), _NOTHING if is_required else None, depth)
 
 
 def _pydantic_member(name: str, field: Any, hint: Any, depth: int) -> _Member:
@@ -201,19 +209,34 @@ _KEYWORDS = {
 _LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
-def _constrain(schema: dict[str, Any], hint: Any, notes: Iterable[Any], depth: int) -> bool:
-    """Adds the constraints of a hint, and of the hints within it, to a schema. Returns whether there are any."""
+def _constrain(schema: dict[str, Any], hint: Any, notes: Iterable[Any], depth: int, within: tuple[Any, ...] = ()) -> bool:
+    """Adds the constraints of a hint, and of the hints within it, to a schema. Returns whether there are any.
+
+    `within` has the classes that the hint is a part of. A class that contains itself is constrained once.
+    """
     keywords = _keywords([*notes, *_annotations(hint)], schema.get("type"))
     schema.update(keywords)
     is_constrained = bool(keywords)
     hint, _ = _plain(hint)
     inner = typing.get_args(hint)
     if schema.get("type") == "array" and inner:
-        is_constrained |= _constrain(schema["items"], inner[0], (), depth + 1)
-    if schema.get("properties") and _is_class(hint):
+        is_constrained |= _constrain(schema["items"], inner[0], (), depth + 1, within)
+    if schema.get("type") == "object" and inner and inner[1] not in (Any, object):
+        schema["additionalProperties"] = _values_schema(inner[1], depth + 1, within)
+        is_constrained = True
+    if schema.get("properties") and _is_class(hint) and hint not in within:
         for member in _members(hint, depth + 1):
-            is_constrained |= _constrain(schema["properties"][member.name], member.hint, member.notes, depth + 1)
+            properties = schema["properties"][member.name]
+            is_constrained |= _constrain(properties, member.hint, member.notes, depth + 1, (*within, hint))
     return is_constrained
+
+
+def _values_schema(hint: Any, depth: int, within: tuple[Any, ...]) -> dict[str, Any]:
+    """The JSON Schema of the values of a `dict`."""
+    value = SdkFunctionParameter(_REPLY, _type(hint, depth), _note(hint))
+    schema: dict[str, Any] = function_schema(SdkFunction(_REPLY, "", [value]))["parameters"]["properties"][_REPLY]
+    _constrain(schema, hint, (), depth, within)
+    return {"anyOf": [schema, {"type": "null"}]} if _plain(hint)[1] else schema
 
 
 def _keywords(notes: Iterable[Any], kind: str | None) -> dict[str, Any]:
@@ -233,6 +256,8 @@ def _annotations(hint: Any) -> list[Any]:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return [*_annotations(inner[0]), *inner[1:]]
+    if _is_qualifier(origin):
+        return _annotations(inner[0])
     if origin in (Union, types.UnionType) and type(None) in inner:
         return [note for choice in inner for note in _annotations(choice)]
     return []
@@ -253,7 +278,7 @@ def _plain(hint: Any) -> tuple[Any, bool]:
     is_optional = False
     while True:
         origin, inner = typing.get_origin(hint), typing.get_args(hint)
-        if origin is Annotated or getattr(origin, "_name", None) in ("Required", "NotRequired"):
+        if origin is Annotated or _is_qualifier(origin):
             hint = inner[0]
         elif origin in (Union, types.UnionType) and type(None) in inner and len(inner) == 2:
             hint = inner[0] if inner[1] is type(None) else inner[1]
@@ -262,11 +287,27 @@ def _plain(hint: Any) -> tuple[Any, bool]:
             return hint, is_optional
 
 
+def _is_qualifier(origin: Any) -> bool:
+    """Whether a hint of this origin says only if a member of a `TypedDict` is required, or may be changed."""
+    return getattr(origin, "_name", None) in ("Required", "NotRequired", "ReadOnly")
+
+
+def _qualifier(hint: Any) -> str | None:
+    """`Required` or `NotRequired`, if the hint says so."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    name = getattr(origin, "_name", None)
+    if name in ("Required", "NotRequired"):
+        return str(name)
+    return _qualifier(inner[0]) if origin is Annotated or _is_qualifier(origin) else None
+
+
 def _note(hint: Any) -> str:
     """Returns the string that annotates a hint. Looks into `X | None`: Python 3.10 adds `None` if that is the default."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return next((note for note in inner[1:] if isinstance(note, str)), "")
+    if _is_qualifier(origin):
+        return _note(inner[0])
     if origin in (Union, types.UnionType) and type(None) in inner:
         return next(filter(None, map(_note, inner)), "")
     return ""
@@ -283,6 +324,11 @@ def _documentation(thing: Any) -> str:
     text = inspect.cleandoc(getattr(thing, "__doc__", None) or "")
     is_written = isinstance(thing, type) and (text.startswith(f"{thing.__name__}(") or "__doc__" not in vars(thing))
     return "" if is_written else " ".join(text.split("\n\n")[0].split())
+
+
+def _is_typed_dict(thing: Any) -> bool:
+    """Whether a class is a `TypedDict`, that of typing_extensions included, which pydantic demands before Python 3.12."""
+    return _is_class(thing) and issubclass(thing, dict) and hasattr(thing, "__required_keys__")
 
 
 def _is_class(hint: Any) -> bool:

@@ -126,6 +126,8 @@ TEMPLATES = [
     "{{ [{'t': 1}] | groupby('t') }}{{ [{'t': 1}] | groupby('t') | map(attribute='grouper') | list }}{{ [{'t': 1}] | groupby('t') | map('first') | list }}{{ '%s-%s' % ([{'t': 1}] | groupby('t') | first) }}",
     "{% macro m(x) %}<{{ x }}{{ caller() }}>{% endmacro %}{% call m(1) %}a{% endcall %}{% macro n() %}{{ caller('u') if caller else '-' }}{% endmacro %}{{ n() }}{% call(x) n() %}[{{ x }}]{% endcall %}",
     "{% macro m(a, b=2, c=none) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ m(1) }}{{ m(1, c=3) }}{{ m(b=4, a=5) }}{{ m.name }}{{ m.caller }}",
+    "{{ ['1', 'x'] | map('int', default=7) | list }}{{ ['a\nb'] | map('indent', 2, first=true) | list }}{{ [[{'n': 1}, {'n': 2}]] | map('sum', attribute='n') | list }}{{ ['b-a'] | map('replace', '-', '+') | list }}{{ missing | map('int', default=1) | list }}",
+    "{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a }}{{ ns.b }}{% set ns = namespace([('c', 3)]) %}{{ ns.c }}{% set ns.c = 4 %}{{ ns.c }}{{ namespace().a is defined }}",
 ]
 
 

@@ -1,12 +1,15 @@
 //! The schema of a reply in the form that llguidance enforces: annotations are removed, objects are closed, numbers of digits
 //! are limited, and what cannot be enforced is refused with its place.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::constrain::GrammarFault;
 use crate::constrain::formats::pattern_of;
+use crate::constrain::numbers;
+use crate::names::percent_decoded;
 
 /// Keywords that restrict a value and that no grammar enforces.
 const UNSUPPORTED: [&str; 16] = [
@@ -28,11 +31,14 @@ const UNSUPPORTED: [&str; 16] = [
     "uniqueItems",
 ];
 /// Keywords whose value is a schema.
-const SCHEMAS: [&str; 3] = ["items", "additionalItems", "additionalProperties"];
+pub(super) const SCHEMAS: [&str; 2] = ["items", "additionalProperties"];
 /// Keywords whose value is an array of schemas.
-const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+pub(super) const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is an object of schemas by name.
-const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+
+/// Keywords whose value is a number of characters, items or members.
+const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 
 /// Prepares the schema of a reply.
 ///
@@ -41,19 +47,40 @@ const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definition
 pub(super) fn prepared(root: &Json) -> Result<Json, GrammarFault> {
     let mut combined = HashSet::new();
     collect_combined(root, false, &mut combined);
-    Preparation { root, combined }.schema(root, "schema", "#", false)
+    let mut preparation = Preparation { root, combined, moved: Vec::new() };
+    let mut schema = preparation.schema(root, "schema", "#", false)?;
+    if let Json::Object(keywords) = &mut schema {
+        // It only selects how references and arrays are read, and these are in the newest form now.
+        keywords.remove("$schema");
+        if !preparation.moved.is_empty()
+            && let Json::Object(definitions) = keywords.entry("$defs").or_insert(json!({}))
+        {
+            definitions.extend((0..).map(moved_name).zip(preparation.moved.into_iter().map(|(_, schema)| schema)));
+        }
+    }
+    Ok(schema)
 }
 
 struct Preparation<'a> {
     root: &'a Json,
     /// References to schemas that are parts of other objects.
     combined: HashSet<&'a str>,
+    /// Schemas that become definitions, with the pointers to their places: llguidance finds definitions by name, and knows no
+    /// escapes in pointers.
+    moved: Vec<(String, Json)>,
 }
 
-impl Preparation<'_> {
+fn moved_name(i: usize) -> String {
+    format!("causerie-{i}")
+}
+
+impl<'a> Preparation<'a> {
     /// Prepares a schema at a place and a pointer. `is_part` is whether it describes a part of an object only.
-    fn schema(&self, schema: &Json, place: &str, pointer: &str, is_part: bool) -> Result<Json, GrammarFault> {
+    fn schema(&mut self, schema: &Json, place: &str, pointer: &str, is_part: bool) -> Result<Json, GrammarFault> {
         let Json::Object(keywords) = schema else { return Ok(schema.clone()) };
+        let keywords = with_new_arrays(keywords);
+        let keywords = &*keywords;
+        numbers::check(keywords, place)?;
         let is_part = is_part || self.combined.contains(pointer);
         let mut prepared = Map::new();
         for (keyword, value) in keywords {
@@ -71,14 +98,21 @@ impl Preparation<'_> {
                     None => continue,
                 },
                 ("$ref", value) => {
-                    let found = value.as_str().filter(|reference| self.exists(reference));
-                    found.ok_or_else(|| {
-                        GrammarFault::new(format!(
-                            "{inner_place} must refer to a place in the same schema, found {value}"
-                        ))
-                    })?;
-                    value.clone()
+                    let found = value.as_str().filter(|_| !self.has_own_base(pointer));
+                    let found = found.and_then(|reference| Some((reference, self.target(reference)?)));
+                    let Some((reference, (target_pointer, target))) = found else {
+                        let message = format!("{inner_place} must refer to a place in the same schema, found {value}");
+                        return Err(GrammarFault::new(message));
+                    };
+                    self.reference(reference, target_pointer, target, &inner_place)?.into()
                 }
+                ("exclusiveMinimum" | "exclusiveMaximum", _)
+                    if let Some((other, limit)) = numbers::inside(keywords, keyword) =>
+                {
+                    prepared.insert(other.to_owned(), limit);
+                    continue;
+                }
+                (keyword, value) if COUNTS.contains(&keyword) => numbers::whole(value),
                 (keyword, _) if UNSUPPORTED.contains(&keyword) => {
                     let message = format!("{place} has the keyword {keyword:?}, which cannot be enforced");
                     return Err(GrammarFault::new(message));
@@ -108,9 +142,52 @@ impl Preparation<'_> {
         Ok(Json::Object(prepared))
     }
 
-    fn exists(&self, reference: &str) -> bool {
-        reference.strip_prefix('#').is_some_and(|pointer| self.root.pointer(pointer).is_some())
+    /// The schema that a reference points to, and its place as a pointer without the escapes of addresses.
+    fn target(&self, reference: &str) -> Option<(String, &'a Json)> {
+        let pointer = percent_decoded(reference.strip_prefix('#')?)?;
+        let target = self.root.pointer(&pointer)?;
+        Some((pointer, target))
     }
+
+    /// Whether a schema at a pointer, or one around it below the root, has an address of its own, which references start from.
+    fn has_own_base(&self, pointer: &str) -> bool {
+        let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
+        let around = ends.filter(|end| 1 < *end).filter_map(|end| self.root.pointer(&pointer[1..end]));
+        around.filter_map(|schema| schema.get("$id")?.as_str()).any(|id| !id.starts_with('#'))
+    }
+
+    /// A reference that llguidance finds.
+    fn reference(&mut self, given: &str, pointer: String, target: &Json, place: &str) -> Result<String, GrammarFault> {
+        let name = ["#/$defs/", "#/definitions/"].iter().find_map(|map| given.strip_prefix(map));
+        if given == "#" || name.is_some_and(|name| !name.contains(['/', '~', '%'])) {
+            return Ok(given.to_owned());
+        }
+        let known = self.moved.iter().position(|(known, _)| *known == pointer);
+        let i = known.unwrap_or(self.moved.len());
+        if known.is_none() {
+            self.moved.push((pointer.clone(), Json::Null)); // so that a schema that refers to itself ends
+            let is_part = self.combined.contains(given);
+            self.moved[i].1 = self.schema(target, place, &format!("#{pointer}"), is_part)?;
+        }
+        Ok(format!("#/$defs/{}", moved_name(i)))
+    }
+}
+
+/// The keywords with arrays in the form of the newest draft: `prefixItems` are the schemas of the first items, `items` is that of
+/// the others. Earlier drafts have them in `items` and `additionalItems`.
+fn with_new_arrays(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>> {
+    if !keywords.contains_key("additionalItems") && !keywords.get("items").is_some_and(Json::is_array) {
+        return Cow::Borrowed(keywords);
+    }
+    let mut keywords = keywords.clone();
+    let others = keywords.remove("additionalItems");
+    if keywords.get("items").is_some_and(Json::is_array)
+        && let Some(first) = keywords.remove("items")
+    {
+        keywords.insert("prefixItems".to_owned(), first);
+        keywords.extend(others.map(|others| ("items".to_owned(), others)));
+    }
+    Cow::Owned(keywords)
 }
 
 /// Lets an object with declared members have no others, as in function calls, unless it says so.
@@ -151,6 +228,9 @@ fn collect_combined<'a>(schema: &'a Json, is_part: bool, found: &mut HashSet<&'a
             Json::Array(items) if LISTS.contains(&keyword.as_str()) => {
                 let is_part = is_part || keyword != "prefixItems" && combines(keywords, keyword, items);
                 items.iter().for_each(|item| collect_combined(item, is_part, found));
+            }
+            Json::Array(items) if keyword == "items" => {
+                items.iter().for_each(|item| collect_combined(item, false, found));
             }
             Json::Object(entries) if MAPS.contains(&keyword.as_str()) => {
                 entries.values().for_each(|entry| collect_combined(entry, false, found));
@@ -213,6 +293,72 @@ mod tests {
         // A member of this name is not the keyword.
         let member = r#"{"properties": {"format": {}}, "additionalProperties": false}"#;
         check(member, member);
+    }
+
+    #[test]
+    fn a_reference_may_be_any_pointer() {
+        for (pointer, name) in
+            [("x~1y", "x/y"), ("x~0y", "x~y"), ("x%20y", "x y"), ("caf%C3%A9", "café"), ("x%25y", "x%y")]
+        {
+            check(
+                &format!(
+                    r##"{{"items": {{"$ref": "#/$defs/{pointer}"}}, "$defs": {{"{name}": {{"type": "null"}}}}}}"##
+                ),
+                &format!(
+                    r##"{{"items": {{"$ref": "#/$defs/causerie-0"}},
+                         "$defs": {{"{name}": {{"type": "null"}}, "causerie-0": {{"type": "null"}}}}}}"##
+                ),
+            );
+        }
+        // A schema that refers to itself, from the place of a property.
+        check(
+            r##"{"properties": {"a": {"items": {"$ref": "#/properties/a"}}}}"##,
+            r##"{"properties": {"a": {"items": {"$ref": "#/$defs/causerie-0"}}}, "additionalProperties": false,
+                "$defs": {"causerie-0": {"items": {"$ref": "#/$defs/causerie-0"}}}}"##,
+        );
+        check(
+            r##"{"items": {"$id": "https://e.com/inner", "prefixItems": [{"$ref": "#/$defs/x"}]}, "$defs": {"x": {}}}"##,
+            "schema.items.prefixItems[0].$ref must refer to a place in the same schema, found \"#/$defs/x\"",
+        );
+    }
+
+    #[test]
+    fn arrays_and_counts_are_read_in_all_forms() {
+        check(
+            r#"{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"format": "color"}], "additionalItems": false}"#,
+            r#"{"prefixItems": [{}], "items": false}"#,
+        );
+        check(r#"{"prefixItems": [{}], "additionalItems": false}"#, r#"{"prefixItems": [{}]}"#);
+        check(r#"{"minLength": 1.0, "maxItems": 2}"#, r#"{"minLength": 1, "maxItems": 2}"#);
+        check(r#"{"items": [{"not": {}}]}"#, "schema.prefixItems[0] has the keyword \"not\", which cannot be enforced");
+    }
+
+    #[test]
+    fn numbers_that_would_become_others_are_refused() {
+        for (schema, keyword) in [
+            (r#"{"const": 9007199254740993}"#, "const"),
+            (r#"{"enum": [1, {"a": [12345678901234567890]}]}"#, "enum"),
+            (r#"{"type": "integer", "minimum": 1e30}"#, "minimum"),
+            (r#"{"type": "integer", "exclusiveMaximum": -1e30}"#, "exclusiveMaximum"),
+        ] {
+            check(schema, &format!("schema has the keyword {keyword:?}, which cannot be enforced for this value"));
+        }
+        let exact = r#"{"const": 9007199254740992, "enum": [-3, 1e300, 0.5], "maximum": 1e30}"#;
+        check(exact, exact);
+    }
+
+    #[test]
+    fn excluded_limits_are_moved_inside() {
+        check(
+            r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}"#,
+            r#"{"type": "number", "minimum": 5e-7, "maximum": 0.5}"#,
+        );
+        check(
+            r#"{"type": "number", "minimum": -0.5, "exclusiveMaximum": 0}"#,
+            r#"{"type": "number", "minimum": -0.5, "maximum": -5e-7}"#,
+        );
+        let exact = r#"{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}"#;
+        check(exact, exact);
     }
 
     #[test]

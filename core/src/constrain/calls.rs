@@ -65,7 +65,7 @@ impl CallRules<'_> {
             self.notation,
             FunctionCallParser::XmlFunctionCallParser | FunctionCallParser::GemmaFunctionCallParser
         );
-        Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps && has_quotes })
+        Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps && has_quotes, answer: None })
     }
 
     fn writer(&self, keeps_limits: bool) -> GrammarWriter {

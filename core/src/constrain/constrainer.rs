@@ -8,7 +8,7 @@ use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{Matcher, ParserFactory};
 
 use crate::constrain::vocabulary::{Vocabulary, environment};
-use crate::constrain::{Constraint, Grammar, GrammarFault};
+use crate::constrain::{Constraint, Grammar, GrammarFault, refusal};
 use crate::deep_stack::{self, DeepStackError};
 
 /// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
@@ -71,12 +71,13 @@ impl Constrainer {
     }
 
     fn compile_here(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
-        let Grammar { text, loose, has_free_maps } = grammar;
+        let Grammar { text, loose, has_free_maps, answer } = grammar;
         let compiled = self.compile_text(text, has_free_maps);
-        match loose {
+        let compiled = match loose {
             Some(loose) if compiled.is_err() => self.compile_text(loose, has_free_maps),
             _ => compiled,
-        }
+        };
+        compiled.map_err(|fault| answer.and_then(|schema| refusal::of(&schema)).unwrap_or(fault))
     }
 
     fn compile_text(&self, text: String, has_free_maps: bool) -> Result<Constraint, GrammarFault> {

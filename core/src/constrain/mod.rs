@@ -15,6 +15,8 @@ mod keys;
 mod limits;
 mod literals;
 mod notations;
+mod numbers;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -39,6 +41,8 @@ pub(crate) struct Grammar {
     /// Whether objects may have undeclared names, which the constraint then prevents from occurring twice. Always true for a
     /// schema of a reply, which may allow them anywhere.
     has_free_maps: bool,
+    /// The schema of a reply that is a part of the grammar, as JSON text.
+    answer: Option<String>,
 }
 
 impl Grammar {
@@ -47,7 +51,9 @@ impl Grammar {
     /// # Errors
     /// A [`GrammarFault`] if the schema is not valid JSON. The content of the schema is checked when the grammar is compiled.
     pub(crate) fn of_schema(schema: &str) -> Result<Self, GrammarFault> {
-        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), loose: None, has_free_maps: true })
+        let answer = answer(schema)?;
+        let text = format!("{HEADER}start: answer\n{}", rule(&answer));
+        Ok(Self { text, loose: None, has_free_maps: true, answer: Some(answer) })
     }
 
     /// This grammar, or JSON text that fits a schema.
@@ -56,7 +62,8 @@ impl Grammar {
     /// As [`of_schema`](Self::of_schema).
     pub(crate) fn or_schema(self, schema: &str) -> Result<Self, GrammarFault> {
         let answer = answer(schema)?;
-        Ok(Self { has_free_maps: true, ..self.map(|text| or(text, "answer", "block") + &answer) })
+        let grammar = self.map(|text| or(text, "answer", "block") + &rule(&answer));
+        Ok(Self { has_free_maps: true, answer: Some(answer), ..grammar })
     }
 
     /// This grammar, or the opening marker of a block that the grammar does not constrain.
@@ -78,7 +85,12 @@ fn or(grammar: &str, symbol: &str, name: &str) -> String {
 /// The first line of every grammar.
 const HEADER: &str = "%llguidance {}\n";
 
-/// The rule of a reply in JSON. White space is limited, because a small model could continue it without an end.
+/// The rule of a reply in JSON.
+fn rule(answer: &str) -> String {
+    format!("answer: %json {answer}\n")
+}
+
+/// The schema of a reply, prepared. White space is limited, because a small model could continue it without an end.
 fn answer(schema: &str) -> Result<String, GrammarFault> {
     let invalid = |err: serde_json::Error| GrammarFault::new(format!("the schema must be valid JSON: {err}"));
     let schema: serde_json::Value = serde_json::from_str(schema).map_err(invalid)?;
@@ -88,7 +100,7 @@ fn answer(schema: &str) -> Result<String, GrammarFault> {
     };
     let Some(keywords) = schema.as_object_mut() else { return Err(GrammarFault::new("the schema must be an object")) };
     keywords.insert("x-guidance".to_owned(), serde_json::json!({ "whitespace_pattern": "[ \\n\\r\\t]{0,16}" }));
-    Ok(format!("answer: %json {schema}\n"))
+    Ok(schema.to_string())
 }
 
 /// The reason why a constraint cannot be created, or cannot continue.

@@ -188,7 +188,7 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
     let on_lists = [
         ("reverse", Value::from_function(filters::reverse), 1),
         ("list", Value::from_function(filters::list), ITEM),
-        ("map", Value::from_function(filters::map), ITEM),
+        ("map", Value::from_function(map), ITEM),
         ("select", Value::from_function(filters::select), ITEM),
         ("reject", Value::from_function(filters::reject), ITEM),
         ("selectattr", Value::from_function(filters::selectattr), ITEM),
@@ -268,6 +268,23 @@ fn add_filter(
         }
         filter.call(state, &arguments)
     });
+}
+
+/// The filter `map`. The engine leaves out the named arguments of the filter that is applied.
+fn map(state: &mut State<'_, '_>, value: Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = arguments.into_values();
+    match arguments.split_first() {
+        Some((name, others)) if let Some(name) = name.as_str() => {
+            let mut apply = |item| {
+                let arguments: Vec<Value> = [item].into_iter().chain(others.iter().cloned()).collect();
+                state.apply_filter(name, &arguments)
+            };
+            value.try_iter()?.map(&mut apply).collect()
+        }
+        _ => {
+            filters::map(state, value, Rest(arguments.into_iter().map(ValueOrKwargs::from).collect())).map(Value::from)
+        }
+    }
 }
 
 /// Counts what a Python method is about to copy or to search.

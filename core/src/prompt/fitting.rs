@@ -11,33 +11,57 @@ pub(super) enum Fit {
     /// As it is.
     Unchanged,
     /// Consecutive messages of one role are one message. A cancelled or failed reply leaves a question without an answer.
-    Joined,
+    Joined(Calls),
     /// Joined, and the user and the assistant take turns: an empty question comes before a reply that begins the history, and
     /// an empty reply between calls or their results and the next question.
-    Alternating,
+    Alternating(Calls),
     /// Alternating, and empty messages are a space.
-    Spaced,
+    Spaced(Calls),
+}
+
+/// Whether calls are joined with the text of other replies. Templates that print calls without the text beside them would lose
+/// the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    Apart,
+    Joined,
 }
 
 impl Fit {
-    pub(super) const ALL: [Self; 4] = [Self::Unchanged, Self::Joined, Self::Alternating, Self::Spaced];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Unchanged,
+        Self::Joined(Calls::Apart),
+        Self::Alternating(Calls::Apart),
+        Self::Spaced(Calls::Apart),
+        Self::Joined(Calls::Joined),
+        Self::Alternating(Calls::Joined),
+        Self::Spaced(Calls::Joined),
+    ];
 
     /// The changed messages; `None` if nothing is to be changed.
     pub(super) fn apply(self, messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
         match self {
             Self::Unchanged => None,
-            Self::Joined => joined(messages),
-            Self::Alternating => alternating(joined(messages).as_deref().unwrap_or(messages)),
-            Self::Spaced => spaced(Self::Alternating.apply(messages).as_deref().unwrap_or(messages)),
+            Self::Joined(calls) => joined(messages, calls),
+            Self::Alternating(calls) => alternating(joined(messages, calls).as_deref().unwrap_or(messages)),
+            Self::Spaced(calls) => spaced(Self::Alternating(calls).apply(messages).as_deref().unwrap_or(messages)),
         }
     }
 }
 
-fn joined(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+fn joined(messages: &[ChatMessage], calls: Calls) -> Option<Vec<ChatMessage>> {
     let mut joined: Vec<ChatMessage> = Vec::with_capacity(messages.len());
+    let is_apart = |a: &ChatMessage, b: &ChatMessage| {
+        calls == Calls::Apart && a.function_calls.is_some() != b.function_calls.is_some()
+    };
     for message in messages {
         match joined.last_mut() {
-            Some(last) if last.role == message.role && message.role != Role::Tool && last.name == message.name => {
+            Some(last)
+                if last.role == message.role
+                    && message.role != Role::Tool
+                    && last.name == message.name
+                    && !is_apart(last, message) =>
+            {
                 join(last, message);
             }
             _ => joined.push(message.clone()),

@@ -111,6 +111,21 @@ pub(crate) fn json(value: &Value, format: &JsonFormat) -> Result<String, Error> 
     Ok(out)
 }
 
+/// JSON text with escapes in place of characters beyond ASCII, but not in place of noncharacters, which mark control tokens.
+pub(crate) fn ascii_json(text: &str) -> Result<String, Error> {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii() || ('\u{FDD0}'..='\u{FDEF}').contains(&character) {
+            out.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+        }
+    }
+    Ok(out)
+}
+
 /// Refuses a value that is nested too deep or prints to too many bytes.
 fn check_size(out: &str, level: usize) -> Result<(), Error> {
     if DEEPEST < level || LONGEST < out.len() { Err(refused("a value is too large to print")) } else { Ok(()) }

@@ -6,7 +6,7 @@ use std::io;
 
 use jiff::Zoned;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value, ValueKind, ValueOrKwargs};
+use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State, functions};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
@@ -52,8 +52,9 @@ impl ChatTemplate {
         // It prints all variables without a limit, and chat templates do not need it.
         environment.remove_global("debug");
         // Nested repeatedly, these would grow as deep as the steps allow.
-        environment.add_function("namespace", |state: &mut State<'_, '_>, defaults: Option<ValueOrKwargs>| {
-            budget::list(state, &functions::namespace(defaults)?)
+        environment.add_function("namespace", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
+            let value = value.map(|value| methods::map_of_pairs(state, value)).transpose()?;
+            budget::list(state, &functions::namespace(Some(functions::dict(value, entries)?.into()))?)
         });
         environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
             let value = value.map(|value| methods::map_of_pairs(state, value)).transpose()?;
@@ -131,13 +132,14 @@ fn whitespace() -> SyntaxConfig {
 
 fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
     let indent = indent.or(options.get::<Option<usize>>("indent")?);
-    let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only switch it off, and it is off here
+    let is_ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or_default();
     let separators = options.get::<Option<Vec<String>>>("separators")?.map(<[String; 2]>::try_from).transpose();
     let separators =
         separators.map_err(|_| refused("separators must be an array of two strings"))?.map(|[item, key]| (item, key));
     let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or_default();
     options.assert_all_used()?;
     let text = python::json(value, &python::JsonFormat { indent, separators, sort_keys })?;
+    let text = if is_ascii { python::ascii_json(&text)? } else { text };
     budget::spend(state, text.len())?;
     Ok(Value::from(text))
 }
@@ -249,6 +251,13 @@ mod tests {
             })
             .collect();
         assert!(failures.is_empty(), "{}", failures.join("\n"));
+    }
+
+    #[test]
+    fn json_is_ascii_on_request() {
+        let source =
+            "{{ {'é': '😀'} | tojson(ensure_ascii=true) }}{{ 'é' | tojson(ensure_ascii=false) }}{{ 'é' | tojson }}";
+        assert_eq!(render(source).unwrap(), r#"{"\u00e9": "\ud83d\ude00"}"é""é""#);
     }
 
     #[test]
