@@ -311,8 +311,9 @@ fn a_model_without_its_projector_names_what_it_looked_for() {
         let reply = server.post(path, &body.to_string());
         let message = reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
         let place = if path == "/v1/responses" { "input" } else { "messages" };
-        let expect = format!("{place}[0].content[0]: images require the model's projector file: found no GGUF file");
+        let expect = format!("{place}[0].content[0]: images need a model with vision, and images require");
         assert!(reply.status == 400 && message.starts_with(&expect), "{path}: {} {message}", reply.status);
+        assert!(message.contains("projector file: found no GGUF file named *mmproj* or *projector*"), "{message}");
     }
 }
 

@@ -78,7 +78,10 @@ pub(in crate::serve) fn check_images(fields: &mut RequestFields, model: Option<&
             details.extend(asked.map(|(name, _)| format!("{place}.{name}")));
             Ok(())
         }
-        Some(refusal) => Err(HttpError::unsupported(place, format!("{place}: {refusal}"))),
+        Some(refusal) => {
+            let rule = format!("images need a model with vision, and {refusal}");
+            Err(HttpError::unsupported(place, format!("{place}: {rule}")))
+        }
     };
     for name in WITH_IMAGES {
         fields.peek(name).map_or(Ok(()), |value| each_image(name, value, &mut check))?;
