@@ -24,6 +24,8 @@ def image_file(source: Any) -> bytes:
     if hasattr(source, "getexif") and hasattr(source, "convert"):
         from PIL import ImageOps
 
+        if 0 in source.size:
+            raise SdkError.UnsupportedContent(f"an image must have pixels, found {source.width} x {source.height}")
         image = ImageOps.exif_transpose(source)
         if image.mode.startswith("I;16"):  # in RGB, values would be cut off at 255
             file = io.BytesIO()

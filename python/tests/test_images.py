@@ -96,6 +96,11 @@ def test_an_image_of_pil_keeps_its_sixteen_bits() -> None:
     assert (decoded(Image(PilImage.fromarray(array))) == array).all()
 
 
+def test_an_image_of_pil_without_pixels_is_refused() -> None:
+    with pytest.raises(SdkError.UnsupportedContent, match="must have pixels, found 0 x 5"):
+        Image(PilImage.new("RGB", (0, 5)))
+
+
 def test_an_image_of_pil_is_upright() -> None:
     image = PilImage.fromarray(pixels(8, 6, 3))
     exif = image.getexif()

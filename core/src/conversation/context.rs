@@ -16,6 +16,8 @@ use crate::response::PromptReport;
 
 /// Tokens kept free for the reply when turns are left out and the options set no maximum.
 const REPLY_BUDGET: usize = 256;
+/// What an image counts beside text when turns are measured, in bytes: as some hundred tokens.
+const IMAGE_BYTES: usize = 1024;
 /// Characters kept of a result that is cut short.
 const SHRUNK_RESULT: usize = 64;
 
@@ -110,7 +112,10 @@ impl ContextWindow {
             embeds_images: true,
         };
         let segments = match self.schema_instruction() {
-            Some(instruction) => loaded.render(&with_instruction(messages, &instruction), &frame)?,
+            // Errors name places in the history, which has no instruction.
+            Some(instruction) => loaded
+                .render(&with_instruction(messages, &instruction), &frame)
+                .or_else(|err| loaded.render(messages, &frame).and(Err(err)))?,
             None => loaded.render(messages, &frame)?,
         };
         check(&segments)?;
@@ -217,6 +222,12 @@ fn n_bytes(message: &ChatMessage) -> usize {
     parts.map(|part| if let ChatMessageContent::Text(text) = part { text.len() } else { 0 }).sum()
 }
 
+/// How long a message is, without reading its images.
+fn length(message: &ChatMessage) -> usize {
+    let is_image = |part: &&ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+    n_bytes(message) + IMAGE_BYTES * message.content.iter().filter(is_image).count()
+}
+
 /// The turns of a history: each begins with a message of the user and lasts until the next one. The system message belongs
 /// to no turn.
 fn turns(history: &[ChatMessage]) -> Vec<Range<usize>> {
@@ -241,18 +252,18 @@ fn stable_cut(
     if fewest == 0 {
         return 0;
     }
-    let n_bytes_of =
-        |turns: &[Range<usize>]| -> usize { turns.iter().cloned().flatten().map(|at| n_bytes(&history[at])).sum() };
+    let length_of =
+        |turns: &[Range<usize>]| -> usize { turns.iter().cloned().flatten().map(|at| length(&history[at])).sum() };
     let kept = turns.get(fewest..).unwrap_or_default();
     // Rounded to a power of two, because the exact ratio differs from prompt to prompt.
-    let bytes_of_token = (n_bytes_of(kept) / n_tokens.max(1)).max(1).next_power_of_two();
+    let bytes_of_token = (length_of(kept) / n_tokens.max(1)).max(1).next_power_of_two();
     let stride = (context_size / 4).max(1) * bytes_of_token;
     let first = fewest - 1;
-    let mut n_bytes_before = n_bytes_of(&turns[..first]);
+    let mut length_before = length_of(&turns[..first]);
     let passes_multiple = |turn: &Range<usize>| {
-        let n_strides = n_bytes_before / stride;
-        n_bytes_before += n_bytes_of(std::slice::from_ref(turn));
-        n_strides < n_bytes_before / stride
+        let n_strides = length_before / stride;
+        length_before += length_of(std::slice::from_ref(turn));
+        n_strides < length_before / stride
     };
     let last = turns[first..].iter().position(passes_multiple);
     last.map_or(fewest, |last| first + last + 1)

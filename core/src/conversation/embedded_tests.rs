@@ -315,6 +315,26 @@ fn a_context_is_fitted_by_rows_that_are_not_computed() {
 }
 
 #[test]
+fn turns_with_pictures_are_left_out_several_at_a_time() {
+    let vision = Vision::fixture("lfm2");
+    let options =
+        GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };
+    let (mut history, mut n_dropped) = (Vec::new(), Vec::new());
+    for turn in 0..40 {
+        history.push(question(image(300, &turn.to_string()), "And this?"));
+        let plan = vision.chat(&history).plan_context(&options).unwrap();
+        let is_full = plan.tokens_after == plan.tokens_before || CONTEXT / 2 < plan.tokens_after;
+        assert!(is_full, "more than necessary is left out: {plan:?}");
+        n_dropped.push(plan.dropped_messages.len());
+        history.push(ChatMessage::assistant("A cat."));
+    }
+    // Each time that this number grows, the whole prompt is prefilled again.
+    n_dropped.dedup();
+    let n_turns = n_dropped.last().unwrap() / 2;
+    assert!(20 < n_turns && 3 * n_dropped.len() < 2 * n_turns, "{n_dropped:?}");
+}
+
+#[test]
 fn progress_counts_pictures() {
     let vision = Vision::fixture("lfm2");
     let mut asked = question(image(N_ROWS, "a cat"), "And this?");
@@ -334,4 +354,14 @@ fn a_picture_that_cannot_be_read_changes_nothing() {
     let err = chat.generate_response(damaged, options()).last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
     assert!(chat.history().is_empty() && !chat.is_generating());
+}
+
+#[test]
+fn the_place_of_a_picture_is_that_in_the_history() {
+    let vision = Vision::fixture("lfm2");
+    let damaged = question(ChatMessageContent::Image(b"damaged".to_vec()), "What?");
+    // The schema is put into a system message, which the history does not have.
+    let options = GenerationOptions { json_schema_constraint: Some(r#"{"type": "object"}"#.to_owned()), ..options() };
+    let err = vision.chat(&[damaged]).continue_response(options).last().unwrap().unwrap_err();
+    assert!(err.message().starts_with("messages[0].content[0]: "), "{err}");
 }

@@ -36,12 +36,29 @@ pub(crate) fn decode(file: &[u8]) -> Result<Picture> {
         let mut decoder = open(file)?;
         // Damaged metadata turn nothing.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let late = || Orientation::from_exif_chunk(exif_of_png(file)?);
+        let orientation = Some(orientation).filter(|it| *it != Orientation::NoTransforms).or_else(late);
         let mut image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
-        image.apply_orientation(orientation);
+        image.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
         let image = image.into_rgb8();
         Ok(Picture { width: image.width() as usize, height: image.height() as usize, pixels: image.into_raw() })
     });
     decoded.unwrap_or_else(|_| Err(unsupported("the image cannot be decoded")))
+}
+
+/// The EXIF data of a PNG file. They may stand after the pixels, where the decoder does not look.
+fn exif_of_png(file: &[u8]) -> Option<&[u8]> {
+    let mut chunks = file.strip_prefix(b"\x89PNG\r\n\x1a\n")?;
+    loop {
+        let (length, rest) = chunks.split_first_chunk()?;
+        let (kind, rest) = rest.split_first_chunk()?;
+        let (data, rest) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+        if kind == b"eXIf" {
+            // Some programs write the prefix that JPEG files need.
+            return Some(data.strip_prefix(b"Exif\0\0").unwrap_or(data));
+        }
+        chunks = rest.get(4..)?; // the checksum
+    }
 }
 
 /// The decoder of a file whose sizes are within the limits.

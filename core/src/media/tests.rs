@@ -148,6 +148,27 @@ fn a_picture_is_turned_as_its_metadata_say() {
     assert!(200 < top[0] && 200 < bottom[2], "{top:?}, {bottom:?}");
 }
 
+#[test]
+fn a_png_file_is_turned_wherever_its_metadata_stand() {
+    let image = ImageBuffer::from_fn(48, 32, |x, _| Rgb(if x < 24 { [250u8, 0, 0] } else { [0, 0, 250] }));
+    let png = file(image, ImageFormat::Png);
+    let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    let chunk = |prefix: &[u8]| {
+        let data = [b"eXIf", prefix, &exif[..]].concat();
+        let length = u32::try_from(data.len() - 4).unwrap().to_be_bytes();
+        [&length[..], &data, &crc32fast::hash(&data).to_be_bytes()].concat()
+    };
+    const HEADER: usize = 8 + 12 + 13; // the signature, and the first chunk
+    for at in [HEADER, png.len() - 12] {
+        for prefix in [&b""[..], b"Exif\0\0"] {
+            let found = decode(&[&png[..at], &chunk(prefix), &png[at..]].concat()).unwrap();
+            assert_eq!((found.width, found.height), (32, 48), "{at}, {prefix:?}");
+        }
+    }
+    let damaged = [&png[..HEADER], b"\xff\xff\xff\xffeXIf", &png[HEADER..]].concat();
+    assert!(decode(&damaged).is_err());
+}
+
 /// A JPEG file in CMYK, as printers have them: red beside blue. Pillow wrote it.
 const CMYK: &str = concat!(
     "/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwAFAwQEBAMFBAQEBQUFBgcMCAcHBwcPCwsJDBEPEhIRDxERExYcFxMUGhURERghGBodHR8f",

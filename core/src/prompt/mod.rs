@@ -74,6 +74,7 @@ pub(crate) struct PromptRenderer {
 }
 
 pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
+pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
 
 /// What becomes of images in messages.
 #[derive(Clone)]
@@ -249,9 +250,7 @@ impl PromptRenderer {
             (ChatMessageContent::Audio(_), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
             (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
             (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
-            (ChatMessageContent::Image(_), _) if !prints_images => {
-                Err(unsupported("the model's chat template does not support images"))
-            }
+            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
             (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
                 image_input.read(file).map(Some)
             }

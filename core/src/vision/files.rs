@@ -17,6 +17,15 @@ const LAST_MAP: &str = "mm.2.weight";
 /// know the length of its embeddings.
 const HEAD_BYTES: usize = 1 << 20;
 
+/// What a projector must fit, as far as it is known.
+#[derive(Clone, Copy)]
+struct Decoder<'a> {
+    /// The length of its embeddings.
+    hidden: Option<usize>,
+    /// `general.architecture` of its file.
+    architecture: Option<&'a str>,
+}
+
 /// The vision tower of a model.
 pub(crate) enum VisionFiles<'a> {
     /// Its files and their description.
@@ -47,16 +56,21 @@ impl FoundWeights<'_> {
 /// # Errors
 /// [`ErrorKind::ModelLoad`] for a projector that was given.
 pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<VisionFiles<'a>> {
+    let architecture = match weights {
+        Weights::Gguf(file) => file.text("general.architecture")?,
+        Weights::Folder(_) => None,
+    };
+    let decoder = Decoder { hidden: Some(hidden), architecture };
     if let Some(path) = given {
-        return named(Path::new(path), ModelOrigin::Disk, hidden);
+        return named(Path::new(path), ModelOrigin::Disk, decoder);
     }
     if let Some(path) = weights.origin().manifest().and_then(|manifest| manifest.projector.as_deref()) {
-        return named(path, weights.origin().clone(), hidden);
+        return named(path, weights.origin().clone(), decoder);
     }
     if let ModelOrigin::Memory(Some(bytes)) = weights.origin() {
         let projector = Weights::Gguf(GgufFile::from_bytes(Cow::clone(bytes), ModelOrigin::default())?);
         let rule = |rule: String| SdkError::new(ErrorKind::ModelLoad, format!("the projector: {rule}"));
-        let architecture = fit(&projector, Some(hidden)).map_err(rule)?;
+        let architecture = fit(&projector, decoder).map_err(rule)?;
         return Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture));
     }
     match VisionArchitecture::read(weights) {
@@ -66,14 +80,14 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
     }
     let Weights::Gguf(file) = weights else { return Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())) };
     match (file.path(), weights.origin()) {
-        (Some(path), ModelOrigin::Disk | ModelOrigin::Manifest(_)) => Ok(beside(path, hidden)),
+        (Some(path), ModelOrigin::Disk | ModelOrigin::Manifest(_)) => Ok(beside(path, decoder)),
         _ => Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())),
     }
 }
 
 /// The tower in a projector file that was named.
-fn named(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<VisionFiles<'static>> {
-    let (projector, architecture) = open(path, origin, hidden).map_err(|unfit| match unfit {
+fn named(path: &Path, origin: ModelOrigin, decoder: Decoder<'_>) -> Result<VisionFiles<'static>> {
+    let (projector, architecture) = open(path, origin, decoder).map_err(|unfit| match unfit {
         Unfit::Opening(err) => err,
         Unfit::Content(rule) => SdkError::new(ErrorKind::ModelLoad, format!("{}: {rule}", path.display())),
     })?;
@@ -99,7 +113,7 @@ fn candidates(folder: &Path) -> Vec<String> {
 }
 
 /// The tower in a projector file in the folder of a model's file.
-fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
+fn beside(model: &Path, decoder: Decoder<'_>) -> VisionFiles<'static> {
     let folder = folder_of(model);
     let names = candidates(folder);
     if names.is_empty() {
@@ -110,7 +124,7 @@ fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
     }
     let (mut fitting, mut refused) = (Vec::new(), Vec::new());
     for name in names {
-        match open(&folder.join(&name), ModelOrigin::Disk, hidden) {
+        match open(&folder.join(&name), ModelOrigin::Disk, decoder) {
             Ok(projector) => fitting.push((name, projector)),
             Err(Unfit::Opening(_)) => refused.push(format!("{name} cannot be read")),
             Err(Unfit::Content(rule)) => refused.push(format!("{name}: {rule}")),
@@ -162,7 +176,8 @@ pub(crate) fn in_listing(
         }
         let bytes = head(&path, HEAD_BYTES)?;
         let weights = GgufFile::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX)).map(Weights::Gguf);
-        if weights.is_ok_and(|weights| fit(&weights, hidden.flatten()).is_ok()) {
+        let decoder = Decoder { hidden: hidden.flatten(), architecture: None };
+        if weights.is_ok_and(|weights| fit(&weights, decoder).is_ok()) {
             return Ok(Some(path));
         }
         names.retain(|name| *name != chosen);
@@ -176,18 +191,25 @@ enum Unfit {
     Content(String),
 }
 
-/// Opens a projector file, and checks that its rows are as long as the model's. Errors name no folder, as they may reach a
-/// client of the HTTP service.
-fn open(path: &Path, origin: ModelOrigin, hidden: usize) -> Result<(Weights, VisionArchitecture), Unfit> {
+/// Opens a projector file, and checks that it fits the model. Errors name no folder, as they may reach a client of the HTTP
+/// service.
+fn open(path: &Path, origin: ModelOrigin, decoder: Decoder<'_>) -> Result<(Weights, VisionArchitecture), Unfit> {
     let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
-    let architecture = fit(&weights, Some(hidden)).map_err(Unfit::Content)?;
+    let architecture = fit(&weights, decoder).map_err(Unfit::Content)?;
     Ok((weights, architecture))
 }
 
-/// The tower of a projector file whose rows are as long as the model's, if that length is known.
-fn fit(weights: &Weights, hidden: Option<usize>) -> Result<VisionArchitecture, String> {
+/// The tower of a projector file whose rows are as long as the model's, and which was made for models of its architecture.
+fn fit(
+    weights: &Weights,
+    Decoder { hidden, architecture: decoder }: Decoder<'_>,
+) -> Result<VisionArchitecture, String> {
     let architecture = VisionArchitecture::read(weights).map_err(|err| err.to_string())?;
     let architecture = architecture.ok_or("the file has no vision tower")?;
+    if let Some(decoder) = decoder.filter(|decoder| !architecture.family.decoders.contains(decoder)) {
+        let expected = architecture.family.decoders.join(" or ");
+        return Err(format!("the projector is one for models of {expected}, found {decoder}"));
+    }
     match (weights.shape(LAST_MAP), hidden) {
         (Some(&[rows, _]), hidden) if hidden.is_none_or(|hidden| rows == hidden) => Ok(architecture),
         (Some(shape), Some(hidden)) => Err(format!("tensor {LAST_MAP} must have {hidden} rows, found shape {shape:?}")),

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, TilingRules, decode};
 use crate::model::{ImageTokens, VisionTower};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
-use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
+use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
 use crate::tokenizer::ControlTokens;
 use crate::vision::files::VisionFiles;
 use crate::vision::job::{CachedRows, ImageJob};
@@ -71,6 +71,9 @@ pub(crate) fn attach(
 ) -> bool {
     // The rest is a model for text, whatever files lie beside it.
     if !renderer.prints_images() {
+        if tower.is_some() {
+            renderer.refuse_images(NO_IMAGES_IN_TEMPLATE);
+        }
         return false;
     }
     let tower = match (tower, files) {

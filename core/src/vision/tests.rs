@@ -139,7 +139,7 @@ fn prompts_and_replies_are_those_of_transformers() {
 /// The rows of the images of a picture, from the tower of a record.
 fn rows_of(name: &str, files_shown: &[Vec<u8>]) -> Vec<Arc<[f32]>> {
     let (file, model) = files(name);
-    let weights = Weights::open(file.to_str().unwrap()).unwrap();
+    let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
     let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
     let tower = Compute::native(2, CacheType::F32).load_vision(found.weights(), &architecture).unwrap();
@@ -290,6 +290,39 @@ fn a_model_without_its_projector_names_what_it_looked_for() {
     let err = refusal(LoadOptions { projector, ..Default::default() }).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_projector_for_models_of_another_architecture_is_left_out() {
+    let folder = std::env::temp_dir().join(format!("causerie-other-projector-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let copy = |from: &str, to: &str| std::fs::copy(models().join(from), folder.join(to)).unwrap();
+    copy("lfm2vl/lfm2vl-f16.gguf", "model.gguf");
+    copy("lfm3vl/mmproj-lfm3vl-f16.gguf", "mmproj-model.gguf"); // its rows are as long
+    let model = folder.join("model.gguf");
+    let supports_images = || ModelInfo::read(model.to_str().unwrap()).unwrap().supports_images;
+    assert!(!supports_images());
+    copy("lfm2vl/mmproj-lfm2vl-f16.gguf", "mmproj-other.gguf");
+    assert!(supports_images());
+    assert!(ModelRunner::load(model.to_str().unwrap()).unwrap().info().supports_images);
+    let projector = Some(folder.join("mmproj-model.gguf").to_str().unwrap().to_owned());
+    let given = ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..Default::default() });
+    let err = given.unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.message().contains("the projector is one for models of lfm3, found lfm2"), "{err}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_template_without_images_is_named() {
+    let template = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}";
+    let options = LoadOptions { chat_template: Some(template.to_owned()), ..Default::default() };
+    let runner = ModelRunner::load_with(models().join("lfm2vl-hf").to_str().unwrap(), options).unwrap();
+    assert!(!runner.info().supports_images);
+    let refused = runner.create_conversation_from_history(messages(&golden()[3])).continue_response(self::options());
+    let err = refused.last().unwrap().unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+    assert!(err.message().contains("the model's chat template does not support images"), "{err}");
 }
 
 #[test]

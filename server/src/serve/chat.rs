@@ -10,7 +10,9 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::{arguments_of, kind_of, read_image_url, unreadable_part};
+use crate::serve::request::content::{
+    arguments_of, foreign_image, image_places, kind_of, read_image_url, unreadable_part,
+};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
@@ -81,7 +83,9 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     }
     let enabled = chat.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let thinking = Thinking { enabled, effort: chat.reasoning_effort };
-    Ok(ChatRequest { model, history: read_messages(chat.messages)?, functions, options, thinking, delivery })
+    let image_places = image_places("messages", &chat.messages);
+    let history = read_messages(chat.messages)?;
+    Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
 }
 
 fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError> {
@@ -109,7 +113,7 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
         let rule = "must be left out: tool_calls replaces it";
         return Err(HttpError::unsupported(place, format!("{place}.function_call {rule}")));
     }
-    let role_of = message["role"].clone();
+    let is_shown = ["user", "tool"].iter().any(|role| message["role"] == *role);
     for (i, part) in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten().enumerate() {
         let place = format!("{place}.content[{i}]");
         match kind_of(&place, part)? {
@@ -117,7 +121,8 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
             // As on the route of responses.
             "input_text" | "output_text" => part["type"] = json!("text"),
             "refusal" => *part = json!({ "type": "text", "text": part["refusal"] }),
-            "image_url" if ["user", "tool"].iter().any(|role| role_of == *role) => check_image(&place, part)?,
+            "image_url" if is_shown => check_image(&place, part)?,
+            kind @ ("image" | "input_image") if is_shown => return Err(foreign_image(&place, "image_url", kind)),
             kind => return Err(unreadable_part(&place, kind)),
         }
     }

@@ -84,7 +84,8 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
         let text = if echo { text_of(&prompt)? } else { String::new() };
         for choice in 0..delivery.n {
             let stream = runner.complete(prompt.clone(), with_seed(&options, choice));
-            replies.push(PendingReply { stream, echo: text.clone(), is_bare_string: delivery.is_bare_string });
+            let (echo, is_bare_string) = (text.clone(), delivery.is_bare_string);
+            replies.push(PendingReply { stream, echo, is_bare_string, image_places: Arc::default() });
         }
     }
     let include_usage = delivery.include_usage;

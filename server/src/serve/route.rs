@@ -277,7 +277,7 @@ async fn generate(
 }
 
 /// Parses a body and reads its fields. Large bodies take long, and memory many times their size: they are read one after the
-/// other, on a thread that answers nothing else.
+/// other, on a thread that answers nothing else; and so are images, which are decoded to count a prompt.
 async fn with_fields<T: Send + 'static>(
     service: &Arc<Service>,
     body: Vec<u8>,
@@ -286,30 +286,31 @@ async fn with_fields<T: Send + 'static>(
     let is_small = body.len() <= body::SMALL;
     let parse = move |service: &Arc<Service>| -> Result<RequestFields, HttpError> {
         let mut fields = RequestFields::parse(&body)?;
-        let model_sees = service.runner.get().is_none_or(|runner| runner.info().supports_images);
-        content::check_images(&mut fields, model_sees)?;
+        content::check_images(&mut fields, service.runner.get())?;
         Ok(fields)
     };
-    let Some(fetcher) = &service.image_fetcher else {
-        return reading(service, is_small, move |service| read(service, parse(service)?)).await;
-    };
-    let mut fields = reading(service, is_small, parse).await?;
-    if !ImageFetcher::is_needed(&fields) {
-        return reading(service, is_small, move |service| read(service, fields)).await;
+    if !is_small && service.image_fetcher.is_none() {
+        return reading(service, false, move |service| read(service, parse(service)?)).await;
     }
+    let mut fields = reading(service, is_small, parse).await?;
+    // A small file may be a large picture, which takes long to decode.
+    let is_quick = is_small && !content::has_images(&fields);
+    let Some(fetcher) = service.image_fetcher.as_ref().filter(|_| ImageFetcher::is_needed(&fields)) else {
+        return reading(service, is_quick, move |service| read(service, fields)).await;
+    };
     let _permit = fetcher.permits.acquire().await.map_err(|_| HttpError::draining())?;
     let fetcher = Arc::clone(fetcher);
     fields = blocking(move || fetcher.fetch_all(&mut fields).map(|()| fields)).await?;
     reading(service, false, move |service| read(service, fields)).await
 }
 
-/// Reads a request at once if it is small, else on a thread that answers nothing else.
+/// Reads a request at once if that is quick, else on a thread that answers nothing else.
 async fn reading<T: Send + 'static>(
     service: &Arc<Service>,
-    is_small: bool,
+    is_quick: bool,
     read: impl FnOnce(&Arc<Service>) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
-    if is_small {
+    if is_quick {
         return read(service);
     }
     // Held to the end even if the client has disconnected, since reading is not interrupted.

@@ -1,7 +1,14 @@
 //! Images in the dialects that have messages.
 
+use std::io::Write;
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use causerie::ModelRunner;
 use causerie_server::serve::Settings;
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
 use serde_json::{Value as Json, json};
 
 use crate::server::TestServer;
@@ -124,6 +131,17 @@ fn images_of_others_and_stored_files_are_refused() {
             belongs,
         ),
     ];
+    // Parts of other dialects, where images belong.
+    let foreign = [
+        ("/v1/chat/completions", json!({ "messages": [item("user")] }), "messages", "image_url", "input_image"),
+        ("/v1/responses", json!({ "input": [entry("user")] }), "input", "input_image", "image_url"),
+        ("/v1/messages", json!({ "messages": [entry("user")], "max_tokens": 1 }), "messages", "image", "image_url"),
+    ];
+    for (path, body, field, expected, found) in foreign {
+        let place: &str = format!("{field}[0].content[0].type").leak();
+        let rule: &str = format!("must be {expected:?} for an image, found {found:?}").leak();
+        cases.push((path, body, place, rule));
+    }
     for (source, place, rule) in [
         (
             json!({ "type": "file", "file_id": "f" }),
@@ -221,4 +239,124 @@ fn a_tool_shows_an_image() {
         (messages(json!([text])), messages(json!([text, block]))),
     ];
     assert!(counts.iter().all(|(text, shown)| text + 3 <= *shown), "{counts:?}");
+}
+
+/// A PNG file that is cut short, as a data URL.
+const DAMAGED: &str = "data:image/png;base64,iVBORw0KGgo=";
+
+#[test]
+fn the_place_of_a_damaged_image_is_that_in_the_request() {
+    let server = seeing(Settings::default());
+    let pixel = format!("data:image/png;base64,{PIXEL}");
+    let shown = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
+    let text = json!({ "type": "text", "text": "What is it?" });
+    let user = |parts: Json| json!({ "role": "user", "content": parts });
+    // Functions are in a system message, which this request does not have.
+    let function = json!({ "name": "f", "description": "F.", "parameters": { "type": "object", "properties": {} } });
+    let tools = json!([{ "type": "function", "function": function }]);
+    let chat = json!({
+        "messages": [user(json!([shown(&pixel)])), user(json!([text, shown(DAMAGED)]))], "tools": tools, "max_tokens": 1,
+    });
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "s", "schema": { "type": "object" } } });
+    let in_format = json!({ "messages": [user(json!([text, shown(DAMAGED)]))], "response_format": format });
+    let item = |url: &str| json!({ "type": "input_image", "image_url": url });
+    let responses = json!({
+        "instructions": "Be brief.",
+        "input": [
+            { "role": "developer", "content": "And kind." },
+            user(json!([item(&pixel)])),
+            { "type": "function_call", "call_id": "a", "name": "f", "arguments": "{}" },
+            { "type": "function_call_output", "call_id": "a", "output": [item(&pixel), item(DAMAGED)] },
+        ],
+    });
+    let block = |data: &str| {
+        let data = data.split_once(',').unwrap().1;
+        json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } })
+    };
+    let result = |parts: Json| json!({ "type": "tool_result", "tool_use_id": "a", "content": parts });
+    let call = json!({ "type": "tool_use", "id": "a", "name": "f", "input": {} });
+    let messages = json!({
+        "system": "Be brief.",
+        "messages": [
+            user(json!([block(&pixel)])),
+            { "role": "assistant", "content": [call] },
+            user(json!([result(json!([block(&pixel), block(DAMAGED)])), text, block(&pixel)])),
+        ],
+        "max_tokens": 1,
+    });
+    for (path, body, place) in [
+        ("/v1/chat/completions", &chat, "messages[1].content[1]"),
+        ("/v1/chat/completions", &in_format, "messages[0].content[1]"),
+        ("/v1/responses", &responses, "input[3].output[1]"),
+        ("/v1/messages", &messages, "messages[2].content[0].content[1]"),
+        ("/v1/messages/count_tokens", &messages, "messages[2].content[0].content[1]"),
+    ] {
+        let reply = server.post(path, &body.to_string());
+        let message = reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert_eq!((reply.status, message), (400, format!("{place}: the image cannot be decoded")), "{path}");
+    }
+}
+
+#[test]
+fn a_model_without_its_projector_names_what_it_looked_for() {
+    let folder = std::env::temp_dir().join(format!("causerie-serve-no-projector-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("model.gguf");
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl/lfm2vl-f16.gguf");
+    std::fs::copy(fixture, &file).unwrap();
+    let runner = ModelRunner::load(file.to_str().unwrap()).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let server = TestServer::start(runner, "blind", Settings::default());
+    for (path, _, body) in requests(Some("https://example.org/x.png")) {
+        let reply = server.post(path, &body.to_string());
+        let message = reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+        let place = if path == "/v1/responses" { "input" } else { "messages" };
+        let expect = format!("{place}[0].content[0]: images need a model with vision, and images require");
+        assert!(reply.status == 400 && message.starts_with(&expect), "{path}: {} {message}", reply.status);
+        assert!(message.contains("projector file: found no GGUF file named *mmproj* or *projector*"), "{message}");
+    }
+}
+
+/// A PNG file in black and white, whose rows are all the same.
+fn one_bit_png(side: u32, row: &[u8]) -> Vec<u8> {
+    let chunk = |kind: &[u8], data: &[u8]| {
+        let mut crc = Crc::new();
+        crc.update(kind);
+        crc.update(data);
+        [&u32::try_from(data.len()).unwrap().to_be_bytes()[..], kind, data, &crc.sum().to_be_bytes()].concat()
+    };
+    let mut pixels = ZlibEncoder::new(Vec::new(), Compression::best());
+    (0..side).for_each(|_| pixels.write_all(row).unwrap());
+    let header = [&side.to_be_bytes()[..], &side.to_be_bytes(), &[1, 0, 0, 0, 0]].concat();
+    let chunks = [chunk(b"IHDR", &header), chunk(b"IDAT", &pixels.finish().unwrap()), chunk(b"IEND", b"")];
+    [&b"\x89PNG\r\n\x1a\n"[..], &chunks.concat()].concat()
+}
+
+#[test]
+fn a_large_picture_in_a_small_request_holds_up_no_other_request() {
+    let server = seeing(Settings::default());
+    // Some kilobytes, and sixteen million pixels.
+    let mut row = vec![0; 1 + 4096 / 8];
+    let mut counted = Vec::new();
+    thread::scope(|scope| {
+        let counting: Vec<_> = (0..4)
+            .map(|shade| {
+                row[1] = shade; // another picture each time
+                let data = STANDARD.encode(one_bit_png(4096, &row));
+                let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
+                let content = json!([{ "type": "image", "source": source }]);
+                let body = json!({ "messages": [{ "role": "user", "content": content }] }).to_string();
+                assert!(body.len() < 64 << 10, "{}", body.len());
+                let server = &server;
+                scope.spawn(move || server.post("/v1/messages/count_tokens", &body).status)
+            })
+            .collect();
+        while !counting.iter().all(thread::ScopedJoinHandle::is_finished) {
+            assert_eq!(server.get("/livez").status, 200);
+            counted.push(counting.iter().filter(|it| it.is_finished()).count());
+        }
+        assert!(counting.into_iter().all(|status| status.join().unwrap() == 200));
+    });
+    // Answers came before the first count, which takes a hundred times as long.
+    assert!(10 < counted.iter().filter(|n| **n == 0).count(), "{counted:?}");
 }

@@ -9,6 +9,8 @@ pub(crate) struct VisionFamily {
     pub(super) projector_type: &'static str,
     /// `model_type` in config.json.
     pub(super) model_types: &'static [&'static str],
+    /// `general.architecture` in the GGUF files of decoders.
+    pub(crate) decoders: &'static [&'static str],
     pub(super) names: VisionNameTable,
     /// Whether norms of the tower subtract the mean and have biases.
     pub(crate) has_layer_norms: bool,
@@ -68,6 +70,7 @@ pub(super) static FAMILIES: [&VisionFamily; 2] = [&LFM2_VL, &LFM3_VL];
 static LFM2_VL: VisionFamily = VisionFamily {
     projector_type: "lfm2",
     model_types: &["lfm2_vl", "lfm2-vl"],
+    decoders: &["lfm2", "lfm2moe"],
     names: VisionNameTable {
         tower: &[
             ("v.patch_embd", "embeddings.patch_embedding"),
@@ -123,6 +126,7 @@ static LFM2_VL: VisionFamily = VisionFamily {
 static LFM3_VL: VisionFamily = VisionFamily {
     projector_type: "lfm3vl",
     model_types: &["lfm3_vl"],
+    decoders: &["lfm3"],
     names: VisionNameTable {
         tower: &[
             ("v.patch_embd", "patchifier"),

@@ -16,6 +16,7 @@ use crate::serve::admission::{Permit, PermitWait};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response};
 use crate::serve::metrics::GenerationTimer;
+use crate::serve::request::image_places::ImagePlaces;
 use crate::serve::request::{Delivery, RequestNotes};
 
 mod choice;
@@ -73,6 +74,7 @@ pub(super) struct PendingReply {
     pub(super) echo: String,
     /// Whether its text is a JSON string that is sent without its quotes.
     pub(super) is_bare_string: bool,
+    pub(super) image_places: Arc<ImagePlaces>,
 }
 
 type ReplyEvent = Result<MessageResponse, SdkError>;

@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::serve::answer::{PendingReply, ReplyEvent};
 use crate::serve::metrics::Metrics;
+use crate::serve::request::image_places::ImagePlaces;
 
 pub(super) struct PulledReply {
     /// `None` once it has ended.
@@ -14,6 +15,7 @@ pub(super) struct PulledReply {
     has_begun: bool,
     pub(super) echo: String,
     metrics: Arc<Metrics>,
+    image_places: Arc<ImagePlaces>,
     /// The text so far, if it is a JSON string whose quotes are not sent.
     quoted: Option<String>,
     /// The end, which is delivered after that text.
@@ -22,9 +24,10 @@ pub(super) struct PulledReply {
 
 impl PulledReply {
     pub(super) fn new(pending: PendingReply, metrics: &Arc<Metrics>) -> Self {
-        let PendingReply { stream, echo, is_bare_string } = pending;
+        let PendingReply { stream, echo, is_bare_string, image_places } = pending;
         let quoted = is_bare_string.then(String::new);
-        Self { stream: Some(stream), has_begun: false, echo, metrics: Arc::clone(metrics), quoted, end: None }
+        let metrics = Arc::clone(metrics);
+        Self { stream: Some(stream), has_begun: false, echo, metrics, image_places, quoted, end: None }
     }
 
     /// The next event. A string is sent whole, without its quotes, once it is known.
@@ -49,7 +52,7 @@ impl PulledReply {
     async fn pull(&mut self) -> Option<ReplyEvent> {
         let stream = self.stream.as_mut()?;
         self.has_begun = true;
-        let event = stream.next().await;
+        let event = stream.next().await.map(|event| event.map_err(|err| self.image_places.named(err)));
         if !matches!(&event, Some(Ok(event)) if !count(event, &self.metrics)) {
             self.stream = None;
         }

@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, kind_of, message, parts_of, read_arguments, read_image_url, read_parts, read_text,
-    tool_result, unreadable_part,
+    add_instructions, foreign_image, function_call, kind_of, message, parts_of, read_arguments, read_image_url,
+    read_parts, read_text, tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -116,6 +116,7 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
         (Some("document"), Some("text")) => (["title", "context"], "source.data", source["data"].clone()),
         (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
+        (Some(kind @ ("image_url" | "input_image")), _) => return Err(foreign_image(place, "image", kind)),
         (Some("image"), _) => return read_image(&format!("{place}.source"), source),
         _ => return text_block(place, block).map(ChatMessageContent::Text),
     };

@@ -12,6 +12,7 @@ use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
+use crate::serve::request::content::image_places;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{SamplingFields, TemplateVariables};
 use crate::serve::request::tool_choice::ToolChoiceForm;
@@ -152,9 +153,10 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let by_template = message.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let by_field = message.thinking.and_then(|thinking| thinking.0.kind).map(|kind| kind != ThinkingKind::Disabled);
     let thinking = Thinking { enabled: by_field.or(by_template), effort: None };
+    let image_places = image_places("messages", &message.messages);
     let history = blocks::read_history(message.system, message.messages, fields)?;
     options.continue_final_message = history.last().is_some_and(|last| last.role == Role::Assistant);
-    Ok(ChatRequest { model, history, functions, options, thinking, delivery })
+    Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
 }
 
 fn read_choice(choice: Option<Lenient<MessageToolChoice>>) -> Result<FunctionTools, HttpError> {

@@ -1,6 +1,6 @@
 //! Parts of messages, as the dialects that do not write them as chat completions have them in common.
 
-use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
+use causerie::{Arguments, ChatMessage, ChatMessageContent, ModelRunner, Role, SdkFunctionCall, Value, read_json};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -64,27 +64,59 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
     image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
 }
 
+/// The fields whose messages or items may have images.
+const WITH_IMAGES: [&str; 2] = ["messages", "input"];
+
 /// Refuses images by their place in the request, for a model that takes none. Lists `detail` as ignored: how a picture is
 /// divided follows from its size, by the model's own rules.
-pub(in crate::serve) fn check_images(fields: &mut RequestFields, model_sees: bool) -> Result<(), HttpError> {
+pub(in crate::serve) fn check_images(fields: &mut RequestFields, model: Option<&ModelRunner>) -> Result<(), HttpError> {
     let mut details = Vec::new();
-    let mut check = |place: &str, part: &Json| match model_sees {
-        true => {
+    let mut check = |place: &str, part: &Json| match model.and_then(image_refusal) {
+        None => {
             let details_of = [("detail", &part["detail"]), ("image_url.detail", &part["image_url"]["detail"])];
             let asked = details_of.iter().filter(|(_, detail)| !detail.is_null() && *detail != "auto");
             details.extend(asked.map(|(name, _)| format!("{place}.{name}")));
             Ok(())
         }
-        false => {
-            let rule = "must be text: images need a model with vision, which this one has not";
-            Err(HttpError::unsupported(place, format!("{place} {rule}")))
+        Some(refusal) => {
+            let rule = format!("images need a model with vision, and {refusal}");
+            Err(HttpError::unsupported(place, format!("{place}: {rule}")))
         }
     };
-    for name in ["messages", "input"] {
+    for name in WITH_IMAGES {
         fields.peek(name).map_or(Ok(()), |value| each_image(name, value, &mut check))?;
     }
     details.into_iter().for_each(|place| fields.ignore(place));
     Ok(())
+}
+
+/// Why a model takes no images; `None` if it does.
+fn image_refusal(model: &ModelRunner) -> Option<String> {
+    if model.info().supports_images {
+        return None;
+    }
+    let shown = message(Role::User, vec![ChatMessageContent::Image(Vec::new())]);
+    let err = model.render_prompt(&[shown], true).err()?;
+    Some(err.message().trim_start_matches("messages[0].content[0]: ").to_owned())
+}
+
+/// Whether a request has images.
+pub(in crate::serve) fn has_images(fields: &RequestFields) -> bool {
+    let has_image = |value: &Json| !image_places("", std::slice::from_ref(value)).is_empty();
+    WITH_IMAGES.iter().any(|name| fields.peek(name).is_some_and(has_image))
+}
+
+/// The places of the images in messages or items, in order.
+pub(in crate::serve) fn image_places(name: &str, values: &[Json]) -> Vec<String> {
+    let mut places = Vec::new();
+    let mut list = |place: &str, _: &Json| {
+        places.push(place.to_owned());
+        Ok(())
+    };
+    for (i, value) in values.iter().enumerate() {
+        let _ = each_image(&format!("{name}[{i}]"), value, &mut list); // nothing is refused
+    }
+    places
 }
 
 fn each_image(
@@ -104,6 +136,11 @@ fn each_image(
         },
         _ => Ok(()),
     }
+}
+
+/// The error for an image in a part of another dialect.
+pub(in crate::serve) fn foreign_image(place: &str, expected: &str, kind: &str) -> HttpError {
+    HttpError::unsupported(place, format!("{place}.type must be {expected:?} for an image, found {kind:?}"))
 }
 
 /// The error for a part that is not read: what is read instead, or what would be needed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, SdkFunction, ToolChoice};
+use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, Role, SdkFunction, ToolChoice};
 
 use crate::serve::answer::{Answer, DialectWriter, PendingReply};
 use crate::serve::error::HttpError;
@@ -12,6 +12,7 @@ pub(super) mod content;
 pub(super) mod fields;
 pub(super) mod foreign;
 pub(super) mod format;
+pub(super) mod image_places;
 pub(super) mod json;
 mod notes;
 mod reader;
@@ -22,6 +23,7 @@ pub(super) mod tools;
 pub(super) mod types;
 
 use fields::RequestFields;
+use image_places::ImagePlaces;
 use sampling::ReasoningEffort;
 
 pub(super) use notes::RequestNotes;
@@ -34,6 +36,8 @@ pub(super) struct ChatRequest {
     /// The model's id, if the request has one.
     pub(super) model: Option<String>,
     pub(super) history: Vec<ChatMessage>,
+    /// The places of the history's images in the request, in order.
+    pub(super) image_places: Vec<String>,
     pub(super) functions: Vec<SdkFunction>,
     pub(super) options: GenerationOptions,
     pub(super) thinking: Thinking,
@@ -69,6 +73,7 @@ pub(super) struct PreparedChat {
     /// Whether the model may call functions. If not, text that looks like a call is text.
     pub(super) has_functions: bool,
     pub(super) notes: RequestNotes,
+    image_places: Arc<ImagePlaces>,
 }
 
 impl ChatRequest {
@@ -88,6 +93,9 @@ impl ChatRequest {
         let ignored = fields.into_ignored(service.settings.strict_fields)?;
         let notes = RequestNotes { ignored, is_other_model };
         let has_functions = !self.functions.is_empty() && options.tool_choice != ToolChoice::None;
+        // Functions of a conversation are in its system message.
+        let adds_system = !self.functions.is_empty() && self.history[0].role != Role::System;
+        let image_places = ImagePlaces::new(&self.history, usize::from(adds_system), self.image_places);
         let conversation = runner.create_conversation_from_history(self.history);
         if !self.functions.is_empty() {
             if !runner.supports_function_calling() {
@@ -96,7 +104,8 @@ impl ChatRequest {
             }
             conversation.register_functions(self.functions).map_err(|err| HttpError::from_engine(&err))?;
         }
-        Ok(PreparedChat { conversation, options, delivery: self.delivery, has_functions, notes })
+        let (delivery, image_places) = (self.delivery, Arc::new(image_places));
+        Ok(PreparedChat { conversation, options, delivery, has_functions, notes, image_places })
     }
 }
 
@@ -107,7 +116,7 @@ impl PreparedChat {
             Ok(plan) => Ok(plan.tokens_before),
             Err(err) => match err.kind() {
                 ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
-                _ => Err(HttpError::from_engine(&err)),
+                _ => Err(HttpError::from_engine(&self.image_places.named(err))),
             },
         }
     }
@@ -116,7 +125,8 @@ impl PreparedChat {
         let replies = (0..self.delivery.n).map(|choice| {
             // Choices differ in their seeds and know nothing of each other.
             let stream = self.conversation.fork().continue_response(with_seed(&self.options, choice));
-            PendingReply { stream, echo: String::new(), is_bare_string: self.delivery.is_bare_string }
+            let image_places = Arc::clone(&self.image_places);
+            PendingReply { stream, echo: String::new(), is_bare_string: self.delivery.is_bare_string, image_places }
         });
         Answer::new(service, writer, replies.collect(), self.delivery, self.notes)
     }

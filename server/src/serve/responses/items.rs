@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, kind_of, message, read_arguments, read_image_url, read_parts, read_text,
-    tool_result, unreadable_part,
+    add_instructions, foreign_image, function_call, image_places, kind_of, message, read_arguments, read_image_url,
+    read_parts, read_text, tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -112,6 +112,12 @@ impl Input {
         Ok(history)
     }
 
+    /// The places of the images of all items, in order.
+    pub(super) fn image_places(&self) -> Vec<String> {
+        let earlier = image_places("", &self.earlier).into_iter().map(|_| "previous_response_id".to_owned());
+        earlier.chain(image_places("input", &self.items)).collect()
+    }
+
     /// All items as JSON text.
     pub(super) fn into_json(self) -> String {
         Json::Array(self.earlier.into_iter().chain(self.items).collect()).to_string()
@@ -208,6 +214,7 @@ fn read_part(place: &str, part: Json) -> Result<ChatMessageContent, HttpError> {
                 url.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string: files are not stored")))?;
             read_image_url(&place, url)
         }
+        kind @ ("image" | "image_url") => Err(foreign_image(place, "input_image", kind)),
         kind => Err(unreadable_part(place, kind)),
     }
 }

@@ -145,9 +145,10 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<(Ch
 
     let input = items::Input::read(response.input, response.previous_response_id.as_deref(), store)?;
     let history = input.history(response.instructions, fields)?;
+    let image_places = input.image_places();
     let stored_input = response.store.unwrap_or(true).then(|| input.into_json());
     let stored_input = stored_input.filter(|items| items.len() <= LONGEST_RESPONSE);
-    Ok((ChatRequest { model, history, functions, options, thinking, delivery }, stored_input))
+    Ok((ChatRequest { model, history, image_places, functions, options, thinking, delivery }, stored_input))
 }
 
 /// Whether `include` asks for log-probabilities.
