@@ -183,6 +183,13 @@ test("Markdown and code are shown as such", async () => {
   });
 });
 
+test("a reply that is nested too deep for Markdown is shown as it is", async () => {
+  scripted = [["1. ".repeat(2000), ">".repeat(9000)].map((content) => ({ content }))];
+  await send("Go");
+  await replied();
+  assert.equal((await texts(".assistant .text pre"))[0].length, 15_000);
+});
+
 test("what a model writes runs nothing, fetches nothing and styles nothing", async () => {
   const attacks = [
     "<script>alert(1)</script>",
@@ -248,6 +255,64 @@ test("a new conversation during a reply starts over, and the old one is kept", a
   await page.click("#stop");
   await replied();
   assert.deepEqual(await texts("#conversations .open"), ["Hello!", "Tell me a story"]);
+});
+
+/** The stored messages of each conversation, as role and content. */
+const kept = () =>
+  page.evaluate(() => conversations().map(({ messages }) => messages.map(({ role, content }) => `${role}: ${content}`)));
+
+test("a message that is edited during its reply gets another one", async () => {
+  scripted = [[{ content: "one" }]];
+  await send("first");
+  await replied();
+  await endless();
+  await send("second");
+  await page.waitForFunction(() => document.querySelectorAll(".assistant .text").length === 2);
+  await page.$$eval('[aria-label="Edit message"]', (buttons) => buttons[1].click());
+  await page.waitForSelector(".edit textarea:focus");
+  scripted = [[{ content: "two" }]];
+  await page.keyboard.type(" edited");
+  await page.keyboard.press("Enter");
+  await replied(2);
+  assert.deepEqual(await texts(".text"), ["first", "one", "second edited", "two"]);
+  assert.deepEqual(await kept(), [["user: first", "assistant: one", "user: second edited", "assistant: two"]]);
+});
+
+test("a conversation that is deleted during a reply stays deleted", async () => {
+  await endless();
+  await send("Tell me a story");
+  await page.waitForSelector(".assistant .text");
+  await press("Delete “Tell me a story”");
+  await page.waitForFunction(() => !running);
+  assert.deepEqual(await kept(), []);
+});
+
+test("a reply goes on when its conversation is chosen again", async () => {
+  await endless();
+  await send("Tell me a story");
+  await page.waitForSelector(".assistant .text");
+  await page.evaluate(() => document.querySelector("#conversations .open").click());
+  await page.click("#stop");
+  await replied();
+  assert.equal((await texts(".assistant .text")).length, 1);
+});
+
+test("the calls of a stopped reply are not run later", async () => {
+  await page.evaluate(() => {
+    // The reply breaks after a call.
+    const call = { index: 0, id: "a", function: { name: "add_note", arguments: '{"text": "milk"}' } };
+    const event = `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`;
+    const start = (controller) => (controller.enqueue(new TextEncoder().encode(event)), setTimeout(() => controller.error(new TypeError("broken")), 100));
+    window.fetch = () => Promise.resolve(new Response(new ReadableStream({ start })));
+  });
+  await send("Note: milk");
+  await page.waitForSelector(".problem button");
+  assert.match((await texts(".call"))[0], /not run/);
+  await open();
+  await page.evaluate(() => document.querySelector("#conversations .open").click());
+  await replied();
+  assert.match((await texts(".call"))[0], /not run/);
+  assert.equal(await page.evaluate(() => localStorage.getItem("causerie:/:notes")), null);
 });
 
 test("a message is edited, and a reply is written again", async () => {
