@@ -20,16 +20,22 @@ enum UnderWay {
 
 /// Installs the handler of Ctrl-C.
 pub(crate) fn install() -> Result<(), Failure> {
-    let pressed = || match under_way().take() {
-        Some(under_way) => {
-            PRESSED.store(true, Ordering::Relaxed);
-            if let UnderWay::Reply(reply) = under_way {
-                reply.cancel();
-            }
+    let pressed = || {
+        if ends_command() {
+            exit(130); // as shells report a command that Ctrl-C ended
         }
-        None => exit(130), // as shells report a command that Ctrl-C ended
     };
     ctrlc::set_handler(pressed).map_err(|err| Failure(format!("cannot install a handler of Ctrl-C: {err}")))
+}
+
+/// Reacts to Ctrl-C; returns whether it ends the command.
+fn ends_command() -> bool {
+    let Some(under_way) = under_way().take() else { return true };
+    PRESSED.store(true, Ordering::Relaxed);
+    if let UnderWay::Reply(reply) = under_way {
+        reply.cancel();
+    }
+    false
 }
 
 fn under_way() -> MutexGuard<'static, Option<UnderWay>> {
@@ -48,6 +54,11 @@ pub(crate) fn remember_press() {
     *under_way() = Some(UnderWay::Work);
 }
 
+/// From now on, the first Ctrl-C changes nothing more: one that was meant for the last reply must not end a chat.
+pub(crate) fn outlive_press() {
+    *under_way() = Some(UnderWay::Work);
+}
+
 /// From now on, Ctrl-C ends the command.
 pub(crate) fn end_on_press() {
     under_way().take();
@@ -61,4 +72,20 @@ pub(crate) fn forget_press() {
 /// Whether Ctrl-C was pressed during the last reply or work.
 pub(crate) fn was_pressed() -> bool {
     PRESSED.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_press_between_two_replies_is_remembered_and_the_next_ends_the_command() {
+        outlive_press();
+        assert!(!ends_command() && was_pressed());
+        assert!(ends_command());
+        remember_press();
+        assert!(!was_pressed());
+        end_on_press();
+        assert!(ends_command() && !was_pressed());
+    }
 }

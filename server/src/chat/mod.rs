@@ -201,6 +201,10 @@ impl ChatLoop {
                 let result = self.result_of(call)?;
                 self.conversation.append_to_history(ChatMessage::tool(result))?;
             }
+            if interrupt::was_pressed() {
+                self.terminal.warn("cancelled");
+                return Ok(());
+            }
             reply = self.conversation.continue_response(self.options.clone());
         }
         Err(Failure(format!("the model called functions in {MAX_ROUNDS} rounds without an answer")))
@@ -238,13 +242,18 @@ impl ChatLoop {
                 Ok(_) => {}
                 Err(err) => {
                     self.terminal.end_line()?;
-                    interrupt::end_on_press();
+                    self.end_interrupts();
                     return Err(err.into());
                 }
             }
         }
-        interrupt::end_on_press();
+        self.end_interrupts();
         Ok(calls)
+    }
+
+    /// The reply has ended. At the prompt of a terminal, Ctrl-C is a key, so a press before it was meant for the reply.
+    fn end_interrupts(&self) {
+        if self.terminal.is_interactive() { interrupt::outlive_press() } else { interrupt::end_on_press() }
     }
 
     fn result_of(&mut self, call: &SdkFunctionCall) -> Result<String, Failure> {

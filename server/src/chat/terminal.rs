@@ -68,6 +68,11 @@ impl ChatTerminal {
         }
     }
 
+    /// Whether a person types the lines.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.editor.is_some()
+    }
+
     pub(crate) fn greet(&self, functions: &[SdkFunction]) {
         if self.editor.is_some() {
             let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();

@@ -102,8 +102,9 @@ fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError>
     Ok(history)
 }
 
-/// Repairs a message as clients send it back: a refusal becomes text, and the arguments of a call become an object. Refuses
-/// parts that are neither text nor an image, and the names that tools have replaced.
+/// Repairs a message as clients send it back: a refusal becomes text, a custom call becomes that of a function, and the
+/// arguments of a call become an object. Refuses parts that are neither text nor an image, and the names that tools have
+/// replaced.
 fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
     if message["role"] == "function" {
         let rule = "must be tool, with the tool_call_id of its call: tools replaces functions";
@@ -127,6 +128,12 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
         }
     }
     for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
+        // A call whose input is not JSON, as on the route of responses.
+        if call["type"] == "custom" && call["custom"].is_object() {
+            let custom = call["custom"].take();
+            call["type"] = json!("function");
+            call["function"] = json!({ "name": custom["name"], "arguments": { "input": custom["input"] } });
+        }
         let Some(arguments) = call.pointer_mut("/function/arguments") else { continue };
         if let Json::String(text) = arguments {
             *text = causerie::Value::Object(arguments_of(text)).to_string();

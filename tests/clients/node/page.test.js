@@ -1,11 +1,8 @@
 // The page in a headless browser.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import puppeteer from "puppeteer-core";
-import { MODEL, run, serve } from "./server.js";
+import { run, serve } from "./server.js";
 
 let server, browser, page;
 const problems = [];
@@ -186,6 +183,13 @@ test("Markdown and code are shown as such", async () => {
   });
 });
 
+test("a reply that is nested too deep for Markdown is shown as it is", async () => {
+  scripted = [["1. ".repeat(2000), ">".repeat(9000)].map((content) => ({ content }))];
+  await send("Go");
+  await replied();
+  assert.equal((await texts(".assistant .text pre"))[0].length, 15_000);
+});
+
 test("what a model writes runs nothing, fetches nothing and styles nothing", async () => {
   const attacks = [
     "<script>alert(1)</script>",
@@ -251,6 +255,64 @@ test("a new conversation during a reply starts over, and the old one is kept", a
   await page.click("#stop");
   await replied();
   assert.deepEqual(await texts("#conversations .open"), ["Hello!", "Tell me a story"]);
+});
+
+/** The stored messages of each conversation, as role and content. */
+const kept = () =>
+  page.evaluate(() => conversations().map(({ messages }) => messages.map(({ role, content }) => `${role}: ${content}`)));
+
+test("a message that is edited during its reply gets another one", async () => {
+  scripted = [[{ content: "one" }]];
+  await send("first");
+  await replied();
+  await endless();
+  await send("second");
+  await page.waitForFunction(() => document.querySelectorAll(".assistant .text").length === 2);
+  await page.$$eval('[aria-label="Edit message"]', (buttons) => buttons[1].click());
+  await page.waitForSelector(".edit textarea:focus");
+  scripted = [[{ content: "two" }]];
+  await page.keyboard.type(" edited");
+  await page.keyboard.press("Enter");
+  await replied(2);
+  assert.deepEqual(await texts(".text"), ["first", "one", "second edited", "two"]);
+  assert.deepEqual(await kept(), [["user: first", "assistant: one", "user: second edited", "assistant: two"]]);
+});
+
+test("a conversation that is deleted during a reply stays deleted", async () => {
+  await endless();
+  await send("Tell me a story");
+  await page.waitForSelector(".assistant .text");
+  await press("Delete “Tell me a story”");
+  await page.waitForFunction(() => !running);
+  assert.deepEqual(await kept(), []);
+});
+
+test("a reply goes on when its conversation is chosen again", async () => {
+  await endless();
+  await send("Tell me a story");
+  await page.waitForSelector(".assistant .text");
+  await page.evaluate(() => document.querySelector("#conversations .open").click());
+  await page.click("#stop");
+  await replied();
+  assert.equal((await texts(".assistant .text")).length, 1);
+});
+
+test("the calls of a stopped reply are not run later", async () => {
+  await page.evaluate(() => {
+    // The reply breaks after a call.
+    const call = { index: 0, id: "a", function: { name: "add_note", arguments: '{"text": "milk"}' } };
+    const event = `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`;
+    const start = (controller) => (controller.enqueue(new TextEncoder().encode(event)), setTimeout(() => controller.error(new TypeError("broken")), 100));
+    window.fetch = () => Promise.resolve(new Response(new ReadableStream({ start })));
+  });
+  await send("Note: milk");
+  await page.waitForSelector(".problem button");
+  assert.match((await texts(".call"))[0], /not run/);
+  await open();
+  await page.evaluate(() => document.querySelector("#conversations .open").click());
+  await replied();
+  assert.match((await texts(".call"))[0], /not run/);
+  assert.equal(await page.evaluate(() => localStorage.getItem("causerie:/:notes")), null);
 });
 
 test("a message is edited, and a reply is written again", async () => {
@@ -432,69 +494,6 @@ test("the page of a server with a key asks for it", async () => {
   const local = await serve("--api-key", "a-key-of-the-test");
   await asksForKey(local.baseURL, "a-key-of-the-test");
   await local.stop();
-});
-
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR4nGP4z8DAAMIM/4EAAB/uBfsL2WiLAAAAAElFTkSuQmCC";
-
-test("pictures are chosen, pasted and dropped, shown, sent and kept", async () => {
-  const folder = `${process.env.CAUSERIE_ROOT}/tests/fixtures/models/lfm2vl-hf`;
-  const sees = await serve("--model", folder, "--model-id", MODEL);
-  const other = await browser.newPage();
-  other.setDefaultTimeout(20_000);
-  other.on("console", (message) => message.type() === "error" && problems.push(message.text()));
-  other.on("pageerror", (err) => problems.push(String(err)));
-  const opened = () => other.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");
-  const shown = (n, selector) => other.waitForFunction((n, selector) => document.querySelectorAll(selector).length === n, {}, n, selector);
-  await other.goto(sees.baseURL.replace("/v1", "/"));
-  await opened();
-  await other.$eval("[name=max_tokens]", (field) => (field.value = "4"));
-  const file = join(tmpdir(), `causerie-page-${process.pid}.png`);
-  writeFileSync(file, Buffer.from(PNG, "base64"));
-  assert.ok(await other.$eval("#picture", (button) => button.checkVisibility()));
-  await (await other.$("#picture-file")).uploadFile(file);
-  await shown(1, "#pictures img");
-  const give = (kind, size) =>
-    other.evaluate(async (kind, size) => {
-      const canvas = new OffscreenCanvas(size, size / 2);
-      const pixels = canvas.getContext("2d").createImageData(size, size / 2);
-      pixels.data.forEach((_, at) => (pixels.data[at] = at % 4 === 3 ? 255 : 256 * Math.random()));
-      canvas.getContext("2d").putImageData(pixels, 0, 0);
-      const data = new DataTransfer();
-      data.items.add(new File([await canvas.convertToBlob()], `${kind}.png`, { type: "image/png" }));
-      const init = { bubbles: true, cancelable: true };
-      const event = kind === "paste" ? new ClipboardEvent(kind, { ...init, clipboardData: data }) : new DragEvent(kind, { ...init, dataTransfer: data });
-      document.getElementById("message").dispatchEvent(event);
-    }, kind, size);
-  await give("paste", 64);
-  await shown(2, "#pictures img");
-  await give("drop", 2000);
-  await shown(3, "#pictures img");
-  await other.click('[aria-label="Remove picture 2"]');
-  await shown(2, "#pictures img");
-  const asked = other.waitForRequest((request) => request.method() === "POST");
-  await other.type("#message", "What is this?");
-  await other.keyboard.press("Enter");
-  const content = JSON.parse((await asked).postData()).messages.at(-1).content;
-  assert.deepEqual(content.map(({ type }) => type), ["image_url", "image_url", "text"]);
-  assert.equal(content[0].image_url.url, `data:image/png;base64,${PNG}`);
-  assert.match(content[1].image_url.url, /^data:image\/jpeg;base64,/);
-  await shown(1, ".assistant .actions");
-  await shown(0, "#pictures img");
-  await other.reload();
-  await opened();
-  await other.evaluate(() => document.querySelector("#conversations .open").click());
-  await shown(2, ".user img");
-  const sizes = await other.$$eval(".user img", async (images) => {
-    await Promise.all(images.map((image) => image.decode()));
-    return images.map((image) => [image.naturalWidth, image.naturalHeight]);
-  });
-  assert.deepEqual(sizes, [[2, 2], [1536, 768]]);
-  await other.evaluate(() => (model.capabilities.vision = false));
-  await give("paste", 64);
-  await shown(1, ".toast");
-  await shown(0, "#pictures img");
-  await other.close();
-  await sees.stop();
 });
 
 test("nothing was blocked, broken or fetched from elsewhere", () => assert.deepEqual(problems, []));

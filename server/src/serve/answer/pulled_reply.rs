@@ -39,8 +39,11 @@ impl PulledReply {
             let event = self.pull().await;
             match (&mut self.quoted, event) {
                 (Some(quoted), Some(Ok(MessageResponse::Chunk(text)))) => quoted.push_str(&text),
-                (Some(quoted), Some(Ok(end @ MessageResponse::Complete(_)))) if !quoted.is_empty() => {
+                (Some(quoted), Some(Ok(end @ MessageResponse::Complete(_)))) => {
                     let text = unquoted(&std::mem::take(quoted));
+                    if text.is_empty() {
+                        return Some(Ok(end));
+                    }
                     self.end = Some(end);
                     return Some(Ok(MessageResponse::Chunk(text)));
                 }

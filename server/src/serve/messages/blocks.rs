@@ -41,6 +41,11 @@ struct ToolResult {
 }
 
 #[derive(Debug, Deserialize)]
+struct ToolReference {
+    tool_name: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct ThinkingBlock {
     thinking: String,
 }
@@ -118,6 +123,10 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
         (Some(kind @ ("image_url" | "input_image")), _) => return Err(foreign_image(place, "image", kind)),
         (Some("image"), _) => return read_image(&format!("{place}.source"), source),
+        // The result of a search for tools, all of which the model knows already.
+        (Some("tool_reference"), _) => {
+            return Ok(ChatMessageContent::Text(read_value::<ToolReference>(place, block)?.tool_name + "\n"));
+        }
         _ => return text_block(place, block).map(ChatMessageContent::Text),
     };
     let texts = read_parts(&format!("{place}.{content_place}"), Some(content), text_block)?;

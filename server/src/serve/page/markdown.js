@@ -38,6 +38,15 @@ class MarkdownView {
   }
 
   show(text) {
+    try {
+      if (!this.isPlain) return this.render(text);
+    } catch {
+      this.isPlain = true; // nested deeper than the renderer can follow
+    }
+    this.parent.replaceChildren(make("pre", {}, text));
+  }
+
+  render(text) {
     const tokens = marked.lexer(text);
     let same = 0;
     while (same < tokens.length && this.blocks[same]?.raw === tokens[same].raw) same += 1;

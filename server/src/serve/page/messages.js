@@ -44,6 +44,11 @@ class CallCard {
     this.result.replaceChildren(make("h3", {}, "Result"), details(text));
   }
 
+  /** The call is not run. */
+  leave() {
+    this.state.textContent = "not run";
+  }
+
   /** Asks the person for the result of a function that the page does not have. */
   askResult(name, give) {
     this.state.textContent = "waits for its result";

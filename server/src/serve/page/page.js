@@ -56,16 +56,20 @@ function draw() {
   });
   drawEnd();
   drawList();
-  scrollToEnd();
+  if (current.messages.length) scrollToEnd();
+  else talk.scrollTop = 0;
 }
 
 /** Shows what can be done at the end of the conversation. */
 function drawEnd() {
   const end = current.messages.at(-1);
   if (!end || running) return;
-  if (openCalls(current, last).length) continueCalls();
+  if (!end.isCut && openCalls(current, last).length) continueCalls();
   else if (end.role !== "assistant") messages.append(problem("This message has no reply yet.", "Reply", answer));
-  else last.finish({ regenerate: () => regenerate(current.messages.length - 1) });
+  else {
+    leaveCalls(current, last);
+    last.finish({ regenerate: () => regenerate(current.messages.length - 1) });
+  }
 }
 
 function drawList() {
@@ -81,17 +85,20 @@ function drawList() {
 }
 
 function show(conversation) {
-  running?.abort();
-  current = conversation;
   closeMenu();
   message.focus();
+  if (running && conversation.id === current.id) return; // its reply is being written
+  running?.abort();
+  current = conversation;
   draw();
 }
 
 function removeConversation(conversation) {
   forget(conversation);
-  if (conversation.id === current.id) show(newConversation());
-  else drawList();
+  if (conversation.id === current.id) {
+    current.messages = []; // the reply under way belongs to nothing then
+    show(newConversation());
+  } else drawList();
   byId("new").focus();
   remark("The conversation was deleted.", "Undo", () => (store(CONVERSATION + conversation.id, conversation), drawList()));
 }
@@ -104,6 +111,7 @@ function setRunning(controller) {
 
 /** Asks for the reply to the conversation as it stands, and shows it as it comes. Returns whether it is whole. */
 async function generate(conversation, controller) {
+  const asked = conversation.messages.at(-1);
   const reply = { role: "assistant", content: "" };
   const view = new ReplyView(reply);
   last = view;
@@ -131,15 +139,19 @@ async function generate(conversation, controller) {
     });
   } catch (err) {
     failure = err;
+    reply.isCut = true;
     if (err.name === "AbortError") reply.note = "Stopped.";
   }
   cancelAnimationFrame(frame);
+  // The message was edited, or the conversation deleted.
+  if (conversation.messages.at(-1) !== asked) return false;
   const isEmpty = !reply.content && !reply.tool_calls && !reply.reasoning_content;
   if (!isEmpty) {
     conversation.messages.push(reply);
     keep(conversation);
   }
   paint();
+  if (failure) leaveCalls(conversation, view);
   view.element.ariaBusy = null;
   if (failure && failure.name !== "AbortError" && isShown()) fail(failure, view.element);
   else if (isEmpty && isShown()) view.element.append(problem(reply.note ?? "The reply is empty.", "Try again", () => redo(view)));
@@ -176,7 +188,8 @@ async function answer() {
       isWhole = false;
     }
   }
-  if (running === controller) setRunning(null);
+  if (running !== controller) return; // an edited message is being replied to
+  setRunning(null);
   if (conversation.id !== current.id) return;
   const end = conversation.messages.at(-1);
   if (end?.role === "assistant" && !(isWhole && end.tool_calls)) {
@@ -219,6 +232,11 @@ function runCalls(conversation, view) {
   field?.focus();
   if (field) announce(`The model waits for the result of ${field.labels[0].textContent.replace("Result of ", "")}.`);
   return !field;
+}
+
+/** Says of the calls of a reply that was cut that they are not run. */
+function leaveCalls(conversation, view) {
+  for (const { card } of openCalls(conversation, view)) card?.leave();
 }
 
 /** A conversation that was left before its calls had results. */

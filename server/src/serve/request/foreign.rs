@@ -65,7 +65,7 @@ struct ForeignChatFields {
     system: Option<Json>,
     instructions: Option<String>,
     reasoning_effort: Option<ReasoningEffort>,
-    reasoning: Option<Lenient<ForeignReasoning>>,
+    reasoning: Option<ForeignReasoning>,
     thinking: Option<Lenient<ForeignThinking>>,
     enable_thinking: Option<bool>,
     think: Option<Think>,
@@ -145,7 +145,7 @@ pub(super) fn apply(request: &mut ChatRequest, fields: &mut RequestFields) -> Re
     for instructions in [instructions, foreign.system.map(read_system).transpose()?].into_iter().flatten() {
         instruct(&mut request.history, instructions);
     }
-    let (reasoning, thinking) = (foreign.reasoning.map(|it| it.0), foreign.thinking.and_then(|it| it.0.kind));
+    let (reasoning, thinking) = (foreign.reasoning, foreign.thinking.and_then(|it| it.0.kind));
     let enabled = foreign.enable_thinking.or(foreign.think.map(|think| think.0));
     let enabled = enabled.or(thinking.map(|kind| kind != "disabled"));
     let effort = foreign.reasoning_effort.or(reasoning.as_ref().and_then(|reasoning| reasoning.effort));

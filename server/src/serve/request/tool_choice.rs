@@ -26,6 +26,15 @@ impl ToolChoiceForm {
         let kind = choice.get("type").unwrap_or(choice).as_str()?;
         let is_any = matches!(kind, "any" | "required");
         match (self, kind, name) {
+            (Self::Chat, "allowed_tools", _) if choice.get("tools").is_some() => {
+                let allowed = json!({ "mode": choice["mode"], "tools": self.translated_tools(&choice["tools"]) });
+                Some(json!({ "type": kind, "allowed_tools": allowed }))
+            }
+            (Self::Responses, "allowed_tools", _) if choice.get("allowed_tools").is_some() => {
+                let allowed = &choice["allowed_tools"];
+                let tools = self.translated_tools(&allowed["tools"]);
+                Some(json!({ "type": kind, "mode": allowed["mode"], "tools": tools }))
+            }
             // Objects of Anthropic's form have further fields.
             (Self::Messages, "auto" | "none" | "any" | "tool", _) if choice.is_object() => None,
             (Self::Messages, "auto" | "none", _) => Some(json!({ "type": kind })),
@@ -39,6 +48,11 @@ impl ToolChoiceForm {
             }
             _ => None,
         }
+    }
+
+    fn translated_tools(self, tools: &Json) -> Json {
+        let translated = |tool: &Json| self.translated(tool).unwrap_or_else(|| tool.clone());
+        tools.as_array().map_or_else(|| tools.clone(), |tools| tools.iter().map(translated).collect())
     }
 }
 
@@ -59,6 +73,12 @@ mod tests {
             [json!("required"), json!("required"), kind("any")],
         ];
         let forms = [ToolChoiceForm::Chat, ToolChoiceForm::Responses, ToolChoiceForm::Messages];
+        let chat = json!({ "type": "allowed_tools", "allowed_tools": { "mode": "auto", "tools": [rows[0][0]] } });
+        let responses = json!({ "type": "allowed_tools", "mode": "auto", "tools": [rows[0][1]] });
+        assert_eq!(ToolChoiceForm::Chat.translated(&responses), Some(chat.clone()));
+        assert_eq!(ToolChoiceForm::Responses.translated(&chat), Some(responses.clone()));
+        assert_eq!(ToolChoiceForm::Chat.translated(&chat), None);
+        assert_eq!(ToolChoiceForm::Responses.translated(&responses), None);
         for row in rows {
             for choice in &row {
                 for (form, expect) in forms.into_iter().zip(&row) {
