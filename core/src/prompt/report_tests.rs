@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::tests::frame;
 use super::*;
 use crate::history::messages_from_json;
+use crate::message::Role;
 use crate::schema::functions_from_json;
 
 fn read(path: &str) -> String {

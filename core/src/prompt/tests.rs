@@ -9,12 +9,14 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::roles::{RoleForms, ToolMessageForm};
+use super::capabilities::{CallForm, CallIdForm, ToolListForm};
+use super::roles::{ResultForm, RoleForms, ToolMessageForm};
 use super::*;
-use crate::function::{Arguments, Repair};
+use crate::function::{Arguments, Repair, SdkFunctionCall};
 use crate::history::messages_from_json;
+use crate::message::Role;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
-use crate::schema::functions_from_json;
+use crate::schema::{function_schema, functions_from_json, tool_schema};
 
 #[derive(Deserialize)]
 struct Golden {

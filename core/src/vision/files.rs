@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 1 << 20;
 
 /// What a projector must fit, as far as it is known.
 #[derive(Clone, Copy)]
-struct Decoder<'a> {
+struct ProjectorTarget<'a> {
     /// The length of its embeddings.
     hidden: Option<usize>,
     /// `general.architecture` of its file.
@@ -60,7 +60,7 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
         Weights::Gguf(file) => file.text("general.architecture")?,
         Weights::Folder(_) => None,
     };
-    let decoder = Decoder { hidden: Some(hidden), architecture };
+    let decoder = ProjectorTarget { hidden: Some(hidden), architecture };
     if let Some(path) = given {
         return named(Path::new(path), ModelOrigin::Disk, decoder);
     }
@@ -86,7 +86,7 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
 }
 
 /// The tower in a projector file that was named.
-fn named(path: &Path, origin: ModelOrigin, decoder: Decoder<'_>) -> Result<VisionFiles<'static>> {
+fn named(path: &Path, origin: ModelOrigin, decoder: ProjectorTarget<'_>) -> Result<VisionFiles<'static>> {
     let (projector, architecture) = open(path, origin, decoder).map_err(|unfit| match unfit {
         Unfit::Opening(err) => err,
         Unfit::Content(rule) => SdkError::new(ErrorKind::ModelLoad, format!("{}: {rule}", path.display())),
@@ -113,7 +113,7 @@ fn candidates(folder: &Path) -> Vec<String> {
 }
 
 /// The tower in a projector file in the folder of a model's file.
-fn beside(model: &Path, decoder: Decoder<'_>) -> VisionFiles<'static> {
+fn beside(model: &Path, decoder: ProjectorTarget<'_>) -> VisionFiles<'static> {
     let folder = folder_of(model);
     let names = candidates(folder);
     if names.is_empty() {
@@ -176,7 +176,7 @@ pub(crate) fn in_listing(
         }
         let bytes = head(&path, HEAD_BYTES)?;
         let weights = GgufFile::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX)).map(Weights::Gguf);
-        let decoder = Decoder { hidden: hidden.flatten(), architecture: None };
+        let decoder = ProjectorTarget { hidden: hidden.flatten(), architecture: None };
         if weights.is_ok_and(|weights| fit(&weights, decoder).is_ok()) {
             return Ok(Some(path));
         }
@@ -193,7 +193,11 @@ enum Unfit {
 
 /// Opens a projector file, and checks that it fits the model. Errors name no folder, as they may reach a client of the HTTP
 /// service.
-fn open(path: &Path, origin: ModelOrigin, decoder: Decoder<'_>) -> Result<(Weights, VisionArchitecture), Unfit> {
+fn open(
+    path: &Path,
+    origin: ModelOrigin,
+    decoder: ProjectorTarget<'_>,
+) -> Result<(Weights, VisionArchitecture), Unfit> {
     let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
     let architecture = fit(&weights, decoder).map_err(Unfit::Content)?;
     Ok((weights, architecture))
@@ -202,7 +206,7 @@ fn open(path: &Path, origin: ModelOrigin, decoder: Decoder<'_>) -> Result<(Weigh
 /// The tower of a projector file whose rows are as long as the model's, and which was made for models of its architecture.
 fn fit(
     weights: &Weights,
-    Decoder { hidden, architecture: decoder }: Decoder<'_>,
+    ProjectorTarget { hidden, architecture: decoder }: ProjectorTarget<'_>,
 ) -> Result<VisionArchitecture, String> {
     let architecture = VisionArchitecture::read(weights).map_err(|err| err.to_string())?;
     let architecture = architecture.ok_or("the file has no vision tower")?;
