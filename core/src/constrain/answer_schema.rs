@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use crate::constrain::GrammarFault;
@@ -40,6 +41,9 @@ pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", 
 /// Keywords whose value is a number of characters, items or members.
 const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 
+/// Limit in bytes on all schemas that become definitions. References into one another's schemas would repeat them without a limit.
+const LARGEST_MOVED: usize = 16 << 20;
+
 /// Prepares the schema of a reply.
 ///
 /// # Errors
@@ -47,15 +51,21 @@ const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "mi
 pub(super) fn prepared(root: &Json) -> Result<Json, GrammarFault> {
     let mut combined = HashSet::new();
     collect_combined(root, false, &mut combined);
-    let mut preparation = Preparation { root, combined, moved: Vec::new() };
+    let mut preparation = Preparation { root, combined, moved: IndexMap::new(), n_left: LARGEST_MOVED };
     let mut schema = preparation.schema(root, "schema", "#", false)?;
+    let mut moved = Map::new();
+    // In a loop, since a chain of references may be longer than any stack.
+    while let Some((pointer, &(target, is_part))) = preparation.moved.get_index(moved.len()) {
+        let (place, pointer) = (format!("schema{}", pointer.replace('/', ".")), format!("#{pointer}"));
+        moved.insert(moved_name(moved.len()), preparation.schema(target, &place, &pointer, is_part)?);
+    }
     if let Json::Object(keywords) = &mut schema {
         // It only selects how references and arrays are read, and these are in the newest form now.
         keywords.remove("$schema");
-        if !preparation.moved.is_empty()
+        if !moved.is_empty()
             && let Json::Object(definitions) = keywords.entry("$defs").or_insert(json!({}))
         {
-            definitions.extend((0..).map(moved_name).zip(preparation.moved.into_iter().map(|(_, schema)| schema)));
+            definitions.extend(moved);
         }
     }
     Ok(schema)
@@ -65,9 +75,11 @@ struct Preparation<'a> {
     root: &'a Json,
     /// References to schemas that are parts of other objects.
     combined: HashSet<&'a str>,
-    /// Schemas that become definitions, with the pointers to their places: llguidance finds definitions by name, and knows no
-    /// escapes in pointers.
-    moved: Vec<(String, Json)>,
+    /// Schemas that become definitions, by the pointers to their places, and whether each is a part of another object:
+    /// llguidance finds definitions by name, and knows no escapes in pointers.
+    moved: IndexMap<String, (&'a Json, bool)>,
+    /// Bytes of schemas that may still become definitions.
+    n_left: usize,
 }
 
 fn moved_name(i: usize) -> String {
@@ -157,19 +169,39 @@ impl<'a> Preparation<'a> {
     }
 
     /// A reference that llguidance finds.
-    fn reference(&mut self, given: &str, pointer: String, target: &Json, place: &str) -> Result<String, GrammarFault> {
+    fn reference(
+        &mut self,
+        given: &str,
+        pointer: String,
+        target: &'a Json,
+        place: &str,
+    ) -> Result<String, GrammarFault> {
         let name = ["#/$defs/", "#/definitions/"].iter().find_map(|map| given.strip_prefix(map));
         if given == "#" || name.is_some_and(|name| !name.contains(['/', '~', '%'])) {
             return Ok(given.to_owned());
         }
-        let known = self.moved.iter().position(|(known, _)| *known == pointer);
-        let i = known.unwrap_or(self.moved.len());
-        if known.is_none() {
-            self.moved.push((pointer.clone(), Json::Null)); // so that a schema that refers to itself ends
-            let is_part = self.combined.contains(given);
-            self.moved[i].1 = self.schema(target, place, &format!("#{pointer}"), is_part)?;
-        }
+        let i = match self.moved.get_index_of(&pointer) {
+            Some(i) => i,
+            None => {
+                let n_left = self.n_left.checked_sub(size(target));
+                self.n_left = n_left.ok_or_else(|| {
+                    let limit = "must not repeat more than 16 MiB of the schema, with the other references";
+                    GrammarFault::new(format!("{place} {limit}"))
+                })?;
+                self.moved.insert_full(pointer, (target, self.combined.contains(given))).0
+            }
+        };
         Ok(format!("#/$defs/{}", moved_name(i)))
+    }
+}
+
+/// The memory of a value, roughly, in bytes.
+fn size(value: &Json) -> usize {
+    16 + match value {
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(size).sum(),
+        Json::Object(entries) => entries.iter().map(|(key, value)| key.len() + size(value)).sum(),
+        _ => 0,
     }
 }
 
@@ -320,6 +352,22 @@ mod tests {
             r##"{"items": {"$id": "https://e.com/inner", "prefixItems": [{"$ref": "#/$defs/x"}]}, "$defs": {"x": {}}}"##,
             "schema.items.prefixItems[0].$ref must refer to a place in the same schema, found \"#/$defs/x\"",
         );
+    }
+
+    #[test]
+    fn references_are_followed_within_a_limit() {
+        // Each refers to the next one.
+        let link = |i: usize| (format!("x/{i}"), json!({ "items": { "$ref": format!("#/$defs/x~1{}", i + 1) } }));
+        let mut links: Map<String, Json> = (0..20_000).map(link).collect();
+        links.insert("x/20000".to_owned(), json!({}));
+        assert!(prepared(&json!({ "$defs": links, "$ref": "#/$defs/x~10" })).is_ok());
+        // Each contains the next one, and all of them a large one.
+        let large: Map<String, Json> = (0..10_000).map(|i| (format!("p{i}"), json!({ "type": "null" }))).collect();
+        let nested = (0..60).fold(json!({ "properties": large }), |inner, _| json!({ "items": inner }));
+        let pointers = (0..60).map(|depth| json!({ "$ref": format!("#{}", "/items".repeat(depth + 1)) }));
+        let schema = json!({ "items": nested, "prefixItems": pointers.collect::<Json>() });
+        let fault = prepared(&schema).unwrap_err();
+        assert!(fault.message().contains("must not repeat more than 16 MiB"), "{}", fault.message());
     }
 
     #[test]
