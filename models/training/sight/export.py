@@ -11,10 +11,24 @@ from gguf import GGMLQuantizationType as Type
 from .. import warm_start
 from ..export import transformers_tensors, write_gguf
 from .network import Text, TowerShape
-from .scenes import PATCH
+from .scenes import LARGEST, PATCH, SMALLEST
 
 HELPERS = ("objects.", "characters.")  # parts of the tower that only training uses
 NAMES = {"mm1": "mm.1", "mm2": "mm.2"}
+
+
+def read_projector(path):
+    """The weights of `write_projector`, with the names of the tower's parameters."""
+    weights = {}
+    for tensor in gguf.GGUFReader(path).tensors:
+        values = torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
+        name = tensor.name.removeprefix("v.")
+        if name == "patch_embd.weight":
+            values = values.permute(0, 2, 3, 1).flatten(1)
+        for ours, theirs in NAMES.items():
+            name = name.replace(f"{theirs}.", f"{ours}.", 1) if name.startswith(f"{theirs}.") else name
+        weights["position_embd" if name == "position_embd.weight" else name] = values.float()
+    return weights
 
 
 def part_of(weights, part):
@@ -32,8 +46,7 @@ def write_projector(path, weights, shape):
     numbers = {
         "image_size": shape.grid * PATCH, "patch_size": PATCH, "embedding_length": shape.hidden, "feed_forward_length": shape.feed_forward,
         "block_count": shape.layers, "projection_dim": shape.rows, "attention.head_count": shape.heads, "projector.scale_factor": 2,
-        # Larger pictures were rare in training: they are shown in its usual sizes.
-        "image_min_pixels": 256 * 256, "image_max_pixels": 320 * 320,
+        "image_min_pixels": SMALLEST, "image_max_pixels": LARGEST,
     }
     for key, value in numbers.items():
         writer.add_uint32(f"clip.vision.{key}", value)
