@@ -206,7 +206,7 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
         edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("{close}|{PERCENT_FILTER}(")));
         edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
     }
-    edits.sort_by_key(|(range, _)| range.start);
+    edits.sort_by_key(|(range, _)| (range.start, range.end)); // what is inserted comes before what is replaced
     let mut out = String::with_capacity(tag.len());
     let mut copied = 0;
     for (range, text) in &edits {
@@ -235,12 +235,26 @@ mod tests {
             ("{{ d - 2 * '%s' % a }}", "{{ d - (2 * '%s')|causerie_percent(a) }}"),
             ("{{ d and -a // b ** c % e }}", "{{ d and (-a // b ** c)|causerie_percent(e) }}"),
             ("{{ a % b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
+            ("{{ +a % b }}", "{{ (a)|causerie_percent(b) }}"),
             ("{{ 'a' % 2 ** -b ** 3 - 1 }}", "{{ 'a'|causerie_percent(2 ** -b ** 3) - 1 }}"),
         ] {
             assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
         }
         for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a is b % c }}", "{% if 'a' %}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_order_of_operators_is_rewritten_or_left(
+            words in proptest::collection::vec(proptest::sample::select(vec![
+                "a", "'b'", "1", "%", "+", "-", "*", "**", "//", "~", "(", ")", "[", "]", "{", "}", ".", ",", ":", "|", "is", "not", "in", "if", "else",
+            ]), 0..12),
+        ) {
+            let tag = format!("{{{{ {} }}}}", words.join(" "));
+            let rewritten = without_python_operators(&tag, &tokens(&tag)).unwrap_or(tag);
+            proptest::prop_assert!(rewritten.starts_with("{{") && rewritten.ends_with("}}"), "{rewritten}");
         }
     }
 

@@ -79,11 +79,12 @@ def main():
     parser.add_argument("--from", dest="start", type=Path, required=True, metavar="GGUF", help="the demo model before")
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--projector", type=Path, required=True)
+    parser.add_argument("--share", type=float, default=0.85, help="share of the new weights in the model; the rest is the model before, so that it keeps what it knew")
     args = parser.parse_args()
     shape, before, tokenizer = warm_start.read(args.start)
     weights = torch.load(args.run / "checkpoint.pt", map_location="cpu", weights_only=True)["average"]
     learned = part_of(weights, "text.")
-    text = {name: learned[Text.name_of(name)] for name in before}
+    text = {name: weight.lerp(learned[Text.name_of(name)], args.share) for name, weight in before.items()}
     write_gguf(args.gguf, transformers_tensors(text, shape), shape, tokenizer)
     write_projector(args.projector, part_of(weights, "tower."), TowerShape(rows=shape.hidden))
 

@@ -27,7 +27,7 @@ LOOK_WEIGHT = 0.1  # of looking elsewhere than at the letters that are read, for
 STAY_WEIGHT, STAY_SHARE = 2.0, 0.5  # of the divergence from the model at the start; the share of the steps that compute it
 AVERAGE = 0.998  # decay of the average of the weights, which is the result
 # Batches of pictures: functions offered, conversations, their tokens at most, share.
-ROOMS = [("any", 96, 700, 0.7), ("chat", 48, 1200, 0.3)]
+ROOMS = [("any", 208, 700, 0.7), ("chat", 104, 1200, 0.3)]
 TEXT_GROUPS, TEXT_ROWS, TEXT_LONGEST = 6, 4, 896
 SAVE_SECONDS = 180
 
