@@ -206,11 +206,11 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
         edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("{close}|{PERCENT_FILTER}(")));
         edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
     }
-    edits.sort_by_key(|(range, _)| (range.start, range.end)); // what is inserted comes before what is replaced
+    edits.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(tag.len());
     let mut copied = 0;
     for (range, text) in &edits {
-        out.push_str(&tag[copied..range.start]);
+        out.push_str(tag.get(copied..range.start)?); // edits overlap in invalid syntax
         out.push_str(text);
         copied = range.end;
     }
@@ -235,12 +235,12 @@ mod tests {
             ("{{ d - 2 * '%s' % a }}", "{{ d - (2 * '%s')|causerie_percent(a) }}"),
             ("{{ d and -a // b ** c % e }}", "{{ d and (-a // b ** c)|causerie_percent(e) }}"),
             ("{{ a % b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
-            ("{{ +a % b }}", "{{ (a)|causerie_percent(b) }}"),
+            ("{{ +a % +b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
             ("{{ 'a' % 2 ** -b ** 3 - 1 }}", "{{ 'a'|causerie_percent(2 ** -b ** 3) - 1 }}"),
         ] {
             assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
         }
-        for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a is b % c }}", "{% if 'a' %}"] {
+        for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a % .b % c }}", "{{ a is b % c }}", "{% if 'a' %}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
         }
     }
