@@ -52,7 +52,8 @@ fn the_demo_model_writes_down_a_note_that_it_sees() {
     let picture = std::fs::read(repository("tests/fixtures/pictures/note.png")).unwrap();
     let mut message = ChatMessage::user("Write this down");
     message.content.insert(0, ChatMessageContent::Image(picture));
-    let calls = last(chat().generate_response(message, GenerationOptions::default())).full_message.function_calls.unwrap();
+    let calls =
+        last(chat().generate_response(message, GenerationOptions::default())).full_message.function_calls.unwrap();
     assert_eq!(calls.len(), 1);
     assert_eq!((&*calls[0].name, calls[0].arguments["text"].as_str()), ("add_note", Some("call Nora at six")));
 }

@@ -76,8 +76,8 @@ impl Outbox {
     pub(super) async fn send(&mut self, events: Vec<String>) -> Result<(), HttpError> {
         for event in events {
             let size = event.len().min(BUFFER_BYTES) as u32; // at most 2²⁰
-            let has_space = !self.delays_others()
-                && self.space.try_acquire_many(size).map(SemaphorePermit::forget).is_ok();
+            let has_space =
+                !self.delays_others() && self.space.try_acquire_many(size).map(SemaphorePermit::forget).is_ok();
             if !has_space {
                 self.wait_for_space(size).await?;
             }
