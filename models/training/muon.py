@@ -37,16 +37,16 @@ class Muon(torch.optim.Optimizer):
             for weight in group["params"]:
                 by_shape.setdefault(weight.shape, []).append(weight)
             for (rows, columns), weights in by_shape.items():
-                ahead = torch.stack([self.ahead(weight, group["momentum"]) for weight in weights])
+                ahead = torch.stack(self.ahead(weights, group["momentum"]))
                 updates = orthogonal(ahead.to(self.kind)).float()
-                rate = group["lr"] * MATCHING * max(rows, columns) ** 0.5
-                for weight, update in zip(weights, updates):
-                    weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=rate)
+                torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+                torch._foreach_add_(weights, list(updates), alpha=-group["lr"] * MATCHING * max(rows, columns) ** 0.5)
 
-    def ahead(self, weight, momentum):
-        """Nesterov momentum: the running mean of the gradients, interpolated with the newest gradient."""
-        state = self.state[weight]
-        if not state:
-            state["momentum"] = torch.zeros_like(weight)
-        mean = state["momentum"].lerp_(weight.grad, 1 - momentum)
-        return weight.grad.lerp(mean, momentum)
+    def ahead(self, weights, momentum):
+        """Nesterov momentum: the running means of the gradients, interpolated with the newest gradients."""
+        for weight in weights:
+            if not self.state[weight]:
+                self.state[weight]["momentum"] = torch.zeros_like(weight)
+        means, gradients = [self.state[weight]["momentum"] for weight in weights], [weight.grad for weight in weights]
+        torch._foreach_lerp_(means, gradients, 1 - momentum)
+        return torch._foreach_lerp(gradients, means, momentum)

@@ -136,7 +136,7 @@ impl CallGrammar {
     }
 
     /// Writes a block of printable ASCII: each byte of `choices` chooses among the characters that may come next. Returns `None`
-    /// if the block is not complete after 200 characters or when there are no more choices.
+    /// if the block is not complete after 200 characters or when there are no more choices, or if a name would be repeated.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn write(&self, choices: &[u8]) -> Option<String> {
         let (mut here, mut block) = (self.constraint.clone(), String::new());
@@ -148,6 +148,9 @@ impl CallGrammar {
             here.mask(&mut logits).ok()?;
             let expected: Vec<u8> = (b' '..=b'~').filter(|byte| logits[usize::from(*byte)] == 0.0).collect();
             let byte = *expected.get(usize::from(*choice) % expected.len().max(1))?;
+            if here.repeats_key(u32::from(byte)) {
+                return None;
+            }
             assert!(here.take(u32::from(byte)), "the grammar must take what it expects after {block:?}");
             block.push(char::from(byte));
         }

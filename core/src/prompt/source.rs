@@ -210,7 +210,7 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
     let mut out = String::with_capacity(tag.len());
     let mut copied = 0;
     for (range, text) in &edits {
-        out.push_str(&tag[copied..range.start]);
+        out.push_str(tag.get(copied..range.start)?); // edits overlap in invalid syntax
         out.push_str(text);
         copied = range.end;
     }
@@ -235,12 +235,26 @@ mod tests {
             ("{{ d - 2 * '%s' % a }}", "{{ d - (2 * '%s')|causerie_percent(a) }}"),
             ("{{ d and -a // b ** c % e }}", "{{ d and (-a // b ** c)|causerie_percent(e) }}"),
             ("{{ a % b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
+            ("{{ +a % +b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
             ("{{ 'a' % 2 ** -b ** 3 - 1 }}", "{{ 'a'|causerie_percent(2 ** -b ** 3) - 1 }}"),
         ] {
             assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
         }
-        for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a is b % c }}", "{% if 'a' %}"] {
+        for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a % .b % c }}", "{{ a is b % c }}", "{% if 'a' %}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config { cases: 4096, failure_persistence: None, ..Default::default() })]
+        #[test]
+        fn any_order_of_operators_is_rewritten_or_left(words in proptest::collection::vec(
+            proptest::sample::select("a a a a % % % % + - * ** // ( ) [ ] { } . , | is not if".split(' ').collect::<Vec<_>>()),
+            0..12,
+        )) {
+            let tag = format!("{{{{ {} }}}}", words.join(" "));
+            let rewritten = without_python_operators(&tag, &tokens(&tag)).unwrap_or(tag);
+            proptest::prop_assert!(rewritten.starts_with("{{") && rewritten.ends_with("}}"), "{rewritten}");
         }
     }
 

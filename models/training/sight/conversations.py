@@ -13,7 +13,7 @@ from . import questions, scenes
 
 IMAGE, IMAGE_START, IMAGE_END = (CONTROL.index(token) for token in ("<image>", "<|image_start|>", "<|image_end|>"))
 PICTURE = "<image>"  # as the template prints it
-# Sizes of a picture as the model sees it, in pixels, and their shares.
+# Sizes in which scenes are laid out, in pixels, and their shares.
 SIZES = {(256, 256): 40, (320, 256): 14, (256, 320): 8, (352, 224): 5, (384, 256): 10, (320, 320): 8, (448, 320): 8, (512, 384): 4, (512, 512): 3}
 PHOTOGRAPH = {"name": "take_photo", "description": "Take a picture.", "parameters": {"type": "object", "properties": {}}}
 
@@ -112,51 +112,79 @@ class Writer:
     def __init__(self, tokenizer, speaker):
         self.tokenizer, self.speaker = tokenizer, speaker
 
-    def encode(self, text, read):
-        """Token ids of a text. What is read from a picture is spelled, a token for each letter: a model this small reads letters
-        long before it knows the letters of every piece of a word."""
-        before, quote, after = text.partition(f'"{read}"') if read else (text, "", "")
-        if not quote:
-            return self.tokenizer.encode(text, add_special_tokens=False).ids
-        parts = [before + '"', *read, '"' + after]
-        return [id for part in parts for id in self.tokenizer.encode(part, add_special_tokens=False).ids]
+    def encode(self, text):
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def ids(self, seen, rows):
-        """Token ids of a conversation, which of them the model writes, and the index of each one's exchange (-1 before the first)."""
-        ids = self.tokenizer.encode(system_block(seen.system, seen.tools), add_special_tokens=False).ids
-        said, owner = [False] * len(ids), [-1] * len(ids)
+        """Token ids of a conversation, which of them the model writes, the index of each one's exchange (-1 before the first),
+        and what is read: pairs of the index of a picture and that of the token before its text.
+
+        What is read from a picture is spelled, a token for each letter: a model this small reads letters long before it knows the
+        letters of every piece of a word."""
+        ids = self.encode(system_block(seen.system, seen.tools))
+        said, owner, readings = [False] * len(ids), [-1] * len(ids), []
         for index, exchange in enumerate(seen.exchanges):
-            read = next((scene.text for scene in reversed(seen.pictures) if f'"{scene.text}"' in exchange.reply or exchange.calls), "")
             for text, writes in conversation_pieces(exchange.messages()):
                 for at, part in enumerate(text.split(PICTURE)):
                     if at:
                         ids += [IMAGE_START, *[IMAGE] * rows, IMAGE_END]
-                    ids += self.encode(part, read if writes else "")
+                    read = [number for number, scene in enumerate(seen.pictures) if scene.text and f'"{scene.text}"' in part]
+                    if writes and read:
+                        before, after = part.split(f'"{seen.pictures[read[-1]].text}"', 1)
+                        ids += self.encode(before + '"')
+                        readings.append((read[-1], len(ids) - 1))
+                        ids += [id for letter in seen.pictures[read[-1]].text for id in self.encode(letter)]
+                        part = '"' + after
+                    ids += self.encode(part)
                 said += [writes] * (len(ids) - len(said))
                 owner += [index] * (len(ids) - len(owner))
-        return ids, said, owner
+        return ids, said, owner, readings
 
     def batch(self, count, room, longest):
         """A batch of conversations whose pictures have one size."""
         width, height = self.speaker.random.choices(list(SIZES), SIZES.values())[0]
-        rows = (width // scenes.UNIT) * (height // scenes.UNIT)
-        texts, kinds, pixels, objects, characters = [], [], [], [], []
+        scale = scenes.scale_of(self.speaker)
+        view = scenes.view_of(round(width * scale), round(height * scale))
+        rows = view[0] // scenes.UNIT * (view[1] // scenes.UNIT)
+        texts, kinds, looks, pixels, objects, characters = [], [], [], [], [], []
         while len(texts) < count:
             seen = conversation(self.speaker, room)
             made = self.ids(seen, rows)
             if longest < len(made[0]):
                 continue
-            texts.append(made)
+            *text, readings = made
+            texts.append(text)
             kinds.append(seen.kinds)
-            for scene in seen.pictures:
-                canvas = scenes.Canvas(self.speaker, width, height)
-                pixels.append(scenes.for_model(self.speaker, canvas.draw(scene), (width, height)))
+            canvases = [scenes.Canvas(self.speaker, width, height, scale, view) for _ in seen.pictures]
+            for canvas, scene in zip(canvases, seen.pictures):
+                pixels.append(scenes.for_model(self.speaker, canvas.draw(scene), view))
                 objects.append(canvas.objects)
                 characters.append(canvas.characters)
-        return padded(texts) | {
+            looks.append([look for picture, at in readings for look in letters_of(text[0], seen.pictures[picture].text, canvases[picture].letters, picture, at)])
+        return padded(texts) | padded_looks(looks) | {
             "pixels": torch.from_numpy(np.stack(pixels)), "objects": torch.from_numpy(np.stack(objects)).long(),
             "characters": torch.from_numpy(np.stack(characters)).long(), "kinds": kinds,
         }
+
+
+def letters_of(ids, text, cells, picture, at):
+    """Where to look while a text is read: (token, the picture's row with the letter of that token, the row with the next one).
+    Tokens are those from `at`, the one before the text."""
+    starts = [index + 1 for index, id in enumerate(ids) if id == IMAGE_START]
+    rows = [starts[picture] + cell for cell in cells]
+    letter = 0  # the next one
+    for index in range(len(text) + 1):
+        yield at + index, rows[max(0, letter - 1)], rows[min(letter, len(rows) - 1)]
+        letter += index < len(text) and text[index] != " "
+
+
+def padded_looks(looks):
+    """Tokens and rows of `letters_of`, (texts, most); what is missing looks at -1."""
+    made = torch.full((3, len(looks), max(1, *map(len, looks))), -1)
+    for row, each in enumerate(looks):
+        if each:
+            made[:, row, : len(each)] = torch.tensor(each).T
+    return dict(zip(("looking", "now", "next"), made))
 
 
 def padded(texts):

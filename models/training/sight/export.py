@@ -11,10 +11,24 @@ from gguf import GGMLQuantizationType as Type
 from .. import warm_start
 from ..export import transformers_tensors, write_gguf
 from .network import Text, TowerShape
-from .scenes import PATCH
+from .scenes import LARGEST, PATCH, SMALLEST
 
 HELPERS = ("objects.", "characters.")  # parts of the tower that only training uses
 NAMES = {"mm1": "mm.1", "mm2": "mm.2"}
+
+
+def read_projector(path):
+    """The weights of `write_projector`, with the names of the tower's parameters."""
+    weights = {}
+    for tensor in gguf.GGUFReader(path).tensors:
+        values = torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
+        name = tensor.name.removeprefix("v.")
+        if name == "patch_embd.weight":
+            values = values.permute(0, 2, 3, 1).flatten(1)
+        for ours, theirs in NAMES.items():
+            name = name.replace(f"{theirs}.", f"{ours}.", 1) if name.startswith(f"{theirs}.") else name
+        weights["position_embd" if name == "position_embd.weight" else name] = values.float()
+    return weights
 
 
 def part_of(weights, part):
@@ -32,8 +46,7 @@ def write_projector(path, weights, shape):
     numbers = {
         "image_size": shape.grid * PATCH, "patch_size": PATCH, "embedding_length": shape.hidden, "feed_forward_length": shape.feed_forward,
         "block_count": shape.layers, "projection_dim": shape.rows, "attention.head_count": shape.heads, "projector.scale_factor": 2,
-        # Larger pictures were rare in training: they are shown in its usual sizes.
-        "image_min_pixels": 256 * 256, "image_max_pixels": 320 * 320,
+        "image_min_pixels": SMALLEST, "image_max_pixels": LARGEST,
     }
     for key, value in numbers.items():
         writer.add_uint32(f"clip.vision.{key}", value)
@@ -66,11 +79,12 @@ def main():
     parser.add_argument("--from", dest="start", type=Path, required=True, metavar="GGUF", help="the demo model before")
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--projector", type=Path, required=True)
+    parser.add_argument("--share", type=float, default=0.85, help="share of the new weights in the model; the rest is the model before, so that it keeps what it knew")
     args = parser.parse_args()
     shape, before, tokenizer = warm_start.read(args.start)
     weights = torch.load(args.run / "checkpoint.pt", map_location="cpu", weights_only=True)["average"]
     learned = part_of(weights, "text.")
-    text = {name: learned[Text.name_of(name)] for name in before}
+    text = {name: weight.lerp(learned[Text.name_of(name)], args.share) for name, weight in before.items()}
     write_gguf(args.gguf, transformers_tensors(text, shape), shape, tokenizer)
     write_projector(args.projector, part_of(weights, "tower."), TowerShape(rows=shape.hidden))
 

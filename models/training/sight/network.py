@@ -9,6 +9,8 @@ from torch import nn
 from ..model import Shape, rotate, rotations
 from .scenes import CHARACTER_KINDS, OBJECT_KINDS, PATCH
 
+LOOKING_HEAD = 2  # of the heads of an attention layer, the one that learns where to look while it reads
+
 
 @dataclass
 class TowerShape:
@@ -105,29 +107,47 @@ class Text(nn.Module):
         mixed = sum(u[:, tap : u.shape[1] - len(taps[0]) + 1 + tap] * taps[:, tap].to(u.dtype) for tap in range(len(taps[0])))
         return self.linear(c * mixed, f"{at}.out_proj.weight")
 
-    def attention(self, x, at, cosine, sine):
+    def attention(self, x, at, cosine, sine, look=None):
+        """The output, and the loss of looking elsewhere: the mean of -log of the attention of one head at the places of `look`, a
+        pair of tokens and places, (texts, most); -1 where there are fewer."""
         split = lambda each, heads: each.unflatten(-1, (heads, -1)).transpose(1, 2)
         q = self.norm(split(self.linear(x, f"{at}.q_proj.weight"), self.shape.heads), f"{at}.q_layernorm.weight")
         k = self.norm(split(self.linear(x, f"{at}.k_proj.weight"), self.shape.kv_heads), f"{at}.k_layernorm.weight")
         v = split(self.linear(x, f"{at}.v_proj.weight"), self.shape.kv_heads)
-        after = F.scaled_dot_product_attention(rotate(q, cosine, sine), rotate(k, cosine, sine), v, is_causal=True, enable_gqa=True)
-        return self.linear(after.transpose(1, 2).flatten(2), f"{at}.out_proj.weight")
+        q, k = rotate(q, cosine, sine), rotate(k, cosine, sine)
+        after = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        missed = 0.0
+        if look is not None:
+            tokens, places = look[0].clamp_min(0), look[1]
+            asking = q[:, LOOKING_HEAD].gather(1, tokens[..., None].expand(-1, -1, q.shape[-1]))
+            scores = (asking @ k[:, LOOKING_HEAD * self.shape.kv_heads // self.shape.heads].transpose(1, 2)).float() * q.shape[-1] ** -0.5
+            scores = scores.masked_fill(torch.arange(k.shape[2], device=k.device) > tokens[..., None], -torch.inf)
+            missed = F.cross_entropy(scores.flatten(0, 1), places.flatten(), ignore_index=-1, reduction="sum") / (places >= 0).sum().clamp_min(1)
+        return self.linear(after.transpose(1, 2).flatten(2), f"{at}.out_proj.weight"), missed
 
-    def forward(self, ids, rows=None, image=None):
-        """Hidden states after the last norm. Rows of pictures take the places of the token `image`, in order."""
+    def forward(self, ids, rows=None, image=None, looks=()):
+        """Hidden states after the last norm, and the sum of the losses of looking elsewhere. Rows of pictures take the places of the
+        token `image`, in order. `looks` has a pair of `attention` for each of the last attention layers."""
         x = F.embedding(ids, self.weight("embed_tokens.weight"))
         if rows is not None:
             x = x.masked_scatter((ids == image)[..., None], rows.to(x.dtype))
         x = x.to(torch.bfloat16) if torch.is_autocast_enabled() else x
         cosine, sine = (part[:, 0].to(x.dtype) for part in rotations(self.shape, ids.shape[1], x.device))
+        looking = dict(zip([index for index, kind in enumerate(self.shape.layers) if kind == "a"][-len(looks) :], looks))
+        missed = 0.0
         for index, kind in enumerate(self.shape.layers):
             at = f"layers.{index}"
             normed = self.norm(x, f"{at}.operator_norm.weight")
-            x = x + (self.convolution(normed, f"{at}.operator") if kind == "c" else self.attention(normed, f"{at}.operator", cosine, sine))
+            if kind == "c":
+                mixed = self.convolution(normed, f"{at}.operator")
+            else:
+                mixed, missed_here = self.attention(normed, f"{at}.operator", cosine, sine, looking.get(index))
+                missed = missed + missed_here
+            x = x + mixed
             normed = self.norm(x, f"{at}.ffn_norm.weight")
             gated = F.silu(self.linear(normed, f"{at}.feed_forward.w1.weight")) * self.linear(normed, f"{at}.feed_forward.w3.weight")
             x = x + self.linear(gated, f"{at}.feed_forward.w2.weight")
-        return self.norm(x, "embedding_norm.weight")
+        return self.norm(x, "embedding_norm.weight"), missed
 
     def logits(self, states):
         return F.linear(states, self.weight("embed_tokens.weight"))

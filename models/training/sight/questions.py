@@ -143,6 +143,8 @@ class Asker:
         if scene.bars:
             return self.chart()
         makers = [self.count, self.count, self.count, self.colour, self.shape, self.exists, self.where, self.describe]
+        if not speaker.held_out:
+            makers += [self.where, self.where]  # the hardest
         while True:
             if (made := speaker.pick(makers)()) is not None:
                 return made
@@ -265,18 +267,27 @@ class Asker:
         return "note", Exchange(user, reply, [("add_note", {"text": text})], [{"saved": text, "notes": total}])
 
 
+# Shares of the kinds of scenes, in training and in the held-out set.
+SHARES = {
+    "shapes": (0.30, 0.38), "word": (0.16, 0.20), "number": (0.05, 0.08), "note": (0.40, 0.24), "bars": (0.05, 0.06), "shapes and a word": (0.04, 0.04),
+}
+
+
 def scene_of(speaker):
-    """A scene, of kinds in the shares of training."""
     roll = speaker.random.random()
-    if roll < 0.38:
+    for kind, shares in SHARES.items():
+        roll -= shares[speaker.held_out]
+        if roll < 0:
+            break
+    if kind == "shapes":
         return scenes.shapes(speaker)
-    if roll < 0.58:
+    if kind == "word":
         return scenes.Scene(text=scenes.random_word(speaker, 8))
-    if roll < 0.66:
+    if kind == "number":
         return scenes.Scene(text=scenes.number(speaker, 1 if speaker.chance(0.4) else None))
-    if roll < 0.9:
+    if kind == "note":
         return scenes.Scene(text=scenes.note(speaker), is_note=True)
-    if roll < 0.96:
+    if kind == "bars":
         return scenes.bars(speaker)
     scene = scenes.shapes(speaker, 2, lowest=scenes.HALF)  # shapes, and a word on paper below them
     scene.text = scenes.random_word(speaker, 6)

@@ -26,6 +26,7 @@ CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-*/
 OBJECT_KINDS, CHARACTER_KINDS = 1 + len(SHAPES) * len(COLOURS), 1 + len(CHARACTERS)
 HALF = 0.6  # the part of a picture with shapes and a text that has the shapes
 PATCH, UNIT = 16, 32  # pixels of a patch and of a row of the embedding, along each side
+SMALLEST, LARGEST = 384 * 384, 448 * 448  # areas in pixels between which the model sees pictures
 BACKGROUNDS = [(255, 255, 255)] * 4 + [(240, 240, 240), (250, 245, 230), (225, 235, 250), (225, 245, 225), (60, 60, 65), (25, 25, 30), (200, 200, 205)]
 # Fonts of the packages that training/requirements.txt lists. The second list occurs in held-out pictures only.
 FONTS = ["SourceSansPro-Regular", "SourceSansPro-Semibold", "SourceSansPro-Bold", "SourceSerifPro-Regular", "SourceSerifPro-Semibold",
@@ -144,15 +145,36 @@ def apart(colour, other):
     return sum(abs(a - b) for a, b in zip(colour, other))
 
 
-class Canvas:
-    """Draws one scene in a size in pixels, and keeps what lies on each patch, which helps the tower at the start."""
+def scale_of(speaker):
+    """Pictures come in other sizes than those in which scenes are laid out."""
+    return speaker.pick([1, 1, 1, 1.4, 2, speaker.random.uniform(0.7, 1.6)])
 
-    def __init__(self, speaker, width, height):
+
+def view_of(width, height):
+    """The size in which the model sees a picture, by the rule of LFM2-VL's processor."""
+    rounded = [max(1, round(side / UNIT)) * UNIT for side in (width, height)]
+    area = rounded[0] * rounded[1]
+    if area > LARGEST:
+        shrink = math.sqrt(width * height / LARGEST)
+        return tuple(max(1, math.floor(side / shrink / UNIT)) * UNIT for side in (width, height))
+    if area < SMALLEST:
+        grow = math.sqrt(SMALLEST / (width * height))
+        return tuple(math.ceil(side * grow / UNIT) * UNIT for side in (width, height))
+    return tuple(rounded)
+
+
+class Canvas:
+    """Draws one scene, laid out in a width and height in pixels and drawn `scale` times as large. Keeps what lies on each patch of
+    the model's view, which helps the tower at the start, and where the letters are."""
+
+    def __init__(self, speaker, width, height, scale=None, view=None):
         self.speaker, self.width, self.height = speaker, width, height
-        self.objects = np.zeros((height // PATCH, width // PATCH), np.int16)
+        view = view or (width, height)
+        self.view = np.array(view) / (width, height)  # pixels of the view for one of the layout
+        self.objects = np.zeros((view[1] // PATCH, view[0] // PATCH), np.int16)
         self.characters = np.zeros_like(self.objects)
-        # Pictures come in other sizes than the model's: drawn larger or smaller, then resized as the processor does.
-        self.scale = speaker.pick([1, 1, 1, 1.4, 2, speaker.random.uniform(0.7, 1.6)])
+        self.letters = []  # the cell of the model's rows in which each letter of the text lies, without the spaces
+        self.scale = scale or scale_of(speaker)
         self.side = min(width, height)
 
     def shade(self, name):
@@ -184,7 +206,7 @@ class Canvas:
         self.pen.polygon(points, fill=self.shade(thing.colour), outline=outline)
         kind = 1 + SHAPES.index(thing.shape) * len(COLOURS) + NAMES.index(thing.colour)
         rows, columns = np.indices(self.objects.shape)
-        near = np.hypot((columns + 0.5) * PATCH - centre[0], (rows + 0.5) * PATCH - centre[1])
+        near = np.hypot((columns + 0.5) * PATCH / self.view[0] - centre[0], (rows + 0.5) * PATCH / self.view[1] - centre[1])
         self.objects[near < max(0.6 * size, 0.8 * PATCH)] = kind
 
     def bars(self, bars):
@@ -246,9 +268,10 @@ class Canvas:
         self.image.paste(layer, (0, 0), layer)
 
     def mark(self, x, y, character):
-        row, column = int(y // PATCH), int(x // PATCH)
-        if 0 <= row < self.characters.shape[0] and 0 <= column < self.characters.shape[1]:
-            self.characters[row, column] = 1 + CHARACTERS.index(character)
+        """Keeps where the centre of a letter lies."""
+        x, y = min(max(x, 0), self.width - 1) * self.view[0], min(max(y, 0), self.height - 1) * self.view[1]
+        self.characters[int(y // PATCH), int(x // PATCH)] = 1 + CHARACTERS.index(character)
+        self.letters.append(int(y // UNIT) * (self.characters.shape[1] * PATCH // UNIT) + int(x // UNIT))
 
 
 def for_model(speaker, image, size):

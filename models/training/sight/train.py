@@ -17,20 +17,23 @@ from .. import warm_start
 from ..muon import Muon
 from ..phrases import Speaker
 from .conversations import IMAGE, TextWriter, Writer
+from .export import read_projector
 from .network import Text, Tower, TowerShape
 
 WARM_UP, FALL = 200, 0.5  # steps of rising rate; the part of the run in which the rate falls
-TEXT_RATE = 0.25  # the model's rate, as a share of the tower's
+TEXT_RATE = 0.4  # the model's rate, as a share of the tower's
 PATCH_WEIGHT = 0.3  # of the loss of what is on each patch; it falls to a tenth in the first half
-STAY_WEIGHT = 2.0  # of the divergence from the model at the start
+LOOK_WEIGHT = 0.1  # of looking elsewhere than at the letters that are read, for each of three attention layers
+STAY_WEIGHT, STAY_SHARE = 2.0, 0.5  # of the divergence from the model at the start; the share of the steps that compute it
 AVERAGE = 0.998  # decay of the average of the weights, which is the result
 # Batches of pictures: functions offered, conversations, their tokens at most, share.
-ROOMS = [("any", 96, 560, 0.75), ("chat", 40, 1100, 0.25)]
+ROOMS = [("any", 208, 700, 0.7), ("chat", 104, 1200, 0.3)]
 TEXT_GROUPS, TEXT_ROWS, TEXT_LONGEST = 6, 4, 896
+SAVE_SECONDS = 180
 
 
 class Data(torch.utils.data.IterableDataset):
-    """Pairs of a batch with pictures and one without, or held-out batches with pictures only."""
+    """Pairs of a batch with pictures and, now and then, one without; held-out batches have pictures only."""
 
     def __init__(self, tokenizer, seed, held_out=False):
         self.tokenizer, self.seed, self.held_out = str(tokenizer), seed, held_out
@@ -44,7 +47,8 @@ class Data(torch.utils.data.IterableDataset):
         texts = None if self.held_out else TextWriter(tokenizer, seed)
         while True:
             room, count, longest, _ = writer.speaker.random.choices(ROOMS, [share for *_, share in ROOMS])[0]
-            yield writer.batch(count, room, longest), texts and texts.batch(TEXT_GROUPS, TEXT_ROWS, TEXT_LONGEST)
+            has_text = texts and writer.speaker.chance(STAY_SHARE)
+            yield writer.batch(count, room, longest), texts.batch(TEXT_GROUPS, TEXT_ROWS, TEXT_LONGEST) if has_text else None
 
 
 def alone(batch):
@@ -69,7 +73,10 @@ class Trainer:
         tokenizer.save(str(self.tokenizer))
         torch.manual_seed(args.seed)
         self.text, self.start = Text(weights, shape).to(self.device), Text(weights, shape).to(self.device).requires_grad_(False)
-        self.tower = Tower(TowerShape(rows=shape.hidden)).to(self.device)
+        self.tower = Tower(TowerShape(rows=shape.hidden))
+        if args.tower:
+            self.tower.load_state_dict(read_projector(args.tower), strict=False)
+        self.tower.to(self.device)
         self.step, self.seconds, self.waited = 0, 0.0, 0.0
         groups = {True: [], False: []}
         for part, factor in ((self.tower, 1), (self.text, TEXT_RATE)):
@@ -100,7 +107,8 @@ class Trainer:
 
     def save(self):
         weights = {name: weight.detach() for name, weight in self.named()}
-        torch.save({"weights": weights, "average": self.average, "optimisers": [each.state_dict() for each in self.optimisers], "step": self.step, "seconds": self.seconds}, self.checkpoint)
+        torch.save({"weights": weights, "average": self.average, "optimisers": [each.state_dict() for each in self.optimisers], "step": self.step, "seconds": self.seconds}, self.checkpoint.with_suffix(".new"))
+        self.checkpoint.with_suffix(".new").replace(self.checkpoint)
 
     def progress(self):
         return min(1, self.seconds / (60 * self.args.minutes))
@@ -111,12 +119,13 @@ class Trainer:
     def picture_losses(self, batch):
         with self.autocast():
             rows, objects, characters = self.tower(batch["pixels"])
-            states = self.text(batch["ids"], rows.flatten(0, 1), IMAGE)
+            now, ahead = ((batch["looking"], batch[place]) for place in ("now", "next"))
+            states, missed = self.text(batch["ids"], rows.flatten(0, 1), IMAGE, [now, ahead, ahead])
             wanted = batch["said"][:, 1:]
             logits = self.text.logits(states[:, :-1][wanted])
         said = F.cross_entropy(logits.float(), batch["ids"][:, 1:][wanted])
         on_patches = F.cross_entropy(objects.float().flatten(0, 1), batch["objects"].flatten()) + 2 * F.cross_entropy(characters.float().flatten(0, 1), batch["characters"].flatten())
-        return said, on_patches
+        return said, on_patches, missed
 
     def staying_loss(self, batch):
         """The divergence from the model at the start: of what the model writes, and of a part of the rest."""
@@ -125,8 +134,8 @@ class Trainer:
         wanted = real & (follows | (torch.rand(real.shape, device=self.device) < 0.15))
         with self.autocast():
             with torch.no_grad():
-                right = self.start.logits(self.start(batch["ids"])[wanted]).float().log_softmax(-1)
-            found = self.text.logits(self.text(batch["ids"])[wanted])
+                right = self.start.logits(self.start(batch["ids"])[0][wanted]).float().log_softmax(-1)
+            found = self.text.logits(self.text(batch["ids"])[0][wanted])
         return F.kl_div(found.float().log_softmax(-1), right, log_target=True, reduction="batchmean")
 
     def advance(self):
@@ -138,9 +147,9 @@ class Trainer:
         begun = time.monotonic()
         seen, text = next(self.batches)
         self.waited += time.monotonic() - begun
-        said, on_patches = self.picture_losses(on(self.device, seen))
-        staying = self.staying_loss(on(self.device, text))
-        (said + PATCH_WEIGHT * max(0.1, 1 - 2 * progress) * on_patches + STAY_WEIGHT * staying).backward()
+        said, on_patches, missed = self.picture_losses(on(self.device, seen))
+        staying = self.staying_loss(on(self.device, text)) / STAY_SHARE if text else torch.zeros_like(said)
+        (said + PATCH_WEIGHT * max(0.1, 1 - 2 * progress) * on_patches + LOOK_WEIGHT * missed + STAY_WEIGHT * staying).backward()
         torch.nn.utils.clip_grad_norm_([weight for _, weight in self.named()], 1.0)
         for optimiser in self.optimisers:
             optimiser.step()
@@ -149,11 +158,11 @@ class Trainer:
             keep = min(AVERAGE, (1 + self.step) / (10 + self.step))
             torch._foreach_lerp_(list(self.average.values()), [weight for _, weight in self.named()], 1 - keep)
         self.step += 1
-        return said.detach(), on_patches.detach(), staying.detach()
+        return said.detach(), on_patches.detach(), missed.detach(), staying.detach()
 
     def train(self):
-        ends, losses, reported = time.monotonic() + 60 * self.args.limit, [], time.monotonic()
-        last = time.monotonic()
+        last = reported = saved = time.monotonic()
+        ends, losses = last + 60 * self.args.limit, []
         while self.progress() < 1 and time.monotonic() < ends:
             losses.append(torch.stack(self.advance()))
             if self.step % 20 == 0:
@@ -161,9 +170,12 @@ class Trainer:
                 self.seconds, last = self.seconds + now - last, now
             if 15 < time.monotonic() - reported:
                 reported = time.monotonic()
-                said, on_patches, staying = torch.stack(losses).mean(0).tolist()
-                print(json.dumps({"step": self.step, "minutes": round(self.seconds / 60, 2), "said": round(said, 4), "patches": round(on_patches, 4), "staying": round(staying, 5), "waited": round(self.waited)}), flush=True)
+                said, on_patches, missed, staying = torch.stack(losses).mean(0).tolist()
+                print(json.dumps({"step": self.step, "minutes": round(self.seconds / 60, 2), "said": round(said, 4), "patches": round(on_patches, 4), "missed": round(missed, 4), "staying": round(staying, 5), "waited": round(self.waited)}), flush=True)
                 losses = []
+                if SAVE_SECONDS < reported - saved:
+                    self.save()
+                    saved = reported
         self.save()
 
     @torch.no_grad()
@@ -177,7 +189,7 @@ class Trainer:
             batch = on(self.device, next(held_out)[0])
             with self.autocast():
                 rows, *_ = self.tower(batch["pixels"])
-                best = self.text.logits(self.text(batch["ids"], rows.flatten(0, 1), IMAGE)[:, :-1]).argmax(-1)
+                best = self.text.logits(self.text(batch["ids"], rows.flatten(0, 1), IMAGE)[0][:, :-1]).argmax(-1)
             wrong = (best != batch["ids"][:, 1:]) & batch["said"][:, 1:]
             owner = batch["owner"][:, 1:]
             for row, kinds in enumerate(batch["kinds"]):
@@ -192,6 +204,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="folder that holds the checkpoint")
     parser.add_argument("--from", dest="start", type=Path, required=True, metavar="GGUF", help="the demo model before")
+    parser.add_argument("--tower", type=Path, metavar="GGUF", help="the projector file before; without it, the tower starts anew")
     parser.add_argument("--minutes", type=float, default=24)
     parser.add_argument("--limit", type=float, default=1e9, help="minutes after which this process saves and stops; the next one goes on")
     parser.add_argument("--rate", type=float, default=2e-3)

@@ -20,6 +20,10 @@ use crate::serve::{Service, refusal, route};
 
 /// Limit on a request's line and headers, and on the bytes of a reply that the client has not read yet.
 const MAX_HEADER_BYTES: usize = 64 << 10;
+/// Bytes that the system takes for a client beside those under way. With more, which would be a whole reply, nobody would see
+/// that the client does not read.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNSENT_BYTES: u32 = 16 << 10;
 /// Time for replies that must end to report it to their clients.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after the system had no socket left.
@@ -59,6 +63,8 @@ fn graceful_connection(
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
     let _ = socket.set_nodelay(true); // events are small, and clients wait for them
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES);
     // Twice the time, so that the error that cuts a reply can still be read.
     let stream = WatchedStream { socket, limit: service.settings.write_timeout * 2, stalled: None, refusal: None };
     let mut builder = http1::Builder::new();

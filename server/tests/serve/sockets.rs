@@ -279,6 +279,25 @@ fn clients_that_do_not_read_hold_no_slots() {
     server.wait_for("requests_running", "0");
 }
 
+/// Elsewhere, the system holds the whole reply.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_unread_reply_gives_way_to_a_request_that_waits() {
+    // The buffer holds it, but it goes on without an end.
+    let endless = (0..64).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 13))).stall();
+    let first = ScriptedReply::new().text("So").stall();
+    let server = TestServer::scripted([first, endless, "good".into()], settings(|it| it.slots = 1));
+    let [mut running, mut unread, mut waiting] = [(); 3].map(|()| server.client());
+    for (client, n_waiting) in [(&mut running, "0"), (&mut unread, "1"), (&mut waiting, "2")] {
+        client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+        server.wait_for("requests_waiting", n_waiting);
+        server.wait_for("requests_running", "1");
+    }
+    drop(running);
+    let head = waiting.head().unwrap();
+    assert!(std::iter::from_fn(|| waiting.event(&head)).any(|event| event.contains("good")));
+}
+
 #[test]
 fn a_reply_that_is_left_unread_is_cut_with_an_error() {
     let server = TestServer::scripted([long()], settings(|it| it.write_timeout = Duration::from_millis(100)));

@@ -280,6 +280,7 @@ impl DialectWriter for ChoiceWriter {
             ChoiceForm::Chat { .. } => self.delta_piece(json!({})),
             ChoiceForm::Text => self.text_piece(""),
         };
+        self.logprobs.take(); // what is left has no text, such as a part of a character
         self.take_logprobs(); // gives a choice without text an empty array
         last["finish_reason"] = json!(self.finish_reason(completion));
         last["seed"] = json!(seed(completion));

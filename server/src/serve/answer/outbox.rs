@@ -1,15 +1,15 @@
 //! The events of a stream on their way to the client. A task of its own writes them, and the connection sends them as fast
 //! as the client reads.
 //!
-//! A client that stops reading holds no slot: its reply is generated into a bounded buffer. Once that is full, the slot
-//! serves others, and the reply waits for its client. After the time that a client may leave bytes unread, the reply is cut
-//! with an error.
+//! A client that stops reading holds no slot: its reply is generated into a bounded buffer. Once that is full, or other
+//! requests wait, the slot serves others, and the reply waits for its client. After the time that a client may leave bytes
+//! unread, the reply is cut with an error.
 
 use std::sync::Arc;
 
 use async_stream::stream;
 use futures_core::Stream;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use crate::serve::Service;
@@ -18,6 +18,8 @@ use crate::serve::error::HttpError;
 
 /// Bytes of events that wait for the client: more than most replies have.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes of events that may wait for the client while other requests wait for a slot. A client that reads leaves hardly any.
+const BUFFER_BYTES_IN_DEMAND: usize = 16 << 10;
 /// A comment, which clients skip.
 const KEEP_ALIVE: &str = ": working\n\n";
 
@@ -74,9 +76,9 @@ impl Outbox {
     pub(super) async fn send(&mut self, events: Vec<String>) -> Result<(), HttpError> {
         for event in events {
             let size = event.len().min(BUFFER_BYTES) as u32; // at most 2²⁰
-            if let Ok(taken) = self.space.try_acquire_many(size) {
-                taken.forget();
-            } else {
+            let has_space =
+                !self.delays_others() && self.space.try_acquire_many(size).map(SemaphorePermit::forget).is_ok();
+            if !has_space {
                 self.wait_for_space(size).await?;
             }
             let _ = self.events.send((event, size)); // fails if nobody reads
@@ -84,12 +86,24 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the client has read half of the buffer, so that the slot does not change hands for every event.
+    /// Bytes of events that the client has not read.
+    fn n_unread(&self) -> usize {
+        BUFFER_BYTES.saturating_sub(self.space.available_permits())
+    }
+
+    /// Whether other requests wait for a slot while this client does not read.
+    fn delays_others(&self) -> bool {
+        BUFFER_BYTES_IN_DEMAND < self.n_unread() && 0 < self.service.admission.n_waiting()
+    }
+
+    /// Waits until the client has read half of what is unread, so that the slot does not change hands for every event, and
+    /// takes the space of an event.
     async fn wait_for_space(&mut self, size: u32) -> Result<(), HttpError> {
         let paused = self.service.admission.pause()?;
         self.permit = None;
         let space = Arc::clone(&self.space);
-        let freed = timeout(self.service.settings.write_timeout, space.acquire_many(size.max(BUFFER_BYTES as u32 / 2)));
+        let enough = (BUFFER_BYTES - self.n_unread() / 2) as u32; // at most 2²⁰
+        let freed = timeout(self.service.settings.write_timeout, space.acquire_many(size.max(enough)));
         let freed = tokio::select! {
             biased;
             () = self.service.admission.replies_must_end() => return Err(HttpError::draining()),
