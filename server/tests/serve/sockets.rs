@@ -290,8 +290,8 @@ fn an_unread_reply_gives_way_to_a_request_that_waits() {
     let [mut running, mut unread, mut waiting] = [(); 3].map(|()| server.client());
     for (client, n_waiting) in [(&mut running, "0"), (&mut unread, "1"), (&mut waiting, "2")] {
         client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
-        server.wait_for("requests_waiting", n_waiting);
         server.wait_for("requests_running", "1");
+        server.wait_for("requests_waiting", n_waiting);
     }
     drop(running);
     let head = waiting.head().unwrap();

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use async_stream::stream;
 use futures_core::Stream;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::serve::Service;
-use crate::serve::admission::Permit;
+use crate::serve::admission::{Pause, Permit};
 use crate::serve::error::HttpError;
 
 /// Bytes of events that wait for the client: more than most replies have.
@@ -76,11 +76,7 @@ impl Outbox {
     pub(super) async fn send(&mut self, events: Vec<String>) -> Result<(), HttpError> {
         for event in events {
             let size = event.len().min(BUFFER_BYTES) as u32; // at most 2²⁰
-            let has_space =
-                !self.delays_others() && self.space.try_acquire_many(size).map(SemaphorePermit::forget).is_ok();
-            if !has_space {
-                self.wait_for_space(size).await?;
-            }
+            self.take_space(size).await?;
             let _ = self.events.send((event, size)); // fails if nobody reads
         }
         Ok(())
@@ -96,10 +92,25 @@ impl Outbox {
         BUFFER_BYTES_IN_DEMAND < self.n_unread() && 0 < self.service.admission.n_waiting()
     }
 
+    /// Takes the space of an event.
+    async fn take_space(&mut self, size: u32) -> Result<(), HttpError> {
+        // Where too many replies wait already, this one goes on while there is space.
+        if self.delays_others()
+            && let Ok(pause) = self.service.admission.pause()
+        {
+            return self.wait_for_space(size, pause).await;
+        }
+        if let Ok(taken) = self.space.try_acquire_many(size) {
+            taken.forget();
+            return Ok(());
+        }
+        let pause = self.service.admission.pause()?;
+        self.wait_for_space(size, pause).await
+    }
+
     /// Waits until the client has read half of what is unread, so that the slot does not change hands for every event, and
     /// takes the space of an event.
-    async fn wait_for_space(&mut self, size: u32) -> Result<(), HttpError> {
-        let paused = self.service.admission.pause()?;
+    async fn wait_for_space(&mut self, size: u32, pause: Pause) -> Result<(), HttpError> {
         self.permit = None;
         let space = Arc::clone(&self.space);
         let enough = (BUFFER_BYTES - self.n_unread() / 2) as u32; // at most 2²⁰
@@ -113,7 +124,7 @@ impl Outbox {
         if let Some(taken) = freed.split(size as usize) {
             taken.forget();
         }
-        drop((freed, paused));
+        drop((freed, pause));
         self.resume().await;
         Ok(())
     }
