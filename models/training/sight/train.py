@@ -1,7 +1,8 @@
 """Trains the demo model's vision tower on a GPU, and the model with it, on pictures that `scenes.py` draws.
 
-Each step has a batch of conversations about pictures, whose loss is that of the tokens that the model writes, and a batch of
-conversations without pictures, on which the model must stay what it was: the loss is the divergence from the model at the start.
+Each step has a batch of conversations about pictures, whose loss is that of the tokens that the model writes. While it reads, some
+heads must look at the letters. Every second step, on average, has a batch of conversations without pictures as well, on which the
+model must stay what it was: the loss is the divergence from the model at the start.
 """
 
 import argparse
