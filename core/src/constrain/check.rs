@@ -148,6 +148,7 @@ impl CallGrammar {
             here.mask(&mut logits).ok()?;
             let expected: Vec<u8> = (b' '..=b'~').filter(|byte| logits[usize::from(*byte)] == 0.0).collect();
             let byte = *expected.get(usize::from(*choice) % expected.len().max(1))?;
+            // The grammar cannot exclude that.
             if here.repeats_key(u32::from(byte)) {
                 return None;
             }

@@ -130,10 +130,11 @@ class Writer:
                         ids += [IMAGE_START, *[IMAGE] * rows, IMAGE_END]
                     read = [number for number, scene in enumerate(seen.pictures) if scene.text and f'"{scene.text}"' in part]
                     if writes and read:
-                        before, after = part.split(f'"{seen.pictures[read[-1]].text}"', 1)
+                        written = seen.pictures[read[-1]].text
+                        before, after = part.split(f'"{written}"', 1)
                         ids += self.encode(before + '"')
                         readings.append((read[-1], len(ids) - 1))
-                        ids += [id for letter in seen.pictures[read[-1]].text for id in self.encode(letter)]
+                        ids += [id for letter in written for id in self.encode(letter)]
                         part = '"' + after
                     ids += self.encode(part)
                 said += [writes] * (len(ids) - len(said))

@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--from", dest="start", type=Path, required=True, metavar="GGUF", help="the demo model before")
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--projector", type=Path, required=True)
-    parser.add_argument("--share", type=float, default=0.85, help="share of the new weights in the model; the rest is the model before, so that it keeps what it knew")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the new weights in the model; the rest are those before, so that it keeps what it knew")
     args = parser.parse_args()
     shape, before, tokenizer = warm_start.read(args.start)
     weights = torch.load(args.run / "checkpoint.pt", map_location="cpu", weights_only=True)["average"]

@@ -27,7 +27,7 @@ def case(speaker):
     scene = questions.scene_of(speaker)
     asker = questions.Asker(speaker, scene)
     kind, exchange = asker.noted() if scene.is_note and speaker.chance(0.7) else asker.question()
-    picture = scenes.Canvas(speaker, *speaker.pick(SIZES)).draw(scene)
+    picture = scenes.Canvas(speaker, *speaker.pick(SIZES), scenes.scale_of(speaker)).draw(scene)
     parts = [{"type": "image_url", "image_url": {"url": data_url(picture)}}, {"type": "text", "text": exchange.user}]
     if exchange.calls:
         expect = {"calls": [{"name": name, "arguments": arguments} for name, arguments in exchange.calls]}

@@ -165,16 +165,17 @@ def view_of(width, height):
 
 class Canvas:
     """Draws one scene, laid out in a width and height in pixels and drawn `scale` times as large. Keeps what lies on each patch of
-    the model's view, which helps the tower at the start, and where the letters are."""
+    the model's view (width and height in pixels; the layout's if not given), which helps the tower at the start, and where the
+    letters are."""
 
-    def __init__(self, speaker, width, height, scale=None, view=None):
+    def __init__(self, speaker, width, height, scale, view=None):
         self.speaker, self.width, self.height = speaker, width, height
         view = view or (width, height)
         self.view = np.array(view) / (width, height)  # pixels of the view for one of the layout
         self.objects = np.zeros((view[1] // PATCH, view[0] // PATCH), np.int16)
         self.characters = np.zeros_like(self.objects)
         self.letters = []  # the cell of the model's rows in which each letter of the text lies, without the spaces
-        self.scale = scale or scale_of(speaker)
+        self.scale = scale
         self.side = min(width, height)
 
     def shade(self, name):

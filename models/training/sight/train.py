@@ -30,7 +30,7 @@ AVERAGE = 0.998  # decay of the average of the weights, which is the result
 # Batches of pictures: functions offered, conversations, their tokens at most, share.
 ROOMS = [("any", 208, 700, 0.7), ("chat", 104, 1200, 0.3)]
 TEXT_GROUPS, TEXT_ROWS, TEXT_LONGEST = 6, 4, 896
-SAVE_SECONDS = 180
+SAVE_SECONDS = 180  # between the states that a run can go on from
 
 
 class Data(torch.utils.data.IterableDataset):

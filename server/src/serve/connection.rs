@@ -20,8 +20,8 @@ use crate::serve::{Service, refusal, route};
 
 /// Limit on a request's line and headers, and on the bytes of a reply that the client has not read yet.
 const MAX_HEADER_BYTES: usize = 64 << 10;
-/// Bytes that the system takes for a client beside those under way. With more, which would be a whole reply, nobody would see
-/// that the client does not read.
+/// Limit on the bytes that the system holds unsent for a client. Without it, the system takes millions of bytes before a write
+/// waits, so the outbox would see too late that the client does not read.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_BYTES: u32 = 16 << 10;
 /// Time for replies that must end to report it to their clients.

@@ -279,7 +279,7 @@ fn clients_that_do_not_read_hold_no_slots() {
     server.wait_for("requests_running", "0");
 }
 
-/// Elsewhere, the system holds the whole reply.
+/// Only on Linux does the server limit what the system holds of a reply.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_unread_reply_gives_way_to_a_request_that_waits() {
