@@ -386,12 +386,15 @@ mod tests {
         for (schema, keyword) in [
             (r#"{"const": 9007199254740993}"#, "const"),
             (r#"{"enum": [1, {"a": [12345678901234567890]}]}"#, "enum"),
+            (r#"{"const": 888888888888888888888888888888888888881}"#, "const"),
+            (r#"{"enum": [-9300000000000000001]}"#, "enum"),
             (r#"{"type": "integer", "minimum": 1e30}"#, "minimum"),
+            (r#"{"type": "integer", "minimum": 9007199254740993}"#, "minimum"),
             (r#"{"type": "integer", "exclusiveMaximum": -1e30}"#, "exclusiveMaximum"),
         ] {
             check(schema, &format!("schema has the keyword {keyword:?}, which cannot be enforced for this value"));
         }
-        let exact = r#"{"const": 9007199254740992, "enum": [-3, 1e300, 0.5], "maximum": 1e30}"#;
+        let exact = r#"{"const": 9007199254740992, "enum": [-3, 1e18, 0.5], "maximum": 9223372036854775807}"#;
         check(exact, exact);
     }
 

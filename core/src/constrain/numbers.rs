@@ -19,11 +19,14 @@ pub(super) fn check(keywords: &Map<String, Json>, place: &str) -> Result<(), Gra
     let refused = |keyword: &str| {
         GrammarFault::new(format!("{place} has the keyword {keyword:?}, which cannot be enforced for this value"))
     };
-    let is_far = |keyword: &&&str| match **keyword {
-        "minimum" | "exclusiveMinimum" => number(keyword).is_some_and(|limit| FARTHEST < limit),
-        _ => number(keyword).is_some_and(|limit| limit < -FARTHEST),
+    let is_changed = |keyword: &&&str| {
+        let is_far = number(keyword).is_some_and(|limit| match **keyword {
+            "minimum" | "exclusiveMinimum" => FARTHEST < limit,
+            _ => limit < -FARTHEST,
+        });
+        is_far || keywords.get(**keyword).is_some_and(is_rounded)
     };
-    if let Some(keyword) = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"].iter().find(is_far) {
+    if let Some(keyword) = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"].iter().find(is_changed) {
         return Err(refused(keyword));
     }
     match ["const", "enum"].iter().find(|keyword| keywords.get(**keyword).is_some_and(|value| !is_exact(value))) {
@@ -44,18 +47,21 @@ pub(super) fn inside(keywords: &Map<String, Json>, keyword: &str) -> Option<(&'s
     (lets_limit && !keywords.contains_key(name)).then(|| (name, json!(limit + (other - limit) * INSIDE)))
 }
 
-/// Whether all integers in a value are exact as floats.
+/// Whether all numbers in a value are those that the schema's text has, as floats. One beyond the limit may have been written as an
+/// integer that no float holds.
 fn is_exact(value: &Json) -> bool {
     match value {
-        Json::Number(number) => match (number.as_i128(), number.as_f64()) {
-            // Exact: a float of this size is an integer that fits 128 bits.
-            (Some(integer), Some(float)) => float as i128 == integer,
-            _ => true,
-        },
+        Json::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= FARTHEST) && !is_rounded(value),
         Json::Array(items) => items.iter().all(is_exact),
         Json::Object(entries) => entries.values().all(is_exact),
         _ => true,
     }
+}
+
+/// Whether a value is an integer within the limit that no float holds.
+fn is_rounded(value: &Json) -> bool {
+    let is_within = |integer: &i64| integer.unsigned_abs() <= FARTHEST as u64; // exact
+    value.as_i64().filter(is_within).is_some_and(|integer| integer as f64 as i64 != integer) // rounding is the question
 }
 
 /// A number with a zero fraction as an integer; llguidance takes no others as counts.
