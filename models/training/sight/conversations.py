@@ -29,9 +29,10 @@ class Seen:
     pictures: list  # scenes
 
 
-def conversation(speaker, room="any"):
-    """A conversation about one picture or two. `room` is `chat` for all functions of `causerie chat`, else `any`."""
-    scene = questions.scene_of(speaker)
+def conversation(speaker, room="any", scene=None):
+    """A conversation about one picture or two: about `scene` or a new one. `room` is `chat` for all functions of `causerie chat`,
+    else `any`."""
+    scene = scene or questions.scene_of(speaker)
     asker = questions.Asker(speaker, scene)
     pictures, exchanges, kinds = [scene], [], []
     tools, system = offered(speaker, room, scene)
@@ -141,27 +142,36 @@ class Writer:
                 owner += [index] * (len(ids) - len(owner))
         return ids, said, owner, readings
 
+    def picture(self, scene, width, height, scale, view):
+        """The canvas of a scene, and the pixels that the model sees."""
+        canvas = scenes.Canvas(self.speaker, width, height, scale, view)
+        return canvas, scenes.for_model(self.speaker, canvas.draw(scene), view)
+
     def batch(self, count, room, longest):
-        """A batch of conversations whose pictures have one size."""
+        """A batch of conversations whose pictures have one size. Two at a time are about the same picture, so that the model reads what
+        is asked."""
         width, height = self.speaker.random.choices(list(SIZES), SIZES.values())[0]
         scale = scenes.scale_of(self.speaker)
         view = scenes.view_of(round(width * scale), round(height * scale))
         rows = view[0] // scenes.UNIT * (view[1] // scenes.UNIT)
         texts, kinds, looks, pixels, objects, characters = [], [], [], [], [], []
+        again = drawn = None  # a scene that another conversation asks about, and its picture
         while len(texts) < count:
-            seen = conversation(self.speaker, room)
+            seen = conversation(self.speaker, room, again)
             made = self.ids(seen, rows)
             if longest < len(made[0]):
+                again = None
                 continue
             *text, readings = made
             texts.append(text)
             kinds.append(seen.kinds)
-            canvases = [scenes.Canvas(self.speaker, width, height, scale, view) for _ in seen.pictures]
-            for canvas, scene in zip(canvases, seen.pictures):
-                pixels.append(scenes.for_model(self.speaker, canvas.draw(scene), view))
+            pictures = [drawn if scene is again else self.picture(scene, width, height, scale, view) for scene in seen.pictures]
+            for canvas, shown in pictures:
+                pixels.append(shown)
                 objects.append(canvas.objects)
                 characters.append(canvas.characters)
-            looks.append([look for picture, at in readings for look in letters_of(text[0], seen.pictures[picture].text, canvases[picture].letters, picture, at)])
+            looks.append([look for picture, at in readings for look in letters_of(text[0], seen.pictures[picture].text, pictures[picture][0].letters, picture, at)])
+            again, drawn = (None, None) if again else (seen.pictures[0], pictures[0])
         return padded(texts) | padded_looks(looks) | {
             "pixels": torch.from_numpy(np.stack(pixels)), "objects": torch.from_numpy(np.stack(objects)).long(),
             "characters": torch.from_numpy(np.stack(characters)).long(), "kinds": kinds,
