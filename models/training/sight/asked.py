@@ -1,6 +1,7 @@
 """Phrasings of the questions about pictures, by intent: those of training, and those that only the held-out set uses.
 
-`[a|b|]` is one of its options. Many of the training phrasings were written without sight of the held-out ones.
+They are patterns of `Speaker.expand`: `[a|b|]` is one of its options. Most of the training phrasings were written without sight of the
+held-out ones.
 """
 
 ASKED = {

@@ -148,8 +148,8 @@ class Writer:
         return canvas, scenes.for_model(self.speaker, canvas.draw(scene), view)
 
     def batch(self, count, room, longest):
-        """A batch of conversations whose pictures have one size. Two at a time are about the same picture, so that the model reads what
-        is asked."""
+        """A batch of conversations whose pictures have one size. Two at a time are about the same picture, so that only the
+        question tells the model what to answer."""
         width, height = self.speaker.random.choices(list(SIZES), SIZES.values())[0]
         scale = scenes.scale_of(self.speaker)
         view = scenes.view_of(round(width * scale), round(height * scale))
