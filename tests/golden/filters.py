@@ -55,6 +55,8 @@ TEMPLATES = [
     "{{ '3' | int + 1 }}{{ 'x' | int }}{{ '2.5' | float }}{{ '0x1f' | int(base=16) }}",
     "{{ [1, 2] | first }}{{ [1, 2] | last }}{{ 'abc' | first }}",
     "{{ {'a': 1}.items() | list }}{{ {'a': 1} | items | list }}",
+    "{{ a | default(none) is none }}{{ a | d(none, true) }}{{ a | default(default_value=none) }}{{ 'x' | int(none) }}",
+    "{{ 'x' | float(default=none) }}{{ 'x' | int(default=none, base=16) }}{{ '' | default(none, boolean=true) }}",
     "{{ none | default('x', true) }}{{ missing | default('y') }}{{ '' | d('z', boolean=true) }}",
     "{{ 'a b' | title }}{{ 'AB' | capitalize }}{{ ' a ' | trim }}{{ 'xax' | trim('x') }}",
     "{{ 'a-b' | replace('-', '+') }}{{ 'aaa' | replace('a', 'b', 2) }}{{ 'aaa'.replace('a', 'b', 1) }}",

@@ -138,9 +138,23 @@ fn trim(state: &mut State<'_, '_>, text: &Value, chars: Option<String>, options:
     })
 }
 
-fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let (default, base, options): (Option<Value>, Option<u32>, Kwargs) = from_args(&options.into_values())?;
-    let default = default.or(options.get("default")?).unwrap_or(Value::from(0));
+/// The first argument of a filter, by position or by name. Unlike an `Option`, it can be `none`.
+fn first_argument(arguments: &[Value], name: &str) -> Result<Option<Value>, Error> {
+    match arguments.split_first() {
+        None => Ok(None),
+        Some((first, _)) if !first.is_kwargs() => Ok(Some(first.clone())),
+        Some(_) => {
+            let (named,): (Kwargs,) = from_args(arguments)?;
+            if named.has(name) { named.get(name).map(Some) } else { Ok(None) }
+        }
+    }
+}
+
+fn int(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = arguments.into_values();
+    let default = first_argument(&arguments, "default")?.unwrap_or(Value::from(0));
+    let (_, base, options): (Option<Value>, Option<u32>, Kwargs) = from_args(&arguments)?;
+    options.get::<Option<Value>>("default")?;
     let base = base.or(options.get("base")?).unwrap_or(10);
     options.assert_all_used()?;
     if !(2..=36).contains(&base) {
@@ -171,9 +185,11 @@ fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -
     })
 }
 
-fn float(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let (default, options): (Option<Value>, Kwargs) = from_args(&options.into_values())?;
-    let default = default.or(options.get("default")?).unwrap_or(Value::from(0.0));
+fn float(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = arguments.into_values();
+    let default = first_argument(&arguments, "default")?.unwrap_or(Value::from(0.0));
+    let (_, options): (Option<Value>, Kwargs) = from_args(&arguments)?;
+    options.get::<Option<Value>>("default")?;
     options.assert_all_used()?;
     let number = match value.as_str() {
         Some(text) => {
@@ -196,9 +212,11 @@ fn without_underscores(text: &str) -> Option<String> {
     text.match_indices('_').all(|(at, _)| is_between(at)).then(|| text.replace('_', ""))
 }
 
-fn default(value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let (default, is_boolean, options): (Option<Value>, Option<bool>, Kwargs) = from_args(&options.into_values())?;
-    let default = default.or(options.get("default_value")?).unwrap_or(Value::from(""));
+fn default(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = arguments.into_values();
+    let default = first_argument(&arguments, "default_value")?.unwrap_or(Value::from(""));
+    let (_, is_boolean, options): (Option<Value>, Option<bool>, Kwargs) = from_args(&arguments)?;
+    options.get::<Option<Value>>("default_value")?;
     let is_boolean = is_boolean.or(options.get("boolean")?).unwrap_or(false);
     options.assert_all_used()?;
     let is_missing = value.is_undefined() || is_boolean && !value.is_true();
