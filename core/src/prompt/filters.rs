@@ -138,7 +138,8 @@ fn trim(state: &mut State<'_, '_>, text: &Value, chars: Option<String>, options:
     })
 }
 
-/// The first argument of a filter, by position or by name. Unlike an `Option`, it can be `none`.
+/// The first argument of a filter, by position or by name. Unlike an `Option`, it can be `none`. The filter must still `get` the
+/// name from its own `Kwargs`, so that it counts as used.
 fn first_argument(arguments: &[Value], name: &str) -> Result<Option<Value>, Error> {
     match arguments.split_first() {
         None => Ok(None),
