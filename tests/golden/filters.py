@@ -130,6 +130,17 @@ TEMPLATES = [
     "{% macro m(a, b=2, c=none) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ m(1) }}{{ m(1, c=3) }}{{ m(b=4, a=5) }}{{ m.name }}{{ m.caller }}",
     "{{ ['1', 'x'] | map('int', default=7) | list }}{{ ['a\nb'] | map('indent', 2, first=true) | list }}{{ [[{'n': 1}, {'n': 2}]] | map('sum', attribute='n') | list }}{{ ['b-a'] | map('replace', '-', '+') | list }}{{ missing | map('int', default=1) | list }}",
     "{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a }}{{ ns.b }}{% set ns = namespace([('c', 3)]) %}{{ ns.c }}{% set ns.c = 4 %}{{ ns.c }}{{ namespace().a is defined }}",
+    "{{ [][::-1] }}{{ ''[::-1] }}{{ 'abc'[::-1] }}{{ (1, 2, 3)[1:] }}{{ (1, 2)[::-1] }}{{ [1, 2, 3][-2:] }}",
+    "{{ 20000 * 3 }},{{ 10 * 1e16 }},{{ true * 2 }},{{ 2 * true }},{{ [[1], {'a': 2}] * 2 }},{{ 'ab' * -1 }},{{ 'ab' * 3 * 2 }},{{ 0.5 * 3 }},{{ 3 * (1, 2) }}",
+    "{{ '-' * 40 }}{{ 12 / 4 | int * 3 }},{{ 2 + 3 * 4 - -2 * 5 }},{{ 2 * 3 ** 2 }},{{ -2 * 3 % 4 }},{{ 8 / 2 * 4 }},{{ 100 / 7 | round % 5 }},{{ 2 * [1, 2] | length }}",
+    "{% macro m(a, b=a, c=[b, a], d='x') %}{{ a }}{{ b }}{{ c }}{{ d }};{% endmacro %}{{ m(1) }}{{ m(1, 2) }}{{ m(1, c=3) }}{{ m(1, none) }}",
+    "{% macro m(a, b=a ~ '!') -%}\n  {{ b }}\n{%- endmacro %}{{ m('x') }}{{ m('x', b='y') }}",
+    "{{ [missing] }}{{ {'a': missing} }}{{ [none, missing, 'a'] }}",
+    "{{ 5 | round(method='floor') }},{{ 2.5 | round(0, 'ceil') }},{{ 2.25 | round(1, 'floor') }},{{ 7 | round }},{{ 2.567 | round(2) }}",
+    "{{ '<a href=\"x\">it\\'s & co</a>' | e }}{{ '<' | escape | escape }}{{ 5 | e }}",
+    "{{ {'A': 1} is upper }}{{ {'a': 1} is lower }}{{ 'É' is upper }}{{ '1' is upper }}{{ none is lower }}",
+    "{{ 'a' % [1] }}{{ 5 | format }}{{ 'a1' is string }}{{ 'a_1'.isidentifier() }}{{ '1a'.isidentifier() }}{{ ''.isidentifier() }}",
+    "{{ 'a b'.isprintable() }}{{ 'a\tb'.isprintable() }}{{ ''.isprintable() }}{{ 'a\nb\r\nc\rd\x0be\u2028f\n'.splitlines() }}{{ 'a\nb\n'.splitlines(true) }}",
 ]
 
 

@@ -18,9 +18,6 @@ const ITEM: usize = size_of::<Value>();
 /// Limits of the values nested in a list, in number and in depth. A conversation has some thousand messages.
 const MOST_VALUES: usize = 1 << 18;
 const DEEPEST: usize = 128;
-/// Limits of the multiplication of a string, for its factor and its length: enough for a line of dashes.
-const LARGEST_FACTOR: i64 = 10_000;
-const LONGEST_FACTOR: usize = 64;
 
 /// Bytes copied so far.
 #[derive(Default)]
@@ -132,7 +129,7 @@ fn plain(value: &Value, namespace: &Value, depth: usize, n_left: &mut usize) -> 
         ValueKind::Seq | ValueKind::Iterable => {
             let items = value.try_iter()?.map(|item| plain(&item, namespace, depth + 1, n_left));
             let items = items.collect::<Result<Vec<_>, Error>>()?;
-            Ok(if value.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) })
+            Ok(like(value, items))
         }
         _ => Ok(value.clone()),
     }
@@ -149,8 +146,6 @@ pub(super) fn charge_tests(environment: &mut Environment<'_>) {
         (["ge", "ge", ">="], Value::from_function(tests::is_ge)),
         (["in", "in", "in"], Value::from_function(tests::is_in)),
         (["sameas", "sameas", "sameas"], Value::from_function(tests::is_sameas)),
-        (["lower", "lower", "lower"], Value::from_function(tests::is_lower)),
-        (["upper", "upper", "upper"], Value::from_function(tests::is_upper)),
     ];
     for (names, test) in tests {
         for name in names {
@@ -172,8 +167,6 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
         ("title", Value::from_function(filters::title)),
         ("capitalize", Value::from_function(filters::capitalize)),
         ("trim", Value::from_function(filters::trim)),
-        ("escape", Value::from_function(filters::escape)),
-        ("e", Value::from_function(filters::escape)),
         ("safe", Value::from_function(filters::safe)),
     ];
     for (name, filter) in on_strings {
@@ -348,7 +341,12 @@ pub(super) fn slice(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
     }
     let items: Vec<Value> = value.try_iter()?.collect();
     spend(state, items.len().saturating_mul(ITEM))?;
-    Ok(Value::from(items))
+    Ok(like(value, items))
+}
+
+/// A tuple of these items if `value` is one, otherwise a list.
+fn like(value: &Value, items: Vec<Value>) -> Value {
+    if python::is_tuple(value) { Value::from(Tuple::from(items)) } else { Value::from(items) }
 }
 
 /// Filter for a list, a tuple or a map. Refuses one that contains too many values.
@@ -376,25 +374,52 @@ fn measure(value: &Value, depth: usize, n_left: &mut usize, n_key_bytes: &mut us
     }
 }
 
-/// Filter for an operand of `*`: a number, a short string, or a short list of plain values.
-pub(super) fn factor(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    let is_small = match value.kind() {
-        ValueKind::Number => value.as_i64().is_none_or(|factor| factor <= LARGEST_FACTOR),
-        ValueKind::String => {
-            spend(state, LONGEST_FACTOR.saturating_mul(LARGEST_FACTOR.unsigned_abs() as usize))?; // far below 2^32
-            value.as_str().is_none_or(|text| text.len() <= LONGEST_FACTOR)
-        }
-        ValueKind::Seq => {
-            let n_items = value.len().unwrap_or(usize::MAX);
-            spend(state, n_items.saturating_mul(ITEM * LARGEST_FACTOR.unsigned_abs() as usize))?; // far below 2^32
-            let is_plain = |item: Value| {
-                matches!(item.kind(), ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::None)
-            };
-            n_items <= LONGEST_FACTOR && value.try_iter()?.all(is_plain)
-        }
-        _ => false,
+/// Filter in place of the operator `*`: the product of two numbers, or a string or list several times.
+pub(super) fn product(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {
+    let is_number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
+    let is_whole = |value: &Value| value.is_integer() || value.kind() == ValueKind::Bool;
+    let wrong = || {
+        let message =
+            format!("the operator * takes numbers, or one and a string or list, found {} and {}", left.kind(), right.kind());
+        Error::new(ErrorKind::InvalidOperation, message)
     };
-    if is_small { Ok(value.clone()) } else { Err(refused("it multiplies a value that is too large")) }
+    let (repeated, count) = match (is_number(left), is_number(right)) {
+        (true, true) if is_whole(left) && is_whole(right) => {
+            let product = i128::try_from(left.clone())?.checked_mul(i128::try_from(right.clone())?);
+            return product.map(Value::from).ok_or_else(|| refused("it multiplies numbers that are too large"));
+        }
+        (true, true) => return Ok(Value::from(f64::try_from(left.clone())? * f64::try_from(right.clone())?)),
+        (false, _) => (left, right),
+        (true, false) => (right, left),
+    };
+    if !is_whole(count) {
+        return Err(wrong());
+    }
+    let count = usize::try_from(i128::try_from(count.clone())?.max(0)).unwrap_or(usize::MAX);
+    if let Some(text) = repeated.as_str() {
+        check_length(state, text.len().saturating_mul(count))?;
+        return Ok(Value::from(text.repeat(count)));
+    }
+    if !matches!(repeated.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Err(wrong());
+    }
+    let (mut n_left, mut n_key_bytes) = (MOST_VALUES, 0);
+    measure(repeated, 0, &mut n_left, &mut n_key_bytes)?;
+    let n_values = n_items(repeated).max(MOST_VALUES - n_left).saturating_mul(count);
+    if MOST_VALUES < n_values {
+        return Err(refused("it creates a list that is too large"));
+    }
+    spend(state, n_values.saturating_mul(ITEM))?;
+    let items: Vec<Value> = repeated.try_iter()?.collect();
+    Ok(like(repeated, (0..count).flat_map(|_| items.iter().cloned()).collect()))
+}
+
+/// Filter for the operands of a `*` that no filter replaces.
+pub(super) fn factor(value: &Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Number | ValueKind::Bool => Ok(value.clone()),
+        _ => Err(refused("after a test, only numbers can be multiplied")),
+    }
 }
 
 /// Jinja's `join`.

@@ -32,6 +32,9 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     });
     environment.add_filter("truncate", truncate);
     environment.add_filter("trim", trim);
+    environment.add_filter("round", round);
+    environment.add_filter("escape", markup::escape_once);
+    environment.add_filter("e", markup::escape_once);
     environment.add_filter("batch", batch);
     environment.add_filter("slice", slice);
     environment.add_filter("groupby", group_by);
@@ -211,6 +214,14 @@ fn without_underscores(text: &str) -> Option<String> {
         is_digit(text[..at].chars().next_back()) && is_digit(text[at + 1..].chars().next())
     };
     text.match_indices('_').all(|(at, _)| is_between(at)).then(|| text.replace('_', ""))
+}
+
+/// The engine's `round`, but a number that is rounded up or down becomes a float, as in Python.
+fn round(value: Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let (digits, method, options): (Option<i32>, Option<String>, Kwargs) = from_args(&arguments.into_values())?;
+    let method = method.or(options.get("method")?).unwrap_or_else(|| "common".to_owned());
+    let rounded = minijinja::filters::round(value, digits, Some(&method), options)?;
+    Ok(if method == "common" { rounded } else { Value::from(f64::try_from(rounded)?) })
 }
 
 fn default(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {

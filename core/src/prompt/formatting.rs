@@ -45,9 +45,10 @@ fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
 /// Jinja's filter `format`.
 pub(super) fn format_filter(
     state: &mut State<'_, '_>,
-    template: &str,
+    template: &Value,
     arguments: Rest<ValueOrKwargs>,
 ) -> Result<String, Error> {
+    let template = &*python::text(template)?;
     let arguments = arguments.into_values();
     match arguments.split_last().filter(|(last, _)| last.is_kwargs()) {
         Some((named, positional)) => formatted(state, template, positional, Some(named)),
@@ -63,7 +64,12 @@ fn formatted(
     named: Option<&Value>,
 ) -> Result<String, Error> {
     let mut values = positional.iter();
-    let mut is_named = positional.is_empty() || named.is_some_and(|named| named.kind() == ValueKind::Map);
+    // Python takes a value with keys or indices for names.
+    let has_keys = |value: &Value| match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => !python::is_tuple(value),
+        kind => matches!(kind, ValueKind::Map | ValueKind::Undefined),
+    };
+    let mut is_named = positional.is_empty() || named.is_some_and(has_keys);
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('%') {

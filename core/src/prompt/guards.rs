@@ -1,7 +1,8 @@
 //! Adds filters to the tags of a chat template, which keep the size of its values and its work within limits.
 //!
-//! The template engine counts steps, not bytes, so these operations need a limit of their own:
-//! - `~`, `+` and `*` copy text, and a few of them in a loop create more than fits in memory. A filter after each operand
+//! The template engine counts its steps, and some of the bytes that they create and search, but these operations need limits of
+//! their own:
+//! - `~` and `+` copy text, and a few of them in a loop create more than fits in memory. A filter after each operand
 //!   counts its bytes.
 //! - A slice refers to the list that it was taken from, so slices of slices become ever slower. A filter after each slice
 //!   copies it to a list.
@@ -17,7 +18,7 @@ use std::ops::Range;
 
 use crate::prompt::tag_tokens::{TagTokens, ends_operand};
 
-/// The filters after operands of `~`, `+` and `*`.
+/// The filters after operands of `~` and `+`, and of a `*` that stands where no filter could replace it: after a test.
 pub(super) const OPERAND_FILTERS: [&str; 3] = ["causerie_text", "causerie_term", "causerie_factor"];
 /// The filters after a slice, and after a literal list, tuple or map.
 pub(super) const SLICE_FILTER: &str = "causerie_slice";
@@ -208,7 +209,7 @@ mod tests {
             ("{{ a ~ b }}", "{{ a|t ~ b|t }}"),
             ("{{- a+b.c['+'](d)|trim ~ 'x' -}}", "{{- a|p+b.c['+'](d)|trim|p|t ~ 'x'|t -}}"),
             ("{% set a = x + (y + z)[1:] %}", "{% set a = x|p + (((y|p + z|p))|i)[1:]|s|p %}"),
-            ("{%+ if -a * +b is string +%}", "{%+ if -a|f * b|f is string +%}"),
+            ("{%+ if -a * +b is string +%}", "{%+ if (-a)|causerie_product(b) is string +%}"),
             ("{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}", "{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}"),
             ("{% raw %}{{ a + b }}{% endraw %}{{ a + b }}", "{% raw %}{{ a + b }}{% endraw %}{{ a|p + b|p }}"),
             ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|p + 2|p}|l }}"),

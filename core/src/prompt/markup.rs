@@ -17,6 +17,11 @@ pub(super) fn escape(state: &mut State<'_, '_>, text: &Value) -> Result<String, 
     Ok(ESCAPES.iter().fold(text, |text, (from, to)| text.replace(*from, to)))
 }
 
+/// The filter `escape`, which does not escape again what it escaped.
+pub(super) fn escape_once(state: &mut State<'_, '_>, text: &Value) -> Result<Value, Error> {
+    if text.is_safe() { Ok(text.clone()) } else { escape(state, text).map(Value::from_safe_string) }
+}
+
 /// The entries of a dictionary as attributes of a tag, with a space before them.
 pub(super) fn attributes(
     state: &mut State<'_, '_>,

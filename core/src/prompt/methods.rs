@@ -9,6 +9,7 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 use crate::prompt::budget::spend;
 use crate::prompt::filters::{Side, padded};
 use crate::prompt::formatting;
+use crate::prompt::source::is_word;
 
 /// The arguments of a method of strings by position, where some are named.
 pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {
@@ -95,6 +96,9 @@ pub(super) fn call(
         }
         "expandtabs" => expanded(state, text, arguments.first().and_then(Value::as_usize).unwrap_or(8)),
         "isascii" => Ok(Value::from(text.is_ascii())),
+        "isidentifier" => Ok(Value::from(is_identifier(text))),
+        "isprintable" => Ok(Value::from(text.chars().all(|c| c == ' ' || !c.is_control() && !c.is_whitespace()))),
+        "splitlines" => Ok(split_lines(text, arguments.first().is_some_and(Value::is_true))),
         "rsplit" => right_split(state, text, arguments),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
         "istitle" => Ok(Value::from(is_title(text))),
@@ -202,6 +206,27 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
     spend(state, text.len() + pieces.len() * size_of::<Value>())?;
     pieces.reverse();
     Ok(pieces.into_iter().map(Value::from).collect())
+}
+
+/// The lines of a string, with their ends if these are to be kept. Python knows more line ends than the engine.
+fn split_lines(text: &str, keeps_ends: bool) -> Value {
+    const ENDS: [char; 9] = ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}'];
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c| ENDS.contains(&c) || c == '\u{2029}').unwrap_or(rest.len());
+        let next = match &rest[end..] {
+            after if after.starts_with("\r\n") => end + 2,
+            after => end + after.chars().next().map_or(0, char::len_utf8),
+        };
+        lines.push(Value::from(&rest[..if keeps_ends { next } else { end }]));
+        rest = &rest[next..];
+    }
+    Value::from(lines)
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|first: char| first == '_' || first.is_alphabetic()) && text.chars().all(is_word)
 }
 
 fn swapped(character: char) -> String {

@@ -231,6 +231,7 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
     check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("None"),
+        ValueKind::Undefined => out.push_str("Undefined"),
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq if is_tuple(value) => write_tuple(out, value, level)?,

@@ -3,8 +3,9 @@
 //! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! The operator `%`, which also formats strings in Python, becomes a filter, and a `+` before an operand is left out. All other
-//! changes are made by [`guards`](crate::prompt::guards).
+//! The operators `%`, which also formats strings in Python, and `*`, whose results need limits, become filters; a `+` before an
+//! operand is left out. The default of a macro's argument that mentions an earlier one moves into the macro: the engine
+//! computes defaults from the last to the first. All other changes are made by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
 
@@ -12,8 +13,12 @@ use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
 use crate::prompt::tag_tokens::{TagTokens, ends_operand};
 
-/// The filter in place of the operator `%`.
+/// The filters in place of the operators `%` and `*`.
 pub(super) const PERCENT_FILTER: &str = "causerie_percent";
+pub(super) const PRODUCT_FILTER: &str = "causerie_product";
+
+/// A variable that no template sets.
+const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
 const LONGEST: usize = 1 << 20;
@@ -49,18 +54,64 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
                 continue;
             }
             _ => {
-                let checked = TagTokens::of(tag, &tokens);
-                checked.check()?;
-                macros.check(&checked)?;
-                match without_python_operators(tag, &tokens) {
-                    Some(tag) => out.push_str(&guarded(&tag, &self::tokens(&tag))),
-                    None => out.push_str(&guarded(tag, &tokens)),
+                macros.check(&TagTokens::of(tag, &tokens))?;
+                for tag in with_late_defaults(tag, &tokens).unwrap_or_else(|| vec![tag.to_owned()]) {
+                    out.push_str(&prepared(&tag)?);
                 }
             }
         }
         rest = after;
     }
     Ok(out + rest)
+}
+
+/// A tag with its operators replaced, and guarded.
+fn prepared(tag: &str) -> Result<String, &'static str> {
+    let tokens = tokens(tag);
+    TagTokens::of(tag, &tokens).check()?;
+    Ok(match without_python_operators(tag, &tokens) {
+        Some(tag) => guarded(&tag, &self::tokens(&tag)),
+        None => guarded(tag, &tokens),
+    })
+}
+
+/// The tag that opens a macro, and tags that set those arguments whose default mentions an earlier argument; `None` if there are
+/// no such defaults.
+fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>> {
+    let tokens = TagTokens::of(tag, ranges);
+    let end = tokens.group_end(2);
+    if tokens.statement() != "macro" || tokens.at(2) != "(" || tokens.at(end) != ")" {
+        return None;
+    }
+    let (mut opening, mut copied) = (String::new(), 0);
+    let mut late = Vec::new();
+    let mut earlier = Vec::new();
+    let mut start = 3;
+    while start < end {
+        let argument_end = tokens.argument_end(start).min(end);
+        let default = start + 2..argument_end;
+        let mentions_earlier = |i: usize| earlier.contains(&tokens.at(i)) && !tokens.is_attribute(i);
+        if tokens.at(start + 1) == "=" && !default.is_empty() && default.clone().any(mentions_earlier) {
+            let bytes = ranges[default.start].start..ranges[default.end - 1].end;
+            opening.push_str(&tag[copied..bytes.start]);
+            opening.push_str(UNSET);
+            copied = bytes.end;
+            let name = tokens.at(start);
+            let default = &tag[bytes];
+            late.push(format!("{{% if {name} is undefined %}}"));
+            late.push(format!("{{% set {name} = ({default}) %}}"));
+            late.push("{% endif %}".to_owned());
+        }
+        earlier.push(tokens.at(start));
+        start = argument_end + 1;
+    }
+    // The last tag keeps the control of the whitespace after the first one.
+    let closing = &tag[ranges.last()?.end..];
+    *late.last_mut()? = format!("{{% endif{closing}");
+    opening.push_str(&tag[copied..ranges.last()?.end]);
+    opening.push_str(" %}");
+    late.insert(0, opening);
+    Some(late)
 }
 
 /// The names of surplus arguments that each open macro, or block of a call, defines itself. The engine does not set them as
@@ -184,8 +235,8 @@ pub(super) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
-/// The tag without the operators of Python that the template engine lacks; `None` if there are none. [`PERCENT_FILTER`] takes
-/// the place of each `%`, which formats a string in Python. A `+` without a left operand changes nothing.
+/// The tag without the operators that the template engine lacks or does not limit; `None` if there are none. Filters take the
+/// place of each `%` and `*`. A `+` without a left operand changes nothing.
 fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
     let tokens = TagTokens::of(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
@@ -193,7 +244,12 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
         if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {
             edits.push((ranges[i].clone(), String::new()));
         }
-        if tokens.at(i) != "%" || i == 0 || !ends_operand(tokens.at(i - 1)) {
+        let filter = match tokens.at(i) {
+            "%" => PERCENT_FILTER,
+            "*" => PRODUCT_FILTER,
+            _ => continue,
+        };
+        if i == 0 || !ends_operand(tokens.at(i - 1)) {
             continue;
         }
         let (operand, start) = (tokens.operand_start(i - 1), tokens.factors_start(i - 1));
@@ -203,7 +259,7 @@ fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String
         let (open, close) = if start < operand { ("(", ")") } else { ("", "") };
         let end = tokens.power_end(i + 1);
         edits.push((ranges[start].start..ranges[start].start, open.to_owned()));
-        edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("{close}|{PERCENT_FILTER}(")));
+        edits.push((ranges[i - 1].end..ranges[i + 1].start, format!("{close}|{filter}(")));
         edits.push((ranges[end].end..ranges[end].end, ")".to_owned()));
     }
     edits.sort_by_key(|(range, _)| range.start);
@@ -226,13 +282,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_percent_sign_becomes_a_filter() {
+    fn some_operators_become_filters() {
         for (source, expect) in [
             ("{{ '%s' % a }}", "{{ '%s'|causerie_percent(a) }}"),
             ("{{ '%s' % ('a' % b.c) ~ d }}", "{{ '%s'|causerie_percent(('a'|causerie_percent(b.c))) ~ d }}"),
             ("{% set a = 'b' % c | upper %}", "{% set a = 'b'|causerie_percent(c | upper) %}"),
-            ("{{ a.b[0] % 2 * c }}", "{{ a.b[0]|causerie_percent(2) * c }}"),
-            ("{{ d - 2 * '%s' % a }}", "{{ d - (2 * '%s')|causerie_percent(a) }}"),
+            ("{{ a.b[0] % 2 * c }}", "{{ (a.b[0]|causerie_percent(2))|causerie_product(c) }}"),
+            ("{{ d - 2 * '%s' % a }}", "{{ d - (2|causerie_product('%s'))|causerie_percent(a) }}"),
+            ("{{ a * b ** 2 / -c|d * e|f(g) }}", "{{ (a|causerie_product(b ** 2) / -c|d)|causerie_product(e|f(g)) }}"),
             ("{{ d and -a // b ** c % e }}", "{{ d and (-a // b ** c)|causerie_percent(e) }}"),
             ("{{ a % b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
             ("{{ +a % +b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
@@ -265,6 +322,19 @@ mod tests {
         }
         for source in ["{{ a + b }}", "{{+ a }}", "{{ 'a' + 'b' }}", "{{ [a] + (b) +}}"] {
             assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn defaults_that_mention_earlier_arguments_are_set_in_the_macro() {
+        let prepared = |source: &str| prepare(source).unwrap();
+        assert_eq!(
+            prepared("{%- macro m(a, b=a, c='x', d=[b.a]) -%} {% endmacro %}"),
+            "{%- macro m(a, b=causerie_unset, c='x', d=causerie_unset) %}{% if b is undefined %}{% set b = (a) %}{% endif %}\
+             {% if d is undefined %}{% set d = ([b.a]|causerie_list) %}{% endif -%} {% endmacro %}"
+        );
+        for source in ["{% macro m(a, b=c.a, c='a') %}", "{% macro m(a=a) %}", "{% macro m(a, b=) %}", "{% macro m(a, b=a %}"] {
+            assert_eq!(prepared(source), source);
         }
     }
 

@@ -122,17 +122,27 @@ impl<'a> TagTokens<'a> {
 
     /// The end of the side of a comparison that starts at `start`.
     pub(super) fn side_end(&self, start: usize) -> usize {
+        self.first_outside(start, |i| BOUNDS.contains(&self.at(i)) && !self.is_attribute(i))
+    }
+
+    /// The first such token from `start` on that is outside brackets, or the bracket that closes what is around `start`.
+    fn first_outside(&self, start: usize, is_wanted: impl Fn(usize) -> bool) -> usize {
         let mut depth = 0usize;
         for i in start..self.len() {
             match self.at(i) {
                 "(" | "[" | "{" => depth += 1,
                 ")" | "]" | "}" if depth == 0 => return i,
                 ")" | "]" | "}" => depth -= 1,
-                token if depth == 0 && BOUNDS.contains(&token) && !self.is_attribute(i) => return i,
+                _ if depth == 0 && is_wanted(i) => return i,
                 _ => {}
             }
         }
         self.len()
+    }
+
+    /// The end of the argument that starts at `start`: the next comma outside brackets, or the bracket that closes the list.
+    pub(super) fn argument_end(&self, start: usize) -> usize {
+        self.first_outside(start, |i| self.at(i) == ",")
     }
 
     /// The last token of the operand that starts with token `i`: a literal, a name or a group, with its attributes, filters,
@@ -163,7 +173,7 @@ impl<'a> TagTokens<'a> {
 
     /// The first token of the factors that end with token `i`, with their signs.
     pub(super) fn factors_start(&self, i: usize) -> usize {
-        let mut start = self.operand_start(i);
+        let mut start = self.filtered_start(i);
         let mut scanned = start;
         while 0 < scanned {
             let before = scanned - 1;
@@ -172,12 +182,21 @@ impl<'a> TagTokens<'a> {
             let is_binary = 0 < operator_start && ends_operand(self.at(operator_start - 1));
             scanned = match self.at(before) {
                 "-" | "+" if !is_binary => before,
-                "*" | "/" | "%" | "**" if is_binary => self.operand_start(operator_start - 1),
+                "*" | "/" | "%" | "**" if is_binary => self.filtered_start(operator_start - 1),
                 _ => return start,
             };
             if self.at(scanned) != "+" {
                 start = scanned;
             }
+        }
+        start
+    }
+
+    /// The first token of the operand that ends with token `i`, if that may be a filter.
+    fn filtered_start(&self, i: usize) -> usize {
+        let mut start = self.operand_start(i);
+        while 1 < start && self.at(start - 1) == "|" {
+            start = self.operand_start(start - 2);
         }
         start
     }

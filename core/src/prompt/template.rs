@@ -17,11 +17,12 @@ use crate::prompt::guards::{
     ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
     SLICE_FILTER,
 };
-use crate::prompt::source::{PERCENT_FILTER, prepare};
+use crate::prompt::source::{PERCENT_FILTER, PRODUCT_FILTER, prepare};
 use crate::prompt::{cycler, filters, formatting, methods, python};
 
-/// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
-const FUEL: u64 = 1_000_000;
+/// Limit of what the template engine does: a step costs one, and so do 64 bytes or two items of a list that it creates. The
+/// templates of known models need less than this for a conversation of 4,000 messages and 4 MB.
+const FUEL: u64 = 16_000_000;
 /// Size limit of a rendered prompt in bytes.
 pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
 /// Nesting limit of macros and loops. Each level can hold a copy of its text.
@@ -174,6 +175,7 @@ fn add_filters(environment: &mut Environment<'_>) {
     });
     environment.add_filter("join", budget::join_filter);
     environment.add_filter(PERCENT_FILTER, formatting::percent);
+    environment.add_filter(PRODUCT_FILTER, budget::product);
     let [text, term, factor] = OPERAND_FILTERS;
     environment.add_filter(text, budget::text);
     environment.add_filter(term, budget::term);
@@ -199,6 +201,16 @@ fn add_tests(environment: &mut Environment<'_>) {
         kind => matches!(kind, ValueKind::String | ValueKind::Seq | ValueKind::Map),
     });
     environment.add_test("callable", cycler::is_callable);
+    for (name, has_case, has_other) in [
+        ("lower", char::is_lowercase as fn(char) -> bool, char::is_uppercase as fn(char) -> bool),
+        ("upper", char::is_uppercase, char::is_lowercase),
+    ] {
+        environment.add_test(name, move |state: &mut State<'_, '_>, value: &Value| {
+            let text = python::text(value)?;
+            budget::spend(state, text.len())?;
+            Ok::<_, Error>(text.chars().any(has_case) && !text.chars().any(has_other))
+        });
+    }
     environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));
 }
 
@@ -288,17 +300,18 @@ mod tests {
             "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x | replace('', ns.x) %}{% endfor %}",
             "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x|length }}",
             "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = [ns.x] %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = (ns.x, 1) %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = ns.x | reverse | map('trim') %}{% endfor %}{% endfor %}{{ ns.x }}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = (ns.x, 1) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = ns.x | reverse | map('trim') %}{% endfor %}{% endfor %}{{ ns.x }}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}{% endfor %}",
             "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x[:] %}{% for j in range(9) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x[:] %}{% for j in range(999) %}{% endfor %}{% endfor %}",
             "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% set ns.x = dict(x=ns.x) %}{% endfor %}",
             "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
             "{{ [0] * 100000000 }}",
-            "{{ [[0]] * 3 }}",
+            "{{ [[0]] * 300000 }}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x] * 2 %}{% endfor %}{{ ns.x }}",
             "{% for i in range(99999) %}{% set z = [1, 2, 3, 4, 5, 6, 7, 8] * 10000 %}{% endfor %}",
             "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '%s%s' % (ns.x, ns.x) %}{% endfor %}",
             "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '{0}{0}'.format(ns.x) %}{% endfor %}",
@@ -397,16 +410,14 @@ mod tests {
             let source = with_long_string(&format!("{{% for i in range(99999) %}}{work}{{% endfor %}}"));
             let err = render(&source).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::InvalidMessage, "{work}");
-            let reason = std::error::Error::source(&err).unwrap().to_string();
-            assert!(reason.contains("invalid operation"), "{work}: {reason}");
         }
     }
 
     /// Qwen 3's template reads the number of messages for each message.
     #[test]
-    fn the_length_of_a_list_costs_nothing() {
-        let source = "{% set l = range(9000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
-        assert_eq!(render(source).unwrap(), "8999");
+    fn the_length_of_a_list_costs_little() {
+        let source = "{% set l = range(5000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
+        assert_eq!(render(source).unwrap(), "4999");
     }
 
     #[test]
