@@ -7,7 +7,7 @@ use crate::constrain::limits;
 use crate::constrain::literals::{LiteralSyntax, number_spellings, spellings};
 use crate::constrain::notations::is_word;
 use crate::function::{Arguments, Value};
-use crate::validate::fits_schema;
+use crate::validate::{as_passed_on, fits_schema};
 
 impl GrammarWriter {
     /// The symbol for values that fit a schema. It covers `enum` and `const`; types, with `items` of arrays, and `properties`
@@ -18,12 +18,13 @@ impl GrammarWriter {
             Some(Value::Array(values)) => values,
             _ => schema.get("const").map_or(&[][..], slice::from_ref),
         };
-        let fitting: Vec<&Value> = listed.iter().filter(|value| fits_schema(value, schema)).collect();
-        if self.syntax == LiteralSyntax::Gemma && fitting.iter().any(|value| is_scalar(value)) {
+        let fitting = listed.iter().filter(|value| fits_schema(value, schema));
+        let fitting: Vec<Value> = fitting.map(|value| as_passed_on(value, schema)).collect();
+        if self.syntax == LiteralSyntax::Gemma && fitting.iter().any(is_scalar) {
             return self.gemma_listed(&fitting);
         } else if !fitting.is_empty() && self.syntax != LiteralSyntax::Gemma {
             let syntax = self.syntax;
-            return self.one_of(fitting.into_iter().flat_map(|value| value_spellings(syntax, value)));
+            return self.one_of(fitting.iter().flat_map(|value| value_spellings(syntax, value)));
         }
         match schema.get("type") {
             Some(Value::Array(types)) => return self.any_of(types.iter(), |writer, name| writer.typed(name, schema)),
@@ -91,7 +92,7 @@ impl GrammarWriter {
     }
 
     /// The symbol for one of the scalars that a schema lists, with strings between control tokens.
-    fn gemma_listed(&mut self, values: &[&Value]) -> String {
+    fn gemma_listed(&mut self, values: &[Value]) -> String {
         let scalars = values.iter().filter(|value| is_scalar(value));
         let spellings = scalars.flat_map(|value| match value {
             Value::String(text) if text.is_empty() => vec!["quote quote".to_owned()],

@@ -118,6 +118,11 @@ pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
     json_schema::fits(value, schema)
 }
 
+/// A value that fits a schema, as it is passed to the app: where the schema takes only integers, 1.0 becomes 1.
+pub(crate) fn as_passed_on(value: &Value, schema: &Value) -> Value {
+    fit::to_schema(value.clone(), schema, ("", None), &mut Vec::new())
+}
+
 /// Compares a call with the function among several that has its name, as [`validate`] does. If no function has this name,
 /// the arguments stay as they are, and the name is an error.
 ///

@@ -257,7 +257,7 @@ fn types_of_unsupported_schemas_are_enforced() {
 const OPTIONALS: &str = r#"[{"name": "f", "parameters": {"properties": {
     "name": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null, "title": "Name"},
     "n": {"type": ["integer", "null"]}, "kind": {"enum": ["a", 2, null, true, ["x"], 0.5]}, "one": {"const": "only"},
-    "big": {"type": "integer", "enum": [1, "a", 20], "minimum": 5}, "who": {"allOf": [{"type": "boolean"}], "title": "Who"},
+    "big": {"type": "integer", "enum": [1, "a", 20, 30.0, 1e16], "minimum": 5}, "who": {"allOf": [{"type": "boolean"}], "title": "Who"},
     "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
     "scores": {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
     "at": {"oneOf": [{"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x", "y"]},
@@ -273,6 +273,7 @@ fn combinations_of_schemas_are_enforced() {
             "[f(name=None, n=3, one='only', who=True)]",
             r#"[f(kind=2), f(kind=None), f(kind=True), f(kind="a"), f(kind=["x"]), f(kind=0.5)]"#,
             r#"[f(big=20, counts={"a": 1, "b": 2}), f(counts={}, scores={"a": 1})]"#,
+            "[f(big=30), f(big=1e+16)]",
             r#"[f(at={"x": None, "y": "anything"}), f(at={"y": [1], "x": 1.5}), f(at=[1, True])]"#,
         ],
         &[
@@ -284,6 +285,7 @@ fn combinations_of_schemas_are_enforced() {
             "[f(kind=False)]",
             "[f(one='other')]",
             "[f(big=1)]",
+            "[f(big=30.0)]",
             "[f(who=None)]",
             r#"[f(counts={"a": "b"})]"#,
             r#"[f(counts={"a": 1, "a": 2})]"#,
