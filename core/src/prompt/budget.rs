@@ -379,8 +379,11 @@ pub(super) fn product(state: &mut State<'_, '_>, left: &Value, right: &Value) ->
     let is_number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
     let is_whole = |value: &Value| value.is_integer() || value.kind() == ValueKind::Bool;
     let wrong = || {
-        let message =
-            format!("the operator * takes numbers, or one and a string or list, found {} and {}", left.kind(), right.kind());
+        let message = format!(
+            "the operator * takes numbers, or one and a string or list, found {} and {}",
+            left.kind(),
+            right.kind()
+        );
         Error::new(ErrorKind::InvalidOperation, message)
     };
     let (repeated, count) = match (is_number(left), is_number(right)) {

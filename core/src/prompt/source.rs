@@ -333,7 +333,9 @@ mod tests {
             "{%- macro m(a, b=causerie_unset, c='x', d=causerie_unset) %}{% if b is undefined %}{% set b = (a) %}{% endif %}\
              {% if d is undefined %}{% set d = ([b.a]|causerie_list) %}{% endif -%} {% endmacro %}"
         );
-        for source in ["{% macro m(a, b=c.a, c='a') %}", "{% macro m(a=a) %}", "{% macro m(a, b=) %}", "{% macro m(a, b=a %}"] {
+        for source in
+            ["{% macro m(a, b=c.a, c='a') %}", "{% macro m(a=a) %}", "{% macro m(a, b=) %}", "{% macro m(a, b=a %}"]
+        {
             assert_eq!(prepared(source), source);
         }
     }
