@@ -7,6 +7,7 @@
 //! operand is left out. The default of a macro's argument that mentions an earlier one moves into the macro: the engine
 //! computes defaults from the last to the first. All other changes are made by [`guards`](crate::prompt::guards).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::parse::QuoteStyle;
@@ -85,12 +86,12 @@ fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>>
     }
     let (mut opening, mut copied) = (String::new(), 0);
     let mut late = Vec::new();
-    let mut earlier = Vec::new();
+    let mut earlier = BTreeSet::new();
     let mut start = 3;
     while start < end {
         let argument_end = tokens.argument_end(start).min(end);
         let default = start + 2..argument_end;
-        let mentions_earlier = |i: usize| earlier.contains(&tokens.at(i)) && !tokens.is_attribute(i);
+        let mentions_earlier = |i: usize| earlier.contains(tokens.at(i)) && !tokens.is_attribute(i);
         if tokens.at(start + 1) == "=" && !default.is_empty() && default.clone().any(mentions_earlier) {
             let bytes = ranges[default.start].start..ranges[default.end - 1].end;
             opening.push_str(&tag[copied..bytes.start]);
@@ -102,7 +103,7 @@ fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>>
             late.push(format!("{{% set {name} = ({default}) %}}"));
             late.push("{% endif %}".to_owned());
         }
-        earlier.push(tokens.at(start));
+        earlier.insert(tokens.at(start));
         start = argument_end + 1;
     }
     // The last tag keeps the control of the whitespace after the first one.
