@@ -293,7 +293,6 @@ pub(super) fn method(state: &mut State<'_, '_>, value: &Value, name: &str, argum
         }
         ("split", Some(separator)) if !separator.is_empty() => text.matches(separator).count(),
         ("split", _) => text.split_whitespace().count(),
-        ("splitlines", _) => text.lines().count(),
         _ => 0,
     };
     spend(state, size(value, 1).saturating_add(n_pieces.saturating_mul(ITEM)))

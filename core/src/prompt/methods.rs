@@ -98,7 +98,7 @@ pub(super) fn call(
         "isascii" => Ok(Value::from(text.is_ascii())),
         "isidentifier" => Ok(Value::from(is_identifier(text))),
         "isprintable" => Ok(Value::from(text.chars().all(|c| c == ' ' || !c.is_control() && !c.is_whitespace()))),
-        "splitlines" => Ok(split_lines(text, arguments.first().is_some_and(Value::is_true))),
+        "splitlines" => split_lines(state, text, arguments.first().is_some_and(Value::is_true)),
         "rsplit" => right_split(state, text, arguments),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
         "istitle" => Ok(Value::from(is_title(text))),
@@ -209,12 +209,13 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
 }
 
 /// The lines of a string, with their ends if these are to be kept. Python knows more line ends than the engine.
-fn split_lines(text: &str, keeps_ends: bool) -> Value {
-    const ENDS: [char; 9] = ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}'];
+fn split_lines(state: &mut State<'_, '_>, text: &str, keeps_ends: bool) -> Result<Value, Error> {
+    const ENDS: [char; 10] = ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
+    spend(state, text.matches(ENDS).count().saturating_mul(size_of::<Value>()))?;
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.find(|c| ENDS.contains(&c) || c == '\u{2029}').unwrap_or(rest.len());
+        let end = rest.find(ENDS).unwrap_or(rest.len());
         let next = match &rest[end..] {
             after if after.starts_with("\r\n") => end + 2,
             after => end + after.chars().next().map_or(0, char::len_utf8),
@@ -222,7 +223,7 @@ fn split_lines(text: &str, keeps_ends: bool) -> Value {
         lines.push(Value::from(&rest[..if keeps_ends { next } else { end }]));
         rest = &rest[next..];
     }
-    Value::from(lines)
+    Ok(Value::from(lines))
 }
 
 fn is_identifier(text: &str) -> bool {
