@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from . import composed, values
+from . import composed, results, values
 from .exchange import Exchange, courteous, failure_reply
 from .functions import noun, value
 
@@ -24,6 +24,7 @@ QUESTIONS = [
     "[what is|what's|how is|what about|where is|show me|tell me|look up|give me|I need to know|I'd like to see|do you know] [the|my|a] {o}", "any {o}", "[which|what] {o} [is it|do we have|is there|do I get]", "is there [a|any] {o}", "[find out|see] about the {o}",
     "[got|have you] [a|any] {o}", "how [many|much] {o}", "{o}", "{o} please", "what does the {o} say",
 ]
+RETURNED_SHARE = 0.5  # of the results, those of `results.py`; the others are objects of words and numbers
 LIST_ENDS = [" and ", " and ", " and ", ", and ", ", ", " plus "]
 
 
@@ -113,6 +114,8 @@ def request(speaker, made, bare=0.25):
 
 def outcome(speaker, made):
     """A result, and the sentence that answers from it."""
+    if not speaker.held_out and speaker.chance(RETURNED_SHARE):
+        return results.outcome(speaker, made.name)
     roll = speaker.random.random()
     if roll < 0.08:
         error = speaker.phrase(["no {w} named {v}", "the {w} is not available", "unknown {w}", "access denied", "the {w} {v} was not found"], w=noun(speaker), v=values.word(speaker))
