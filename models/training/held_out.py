@@ -16,7 +16,7 @@ from unittest import mock
 from . import functions as made_up
 from . import evaluate, everyday, held_out_patterns, invented, patterns, shipped, talk, values
 from .exchange import Exchange
-from .phrases import BEGINNINGS, ENDINGS, MIDDLES, OTHER_WORDS, Speaker, parse
+from .phrases import Speaker, expression, parse, readings
 from .prompt import HERE
 
 
@@ -195,25 +195,6 @@ def fill(kept, speaker):
         made = make(speaker)
         first = next(made)
         yield from itertools.islice(itertools.chain([first], made), max(0, count - had[first["category"]]))
-
-
-SPACE = "(?: |(?<= )|$)"  # next to an empty choice, a pattern has an extra space
-STRANGER = f"(?=[a-z]{{4}})(?:{'|'.join(OTHER_WORDS)}|(?:(?:{'|'.join(BEGINNINGS)})(?:{'|'.join(MIDDLES)})){{1,2}}(?:{'|'.join(ENDINGS)}))"
-
-
-def expression(parts):
-    """A regular expression for all readings of a parsed pattern."""
-    written = ""
-    for part in parts:
-        if isinstance(part, str):
-            written += SPACE.join(map(re.escape, part.split(" "))).replace(re.escape("{odd}"), STRANGER)
-        else:
-            written += "(?:" + "|".join(expression(option) for option in part) + ")"
-    return written
-
-
-def readings(patterns, speaker, count=100):
-    return {speaker.expand(pattern) for pattern in patterns for _ in range(count)}
 
 
 def everyday_form(phrase):

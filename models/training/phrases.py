@@ -2,6 +2,7 @@
 
 import functools
 import random
+import re
 import zlib
 
 HELD_OUT_SHARE = 8  # one value in eight is excluded from training
@@ -127,3 +128,22 @@ class Speaker:
             word = "".join(self.pick(BEGINNINGS) + self.pick(MIDDLES) for _ in range(self.number(1, 2))) + self.pick(ENDINGS)
             if 3 < len(word) and word not in UNDECIDING:
                 return word
+
+
+SPACE = "(?: |(?<= )|$)"  # next to an empty choice, a pattern has an extra space
+STRANGER = f"(?=[a-z]{{4}})(?:{'|'.join(OTHER_WORDS)}|(?:(?:{'|'.join(BEGINNINGS)})(?:{'|'.join(MIDDLES)})){{1,2}}(?:{'|'.join(ENDINGS)}))"
+
+
+def expression(parts):
+    """A regular expression for all readings of a parsed pattern."""
+    written = ""
+    for part in parts:
+        if isinstance(part, str):
+            written += SPACE.join(map(re.escape, part.split(" "))).replace(re.escape("{odd}"), STRANGER)
+        else:
+            written += "(?:" + "|".join(expression(option) for option in part) + ")"
+    return written
+
+
+def readings(patterns, speaker, count=100):
+    return {speaker.expand(pattern) for pattern in patterns for _ in range(count)}

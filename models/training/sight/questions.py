@@ -1,9 +1,16 @@
 """Questions about a scene, with the one right answer of each."""
 
+import functools
+import re
+
 from ..exchange import Exchange, courteous
+from ..phrases import Speaker, readings
 from . import scenes
 from .asked import ASKED
+from .asked_blind import BLIND
+from .widened import NOUN_PHRASES, NOUNS, PLURALS, WIDENED
 
+WIDENED_SHARE = 0.6  # of the training questions that have phrasings of both kinds
 PLURAL = {"cross": "crosses"}
 
 
@@ -47,16 +54,43 @@ def position(thing):
     return f"at the {row} {column}".rstrip().replace("  ", " ") if row else f"on the {column}" if column else "in the middle"
 
 
+def normal(phrase):
+    """A phrasing in small letters, with `{w}` for things and for general words for them, so that near-copies are equal."""
+    text = re.sub(r"\{(shape|one|noun|these|nouns)\}|\b(geometric )?(shape|figure|thing|object|form|symbol|item|drawing)s?\b", "{w}", phrase.lower())
+    return re.sub(r"[ ,.!?]+$", "", text.replace("color", "colour").replace("what's", "what is"))
+
+
+@functools.cache
+def held_out_phrasings():
+    """The normal forms of all phrasings of the held-out lists."""
+    patterns = [pattern for _, held in ASKED.values() for pattern in held] + [pattern for each in BLIND.values() for pattern in each]
+    return frozenset(map(normal, readings(patterns, Speaker(11))))
+
+
 class Asker:
     """Asks about one scene. Every question is a pair of a kind, by which answers are counted, and an exchange."""
 
-    def __init__(self, speaker, scene):
-        self.speaker, self.scene = speaker, scene
+    def __init__(self, speaker, scene, blind=False):
+        self.speaker, self.scene, self.blind = speaker, scene, blind
+
+    def phrasings(self, asks):
+        if self.blind and asks in BLIND:
+            return BLIND[asks]
+        if self.speaker.held_out:
+            return ASKED[asks][1]
+        is_widened = asks not in ASKED or asks in WIDENED and self.speaker.chance(WIDENED_SHARE)
+        return WIDENED[asks] if is_widened else ASKED[asks][0]
 
     def asked(self, asks, answer, kind=None, **slots):
         """An exchange, with the kind that it is counted as."""
-        patterns = ASKED[asks][self.speaker.held_out]
-        text = self.speaker.expand(self.speaker.pick(patterns))
+        text = self.speaker.expand(self.speaker.pick(self.phrasings(asks)))
+        while not self.speaker.held_out and normal(text) in held_out_phrasings():
+            text = self.speaker.expand(self.speaker.pick(self.phrasings(asks)))
+        if "{noun" in text:
+            noun = self.speaker.pick(NOUNS if self.speaker.chance(0.8) else NOUN_PHRASES)
+            text = text.replace("a {noun}", article(noun)).replace("{noun}", noun).replace("{nouns}", self.speaker.pick(PLURALS))
+        if not self.speaker.held_out and self.speaker.chance(0.6):
+            text = text[0].upper() + text[1:]
         if "one" in slots:
             text = text.replace("a {one}", article(slots["one"]))
         for name, value in slots.items():
@@ -77,8 +111,11 @@ class Asker:
         if scene.bars:
             return self.chart()
         makers = [self.count, self.count, self.count, self.colour, self.shape, self.exists, self.where, self.describe]
+        general = [self.alone_colour, self.alone_colour, self.alone_shape, self.alone_shape, self.alone_where, self.things, self.is_colour, self.is_shape]
         if not speaker.held_out:
-            makers += [self.count, self.where]  # the hardest
+            makers += [self.count, self.where, *general]  # the first two are the hardest
+        elif self.blind and speaker.chance(0.5):
+            makers = general
         while True:
             if (made := speaker.pick(makers)()) is not None:
                 return made
@@ -104,6 +141,58 @@ class Asker:
             name, one, many = named(plural(shape), colour), named(shape, colour), named(plural(shape), colour)
         answer = f"There is 1 {one}." if count == 1 else f"There are {count or 'no'} {many}."
         return self.asked("count", answer, "count" if count else "absent", these=name)
+
+    def things(self):
+        """How many things there are, by a general word for them."""
+        count = len(self.scene.things)
+        return self.asked("things", f"There {'is 1 shape' if count == 1 else f'are {count} shapes'}.", these=self.speaker.pick(PLURALS))
+
+    def subject(self):
+        """The words for all things in an answer: `circle is`, `circles are`, or `shapes are` if their shapes differ."""
+        shapes = {thing.shape for thing in self.scene.things}
+        if 1 == len(self.scene.things):
+            return f"{shapes.pop()} is"
+        return f"{plural(shapes.pop()) if len(shapes) == 1 else 'shapes'} are"
+
+    def alone_colour(self):
+        """The colour of the only thing, which the question does not name; of several things if they have one colour."""
+        colours = {thing.colour for thing in self.scene.things}
+        if 1 < len(colours):
+            return self.everything("alone, colour")
+        return self.asked("alone, colour", f"The {self.subject()} {colours.pop()}.")
+
+    def alone_shape(self):
+        """The shape of the only thing, or of several things if they have one shape."""
+        shapes = {thing.shape for thing in self.scene.things}
+        if 1 < len(shapes):
+            return self.everything("alone, shape")
+        shape = shapes.pop()
+        return self.asked("alone, shape", f"The shape is {article(shape)}." if len(self.scene.things) == 1 else f"The shapes are {plural(shape)}.")
+
+    def everything(self, asks):
+        """A question for one of several things that does not say which: the answer is all of them. Rare, as it is in life."""
+        if self.speaker.held_out or self.speaker.chance(0.5) or 3 < len(kinds_of(self.scene)) or self.scene.text:
+            return None
+        return self.asked(asks, self.description())
+
+    def alone_where(self):
+        if len(self.scene.things) != 1 or (place := position(self.scene.things[0])) is None:
+            return None
+        return self.asked("alone, where", f"The {self.scene.things[0].shape} is {place}.")
+
+    def is_colour(self):
+        if (thing := self.only("shape")) is None:
+            return None
+        colour = thing.colour if self.speaker.chance(0.5) else self.speaker.pick(scenes.NAMES)
+        answer = f"{'Yes' if colour == thing.colour else 'No'}, the {thing.shape} is {thing.colour}."
+        return self.asked("is it, colour", answer, shape=thing.shape, colour=colour)
+
+    def is_shape(self):
+        if (thing := self.only("colour")) is None:
+            return None
+        shape = thing.shape if self.speaker.chance(0.5) else self.speaker.pick(scenes.SHAPES)
+        answer = f"{'Yes' if shape == thing.shape else 'No'}, the {thing.colour} one is {article(thing.shape)}."
+        return self.asked("is it, shape", answer, one=shape, colour=thing.colour)
 
     def nothing(self, asks, answer, **slots):
         """A question whose answer is that something is not there."""
@@ -144,11 +233,13 @@ class Asker:
         return self.asked("where", f"The {name} is {place}.", one=name)
 
     def describe(self):
-        kinds = kinds_of(self.scene)
-        if 4 < len(kinds) or self.scene.text:
+        if 4 < len(kinds_of(self.scene)) or self.scene.text:
             return None
-        listed = joined([counted(*kind) for kind in kinds])
-        return self.asked("describe", f"{listed[0].upper()}{listed[1:]}.")
+        return self.asked("describe", self.description())
+
+    def description(self):
+        listed = joined([counted(*kind) for kind in kinds_of(self.scene)])
+        return f"{listed[0].upper()}{listed[1:]}."
 
     def read(self):
         text = self.scene.text
@@ -174,6 +265,8 @@ class Asker:
         colours = [colour for colour in scenes.NAMES if not scene.count(None, colour)]
         shape, colour = speaker.pick(missing or scenes.SHAPES), speaker.pick(colours)
         roll = speaker.random.random()
+        if not speaker.held_out and not scene.things and not scene.bars and speaker.chance(0.25):
+            return self.nothing(speaker.pick(["alone, colour", "alone, shape", "alone, where"]), "There is no shape in the picture.")
         if not scene.text and roll < 0.3:
             if speaker.chance(0.5):
                 return self.nothing("word", "There is no text in the picture.")
@@ -203,7 +296,7 @@ class Asker:
 
 # Shares of the kinds of scenes, in training and in the held-out set.
 SHARES = {
-    "shapes": (0.38, 0.38), "word": (0.14, 0.20), "number": (0.05, 0.08), "note": (0.31, 0.24), "bars": (0.08, 0.06), "shapes and a word": (0.04, 0.04),
+    "shapes": (0.38, 0.38), "one shape": (0.14, 0.0), "word": (0.12, 0.20), "number": (0.05, 0.08), "note": (0.20, 0.24), "bars": (0.07, 0.06), "shapes and a word": (0.04, 0.04),
 }
 
 
@@ -215,6 +308,8 @@ def scene_of(speaker):
             break
     if kind == "shapes":
         return scenes.shapes(speaker)
+    if kind == "one shape":
+        return scenes.shapes(speaker, 1)
     if kind == "word":
         return scenes.Scene(text=scenes.random_word(speaker, 8))
     if kind == "number":
