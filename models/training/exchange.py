@@ -38,9 +38,15 @@ def failure_reply(result):
 
 BEFORE = (
     "[please |please |can you |could you |would you |will you |can you please |could you please |hey, |ok, |okay |now |hi, |"
-    "I need you to |I want you to |I'd like you to |I would like you to |go ahead and |causerie, |hey causerie, |quickly ]"
+    "I need you to |I want you to |I'd like you to |I would like you to |go ahead and |causerie, |hey causerie, |quickly |{polite}|{polite}|{polite}]"
 )
-AFTER = "[ please| please|, please| for me| now| thanks|, thanks| then| right now| quickly]"
+POLITE = (
+    "[I was wondering if you could|I wonder whether you could|could you kindly|would you be so kind as to|I'd appreciate it if you would|I would be grateful if you would|do you think you could|I'd love for you to|make sure to|make sure you|be so good as to|"
+    "if possible, |if you can, |whenever you can, |as soon as possible, |when you have a moment, |I'm going to need you to|please go and|try and|you should|you can|you may|your task is to|your task: |task: |to do: |request: |we'd like you to|can I ask you to|"
+    "could you help me to|can you help me|help us |just |simply |kindly |pretty please |hi there, please|assistant, |dear assistant, |computer, |robot, |yo, |good afternoon, could you|for my trip, |for tomorrow, |right away, |first, |first of all, |as always, |this time, |I forgot to ask: |it's urgent: ]"
+)
+AFTER = "[ please| please|, please| for me| now| thanks|, thanks| then| right now| quickly|{kindly}|{kindly}]"
+KINDLY = "[, if you don't mind|, if that's ok|, please and thank you| asap|, cheers| when you get a chance|, will you| - thanks in advance|, much appreciated| as soon as you can| before I forget| like last time|, thank you so much| :)|, pls| pls| plz| thx|, it would help me| if possible|, you know|, got it]"
 ASIDE_BEFORE = (
     "[so, |well, |listen, |one more thing, |before I forget, |quick question, |I am in a hurry, |hi again, |sorry to bother you, |ok so |right, |alright, |"
     "um, |hm, |I have a question, |next, |another thing: |I'm busy, |it's important, |hello, |good morning, |hey there, |by the way, |I am in the {place}, |I am with {person}, ]"
@@ -65,9 +71,9 @@ def courteous(speaker, request, question=False):
     question = question or request.split(" ", 1)[0].lower() in QUESTION_WORDS
     if is_imperative(request) and not question:
         if speaker.chance(0.4):
-            request = f"{speaker.expand(BEFORE)} {request}"
+            request = f"{speaker.expand(BEFORE.replace('{polite}', POLITE))} {request}".replace("  ", " ")
         if speaker.chance(0.15):
-            request += speaker.expand(AFTER) if speaker.chance(0.8) else ", please"
+            request += speaker.expand(AFTER.replace("{kindly}", KINDLY)) if speaker.chance(0.8) else ", please"
     elif not question and speaker.chance(0.1):
         request += ", please"
     if speaker.chance(0.06):

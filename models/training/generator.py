@@ -2,7 +2,7 @@
 
 import functools
 
-from . import everyday, invented, shipped, talk, values
+from . import everyday, invented, refusals, shipped, styled, talk, values
 from . import functions as made_up
 from .exchange import NO_FUNCTION, Exchange, is_imperative
 from .phrases import Speaker
@@ -10,7 +10,7 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, names, sources
 
 
-NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # fields with requests similar to those for timers, notes, sums and conversions
+NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate", "reckoning", "lookups")  # fields with requests similar to those for timers, notes, sums and conversions
 GOING_ON = "[and|And|also|and also|then|and then|and please|now|ok, and|ok, now|next]"  # start of a later request
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # share of all words that a group of invented functions and its requests use
 
@@ -169,6 +169,47 @@ def everyday_group(speaker, count, turns=None):
     return system, [made.entry() for made in functions], [everyday_conversation(speaker, functions, name, turns) for _ in range(count)]
 
 
+def styled_group(speaker, count):
+    """Everyday functions and invented ones, as other people write functions."""
+    while True:
+        own = everyday.family(speaker, speaker.pick([1, 1, 1, 2, 2, 3, 4, 5])) if speaker.chance(0.85) else []
+        functions = own + [made for made in made_up.family(speaker, speaker.number(1, 3)) if speaker.chance(0.2 if own else 1)]
+        if functions and (style := styled.restyle(speaker, functions)):
+            break
+    speaker.random.shuffle(functions)
+    name, system = introduced(speaker)
+    conversations = [everyday_conversation(speaker, functions, name, None) if own else invented_conversation(speaker, functions, made_up.family(speaker, 2), name, False) for _ in range(count)]
+    return system, [style.entry(made) for made in functions], conversations
+
+
+def answers_group(speaker, count):
+    """Few functions, whose results are answered."""
+    made = everyday.family(speaker, speaker.pick([1, 1, 2])) + made_up.family(speaker, speaker.pick([0, 1, 1]))
+    style = styled.restyle(speaker, made) if speaker.chance(0.5) else None
+    if len({each.name for each in made}) < len(made):
+        return answers_group(speaker, count)
+    name, system = introduced(speaker)
+    conversations = [[exchange(speaker, speaker.pick(made)) for _ in range(speaker.pick([1, 1, 1, 2]))] for _ in range(count)]
+    return system, [style.entry(each) if style else each.entry() for each in made], conversations
+
+
+def refused_group(speaker, count):
+    """Requests far from any function, among some that one serves, which may end a long story."""
+    is_chat = speaker.chance(0.7)
+    made = [] if is_chat else made_up.family(speaker, speaker.number(1, 4))
+    name, system = ("causerie", shipped.SYSTEM) if is_chat else introduced(speaker)
+    conversations = []
+    for _ in range(count):
+        if speaker.chance(0.75):
+            conversations.append([Exchange(refusals.request(speaker), NO_FUNCTION) for _ in range(speaker.pick([1, 1, 1, 2]))])
+            continue
+        served = shipped.single(speaker) if is_chat else invented.exchange(speaker, speaker.pick(made))
+        if speaker.chance(0.6):
+            served.user = refusals.cased(speaker, refusals.story(speaker, served.core))
+        conversations.append([served])
+    return system, shipped.TOOLS if is_chat else [each.entry() for each in made], conversations
+
+
 def introduced(speaker):
     """A name for the assistant, and the system message."""
     roll = speaker.random.random()
@@ -180,8 +221,9 @@ def introduced(speaker):
 
 MAKERS = {
     "chat": chat_group, "some": some_group, "long": long_group, "everyday": everyday_group,
-    "choice": choice_group, "invented": invented_group, "easy": functools.partial(invented_group, easy=True),
+    "styled": styled_group, "answers": answers_group, "refused": refused_group, "choice": choice_group, "invented": invented_group, "easy": functools.partial(invented_group, easy=True),
 }
+ENDING_SHARE = 0.7  # of the conversations end with a call
 NARROW = ("choice", "invented", "easy")  # kinds that sometimes use few words
 
 
@@ -204,21 +246,22 @@ class Generator:
             system, tools, conversations = MAKERS[kind](self.speaker, count)
             text = system_block(system, tools)
             block = Text(text, self.tokenizer.encode(text))
-            encoded = [self.encode(exchanges, block, longest) for exchanges in conversations]
+            ends_early = 0 if kind == "answers" else ENDING_SHARE
+            encoded = [self.encode(exchanges, block, longest, ends_early) for exchanges in conversations]
             encoded = [row for row in encoded if row[0]]
             if 0.8 * count < len(encoded):
                 encoded += encoded[: count - len(encoded)]
                 return block.ids, list(names(block)), encoded
 
-    def encode(self, exchanges, block, longest):
-        """Encodes as many exchanges as fit. Most conversations end with the call, which is harder than the answer, and all whose answer
-        does not fit, as with requests for many things."""
+    def encode(self, exchanges, block, longest, ends_early):
+        """Encodes as many exchanges as fit. A share of `ends_early` of the conversations end with the call, which is harder than the
+        answer, and all whose answer does not fit, as with requests for many things."""
         tokens, marks, looks, ended = [], [], [], False
         for index, exchange in enumerate(exchanges):
             pieces = conversation_pieces(exchange.messages())
             texts = [Text(text, encoding) for (text, _), encoding in zip(pieces, self.tokenizer.encode_batch([text for text, _ in pieces]))]
             room = longest - len(tokens)
-            ended = exchange.calls and (index + 1 == len(exchanges) and self.speaker.chance(0.7) or room < sum(len(text.ids) for text in texts))
+            ended = exchange.calls and (index + 1 == len(exchanges) and self.speaker.chance(ends_early) or room < sum(len(text.ids) for text in texts))
             if ended:
                 texts = texts[:6]  # three pieces of each message
             if room < sum(len(text.ids) for text in texts):

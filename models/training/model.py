@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from .tokenizer import IMAGE
+
 
 @dataclass
 class Shape:
@@ -104,6 +106,8 @@ class Batch:
             for from_last in {layer for layer, *_ in places}:
                 points = [point for layer, *point in places if layer == from_last]
                 self.supervised.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)
+        self.pixels = []  # of its pictures, in the order of `rows`
+        self.rows = None  # embeddings of the pictures, in the place of the tokens `<image>`, in order: (tokens, hidden)
         self.seen = {}  # after the model ran: the attention of the supervised head at each of those places, by layer
         self.count = len(ids)  # real tokens; padding follows, which no token sees
         filling = [0] * (-len(ids) % FILL_BATCH)
@@ -292,6 +296,8 @@ class Model(nn.Module):
     def forward(self, batch, wanted):
         """Logits at the wanted tokens of the batch. Attention layers store the attention at supervised places in `batch.seen`."""
         x = F.embedding(batch.ids, self.embed_tokens.weight)
+        if batch.rows is not None:
+            x = x.masked_scatter((batch.ids == IMAGE)[:, None], batch.rows.to(x.dtype))
         cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, int(batch.place.max()) + 1, x.device))
         for layer in self.layers:
             x = layer(x, batch, cosine, sine)

@@ -15,6 +15,7 @@ CONTROL = [
     "<|tool_response_start|>", "<|tool_response_end|>",
 ]
 BOS, END_OF_TURN = 1, 7
+IMAGE, IMAGE_START, IMAGE_END = (CONTROL.index(token) for token in ("<image>", "<|image_start|>", "<|image_end|>"))
 LLAMA3_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )

@@ -27,6 +27,10 @@ from .model import Batch, Model, Shape
 from .muon import Muon
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
+from .sight.export import read_projector
+from .sight.groups import PictureGroups, picture_batch
+from .sight.network import Tower, TowerShape
+from .tokenizer import IMAGE
 
 WARM_UP, FALL = 60, 0.6  # steps of rising rate; the part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # share and weight in the loss of tokens that the model only reads
@@ -34,10 +38,11 @@ RESTART = 0.5  # initial share of the rate when a finished run is continued
 AVERAGE = 0.98  # decay of the average of the weights, which is the result: about 50 steps
 SUPERVISED_LAYERS = 6  # attention layers that `sources.py` supervises, counted from the last
 SUPERVISION_WEIGHT = 0.2  # weight of a supervised place, relative to a token of the loss
-# Small batches of twelve steps, in each process, by kind: their number, their conversations, and the maximum tokens of one. `chat` has
-# all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer.
-SMALL = {"chat": (3, 10, 208), "some": (3, 8, 208), "long": (2, 2, 1000), "choice": (4, 16, 112)}
-AHEAD = sum(count for count, *_ in SMALL.values())
+# Small batches of twelve steps, in each process, by kind: their number, their groups, conversations of each, and the maximum tokens of
+# one. `chat` has all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer. Only a run with
+# a vision tower has those of `SEEN`.
+SMALL = {"chat": (3, 1, 10, 208), "some": (3, 1, 8, 208), "long": (1, 1, 2, 1000), "choice": (3, 1, 16, 112), "answers": (2, 3, 6, 320), "refused": (2, 1, 16, 208)}
+SEEN = {"seen": (5, 4, 6, 200), "seen, chat": (1, 2, 6, 200)}
 GROUPS, ROWS, LONGEST = 3, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
 LIBC = ctypes.CDLL(None)
 TRIM_EVERY = 40  # steps; tensors of changing sizes fragment the heap, which grew to 12 GB in half an hour
@@ -57,7 +62,9 @@ def make_tokenizer(seed):
 
 def mixture(progress):
     """Kinds of groups of other functions: simple invented ones first."""
-    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented", "everyday"]
+    if progress < 0.12:
+        return ["easy", "easy" if progress < 0.04 else "invented"]
+    return ["invented", "invented", "everyday", "styled", "styled", "answers"]
 
 
 def mean(losses):
@@ -65,14 +72,14 @@ def mean(losses):
 
 
 class Batches:
-    """Makes two batches per step: a small one, mostly of the shipped functions, and one of three groups of other functions.
+    """Makes two batches per step: a small one, of the shipped functions or pictures, and one of three groups of other functions.
 
     Groups are made for several steps ahead and batched by length, so that there is little padding. `random` is the same in all
     processes, so that they have their long batches in the same steps and do not wait for each other.
     """
 
-    def __init__(self, generator, random, knows_calls):
-        self.generator, self.random, self.knows_calls = generator, random, knows_calls
+    def __init__(self, generator, random, knows_calls, pictures=None):
+        self.generator, self.random, self.knows_calls, self.pictures = generator, random, knows_calls, pictures
         self.small, self.others = [], []
 
     def step(self, progress):
@@ -83,8 +90,11 @@ class Batches:
         return kind, [small, self.others.pop()]
 
     def fill(self, kinds):
-        self.small = [(kind, batch) for kind, (count, rows, longest) in SMALL.items() for batch in self.groups([kind] * count, 1, rows, longest)]
-        self.others = self.groups(kinds * (AHEAD // len(kinds)), GROUPS, ROWS, LONGEST)
+        self.small = [(kind, batch) for kind, (count, *size) in SMALL.items() for batch in self.groups([kind] * count, *size)]
+        if self.pictures:
+            self.small += [(kind, self.seen(kind, *size)) for kind, (count, *size) in SEEN.items() for _ in range(count)]
+        kinds = (kinds * len(self.small))[: len(self.small)]
+        self.others = self.groups(kinds, GROUPS, ROWS, LONGEST)
         self.random.shuffle(self.small)
         self.random.shuffle(self.others)
 
@@ -93,6 +103,14 @@ class Batches:
         groups = [self.generator.group(kind, rows, longest) for kind in kinds for _ in range(count)]
         groups.sort(key=lambda group: len(group[0]))
         return [batch_of(groups[at : at + count]) for at in range(0, len(groups), count)]
+
+
+    def seen(self, kind, count, rows, longest):
+        """A batch of conversations about pictures."""
+        groups, pixels = picture_batch([self.pictures.group(kind, rows, longest) for _ in range(count)])
+        batch, said = batch_of(groups)
+        batch.pixels = pixels
+        return batch, said
 
 
 def batch_of(groups):
@@ -111,6 +129,7 @@ def targets(batch, said, random):
     """Indexes of tokens whose next token is learned, that next token, and its weight."""
     goes_on = torch.ones(len(said), dtype=torch.bool)
     goes_on[batch.ends] = False
+    goes_on[:-1] &= batch.ids[1 : len(said)] != IMAGE
     other = torch.rand(len(said), generator=random) < torch.where(torch.arange(len(said)) < batch.cut, OTHER_SHARE / 2, OTHER_SHARE)
     at = (goes_on[:-1] & (said[1:] | other[1:])).nonzero()[:, 0]
     return at, batch.ids[at + 1], torch.where(said[at + 1], 1.0, OTHER_WEIGHT)
@@ -124,6 +143,13 @@ def optimisers(model, rate, kind):
         Muon(matrices, lr=rate, kind=kind),
         torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0),
     ]
+
+
+def tower_of(args, shape):
+    """The vision tower of a projector file, which stays as it is."""
+    tower = Tower(TowerShape(rows=shape.hidden))
+    tower.load_state_dict(read_projector(args.tower), strict=False)
+    return tower.requires_grad_(False).to(args.device)
 
 
 def faster_kind():
@@ -180,7 +206,9 @@ class Run:
         own = seed + rank * 500_009
         self.generator = Generator(self.tokenizer, own)
         self.random = torch.Generator().manual_seed(own)
-        self.batches = Batches(self.generator, random.Random(seed), knows_calls=args.start is not None)
+        self.tower = tower_of(args, shape) if args.tower else None
+        pictures = PictureGroups(self.tokenizer, own) if args.tower else None
+        self.batches = Batches(self.generator, random.Random(seed), knows_calls=args.start is not None, pictures=pictures)
         if rank == 0:
             parameters = sum(weight.numel() for weight in self.model.parameters())
             print(f"{parameters:,} parameters, from step {self.step}", flush=True)
@@ -219,6 +247,12 @@ class Run:
             if working is not weight:
                 working.copy_(weight)
 
+    @torch.no_grad()
+    def rows_of(self, pixels):
+        """The rows of pictures, (rows, hidden). The tower is not trained."""
+        with torch.autocast(self.args.device, torch.bfloat16, enabled=self.args.kind == torch.bfloat16):
+            return torch.cat([self.tower(torch.tensor(each)[None].to(self.args.device))[0][0] for each in pixels])
+
     def share(self, *numbers):
         """Averages the gradients of all processes, and some numbers as well."""
         if self.args.workers == 1:
@@ -243,6 +277,8 @@ class Run:
         total = sum(weights.sum() for *_, weights in made)
         for batch, rows, following, weights in made:
             batch.to(self.args.device, self.args.kind)
+            if batch.pixels:
+                batch.rows = self.rows_of(batch.pixels)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
             loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
             unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in range(SUPERVISED_LAYERS)]
@@ -311,6 +347,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=112)
     parser.add_argument("--again", type=float, help="the minute at which a finished run is continued; with --minutes")
     parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="start from the weights, the shape and the tokenizer of this model")
+    parser.add_argument("--tower", type=Path, metavar="GGUF", help="train with pictures as well, which this projector file sees; its weights do not change")
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", help="c: convolution, a: attention; with --from, capitals are layers to add")
     parser.add_argument("--hidden", type=int, default=Shape.hidden)

@@ -8,10 +8,9 @@ import torch
 from .. import generator, shipped, talk
 from ..phrases import Speaker
 from ..prompt import conversation_pieces, system_block
-from ..tokenizer import CONTROL
+from ..tokenizer import IMAGE, IMAGE_END, IMAGE_START
 from . import questions, scenes
 
-IMAGE, IMAGE_START, IMAGE_END = (CONTROL.index(token) for token in ("<image>", "<|image_start|>", "<|image_end|>"))
 PICTURE = "<image>"  # as the template prints it
 # Sizes in which scenes are laid out, in pixels, and their shares.
 SIZES = {(256, 256): 40, (320, 256): 14, (256, 320): 8, (352, 224): 5, (384, 256): 10, (320, 320): 8, (448, 320): 8, (512, 384): 4, (512, 512): 3}
@@ -29,13 +28,13 @@ class Seen:
     pictures: list  # scenes
 
 
-def conversation(speaker, room="any", scene=None):
+def conversation(speaker, room="any", scene=None, offers=None):
     """A conversation about one picture or two: about `scene` or a new one. `room` is `chat` for all functions of `causerie chat`,
-    else `any`."""
+    else `any`; `offers` are the functions and the system message, if they are given."""
     scene = scene or questions.scene_of(speaker)
     asker = questions.Asker(speaker, scene)
     pictures, exchanges, kinds = [scene], [], []
-    tools, system = offered(speaker, room, scene)
+    tools, system = offers or offered(speaker, room, scene)
     if not scene.is_note and not scene.text and speaker.chance(0.05):
         return of_two(speaker, system, tools)
     for turn in range(speaker.pick([1, 1, 2, 2, 3]) if not speaker.held_out else 1):
@@ -46,9 +45,9 @@ def conversation(speaker, room="any", scene=None):
         if kind == "note":
             break
     first = exchanges[0]
-    if not first.calls and speaker.chance(0.03) and not speaker.held_out:
+    if not first.calls and not speaker.held_out and (PHOTOGRAPH in tools if offers else speaker.chance(0.03)):
         first.calls, first.results = [("take_photo", {})], [PICTURE]
-        tools = [*tools, PHOTOGRAPH]
+        tools = tools if PHOTOGRAPH in tools else [*tools, PHOTOGRAPH]
     else:
         first.user = PICTURE + first.user if speaker.chance(0.85) or speaker.held_out else f"{first.user}{PICTURE}"
     if not speaker.held_out:

@@ -1,0 +1,85 @@
+"""Converts cases of the Berkeley Function Calling Leaderboard to the form of `held-out.jsonl`: `python -m training.outside FOLDER --out FILE`.
+
+FOLDER is `bfcl_eval/data` of the Python package `bfcl-eval`. Its data only measures: nothing of it is in training or in this
+repository. Taken are requests of one message, of at most LONGEST characters with the functions, whose values can be copied from the
+request; for calls of several functions, these in their order. The others need knowledge or reasoning that this model does not have.
+"""
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+LONGEST = 4000  # characters of the functions: about a thousand tokens, as in training
+FILES = {
+    "simple_python": "outside: one function", "multiple": "outside: choice among functions", "live_simple": "outside: one function, asked by users",
+    "live_multiple": "outside: choice among functions, asked by users", "parallel": "outside: several calls",
+    "irrelevance": "outside: no function fits",
+}
+TYPES = {"dict": "object", "float": "number", "double": "number", "tuple": "array", "any": "string", "list": "array"}
+
+
+def name_of(function):
+    return function["name"].replace(".", "_")
+
+
+def schema(given):
+    """The schema with the names of types in JSON Schema."""
+    if isinstance(given, list):
+        return [schema(each) for each in given]
+    if not isinstance(given, dict):
+        return given
+    return {key: TYPES.get(each, each) if key == "type" and isinstance(each, str) else schema(each) for key, each in given.items()}
+
+
+def said(value, request):
+    """Whether a value can be copied from the request."""
+    if isinstance(value, (list, dict)):
+        return all(said(each, request) for each in (value.values() if isinstance(value, dict) else value))
+    if isinstance(value, bool) or value is None:
+        return True
+    text = json.dumps(value) if not isinstance(value, str) else value
+    number = re.sub(r"\.0$", "", text)
+    return re.search(rf"(?<!\w){re.escape(number)}(?!\w)", request, re.IGNORECASE) is not None
+
+
+def accepted(answers, request):
+    """The calls with the values that count as right, or None if one of them cannot be copied."""
+    calls = []
+    for answer in answers:
+        (name, arguments), = answer.items()
+        if not all("" in values or any(said(value, request) for value in values) for values in arguments.values()):
+            return None
+        calls.append({"name": name.replace(".", "_"), "arguments": arguments})
+    return calls
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def cases(folder):
+    for file, category in FILES.items():
+        answers = folder / "possible_answer" / f"BFCL_v4_{file}.json"
+        right = {each["id"]: each["ground_truth"] for each in read(answers)} if answers.exists() else {}
+        for each in read(folder / f"BFCL_v4_{file}.json"):
+            messages, = each["question"]
+            functions = [{"type": "function", "function": schema(function) | {"name": name_of(function)}} for function in each["function"]]
+            if len(messages) != 1 or len(json.dumps(functions)) > LONGEST or not messages[0]["content"].isascii():
+                continue
+            expect = {"declines": True}
+            if each["id"] in right and (expect := {"accepts": accepted(right[each["id"]], messages[0]["content"])})["accepts"] is None:
+                continue
+            yield {"category": category, "functions": functions, "system": "", "messages": messages, "expect": expect}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    args.out.write_text("".join(json.dumps(each) + "\n" for each in cases(args.folder)))
+
+
+if __name__ == "__main__":
+    main()
