@@ -4,9 +4,11 @@
 - `prompt.py` writes the same bytes as Jinja2 with `template.jinja`.
 - A conversation encoded piece by piece has the tokens of the whole text.
 - The phrases of everyday functions have a slot for each required parameter.
+- Answers from results are whole sentences, and no request to decline asks for a function of the chat.
 """
 
 import argparse
+import re
 import tempfile
 from pathlib import Path
 
@@ -15,11 +17,11 @@ import torch
 from transformers import Lfm2ForCausalLM
 from tokenizers import Tokenizer
 
-from . import everyday, functions, shipped
+from . import everyday, functions, patterns, refusals, results, shipped
 from .export import load_checkpoint, transformers_tensors, write_folder
 from .generator import MAKERS
 from .model import Batch, Model, Shape
-from .phrases import Speaker
+from .phrases import Speaker, expression, parse
 from .prompt import BOS, TEMPLATE, conversation_pieces, system_block, to_json
 
 
@@ -61,6 +63,23 @@ def check_everyday(speaker, readings=60):
     print(f"{len(everyday.templates())} functions of everyday, {sum(len(template.phrases) for template in everyday.templates())} phrases")
 
 
+def check_results(speaker, count=4000):
+    for name in ("get_weather", "sendMessage", "list_items", "is_open", "count_steps", "turn_on_lamp"):
+        for _ in range(count // 6):
+            content, reply = results.outcome(speaker, name)
+            assert isinstance(content, str) and re.fullmatch(r"[^a-z\s].*[.!?]", reply) and ".." not in reply, f"{name}, {content!r}: {reply!r}"
+    print(f"{count} answers are sentences")
+
+
+def check_refusals(speaker, count=6000):
+    served = [pattern for name in ("TIME_HERE", "LIST_TIMERS", "LIST_NOTES") for pattern in getattr(patterns, name)]
+    forms = [re.compile(expression(parse(pattern.replace("{odd}", "{}"))), re.IGNORECASE) for pattern in served]
+    for _ in range(count):
+        text = re.sub(r"[ ,.!?]+$", "", refusals.request(speaker))
+        assert not any(form.fullmatch(text) for form in forms), text
+    print(f"{count} requests to decline")
+
+
 @torch.no_grad()
 def check_logits(weights, shape, tokenizer):
     ours = Model(shape)
@@ -89,6 +108,8 @@ def main():
         weights = {name: weight + 0.1 * torch.randn_like(weight) for name, weight in Model(shape).state_dict().items()}
     check_rendering(Speaker(5), tokenizer)
     check_everyday(Speaker(5))
+    check_results(Speaker(5))
+    check_refusals(Speaker(5))
     check_logits(weights, shape, tokenizer)
 
 

@@ -4,7 +4,12 @@ languages, pictures that are not there, nonsense, insults, single words and long
 Some long stories end with a request for a function, so that their length alone means nothing.
 """
 
+import functools
+import json
+import re
+
 from . import values
+from .prompt import HERE
 
 TOPIC = (
     "[gravity|inflation|the Roman Empire|evolution|democracy|jazz|volcanoes|black holes|the immune system|vaccines|the stock market|magnetism|chess|the Middle Ages|rainbows|coral reefs|electric cars|Buddhism|the Cold War|opera|the human brain|bees|"
@@ -115,6 +120,17 @@ def story(speaker, end=""):
     return text + speaker.pick([", so ", ". ", ", and ", ": ", "; now "]) + (end or filled(speaker, STORY_END))
 
 
+def normal(text):
+    return re.sub(r"[^\w]+", " ", text.lower()).strip() or text.strip()
+
+
+@functools.cache
+def held_out_requests():
+    """The held-out requests, which training does not have."""
+    cases = map(json.loads, (HERE.parent / "sentences.jsonl").read_text().splitlines())
+    return frozenset(normal(case["messages"][0]["content"]) for case in cases)
+
+
 def is_served(text):
     """Whether a short text could ask for one of the shipped functions, or be small talk."""
     words = {word.strip("?!.,'") for word in text.lower().split()}
@@ -134,7 +150,7 @@ def request(speaker):
             text = filled(speaker, PATTERNS[kind])
             if kind not in ("foreign", "code") and speaker.chance(0.07):
                 text = f"{text}{speaker.pick(JOINTS)}{filled(speaker, PATTERNS[kind])}"
-        if not is_served(text):
+        if not is_served(text) and normal(text) not in held_out_requests():
             return cased(speaker, text)
 
 
