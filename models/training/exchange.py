@@ -61,6 +61,28 @@ NOT_IMPERATIVE = set(
 QUESTION_WORDS = set("what what's which how is are do does did have has when who any may might".split())
 
 
+NEGATIONS = "[don't|do not|please don't|please do not|never|never ever|no need to|you needn't|you must not|you shouldn't|I don't want you to|you don't have to|under no circumstances|whatever you do, don't|better not|not yet, so don't|don't you dare]"
+NO_PROBLEM = "No problem."
+
+
+def negated(speaker, exchange):
+    """A request not to do something, after which nothing is called; None if the request does not begin with a verb."""
+    first, _, rest = exchange.core.partition(" ")
+    if not rest or first.lower() not in VERBS:
+        return None
+    text = f"{speaker.expand(NEGATIONS)} {first.lower()} {rest}"
+    if speaker.chance(0.2):
+        text += speaker.expand("[ yet| now| today|, please| until I say so| any more| again]")
+    return Exchange(text[0].upper() + text[1:] if speaker.chance(0.5) else text, NO_PROBLEM)
+
+
+VERBS = set(
+    "add apply arrange ask begin block book borrow bring buy call cancel change charge check clean clear close connect convert count create cut delete deliver dim disable dismiss download draw email enable end fetch file find fill follow forward get give hang heat "
+    "hire invite launch leave lend list load lock log look make mark message move mute note notify open order pair pause pay phone pick plan play post print publish put raise read record remind remove rename rent reply report request reserve reset restart run save schedule "
+    "search sell send set share show shut sign skip sort split start stop store submit switch take tell text track transfer translate turn unlock update upload use wake warm wash water withdraw write".split()
+)
+
+
 def is_imperative(request):
     first = request.split(" ", 1)[0].lower()
     return first.isalpha() and first not in NOT_IMPERATIVE

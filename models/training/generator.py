@@ -4,7 +4,7 @@ import functools
 
 from . import everyday, invented, refusals, shipped, styled, talk, values
 from . import functions as made_up
-from .exchange import NO_FUNCTION, Exchange, is_imperative
+from .exchange import NO_FUNCTION, Exchange, is_imperative, negated
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 from .sources import Text, names, sources
@@ -146,7 +146,9 @@ def everyday_conversation(speaker, functions, name, turns):
     exchanges, own = [], [made for made in functions if isinstance(made, everyday.Function)]
     for _ in range(turns or speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.55:
+        if roll < 0.05 and (refused_call := negated(speaker, exchange(speaker, speaker.pick(functions)))):
+            exchanges.append(refused_call)
+        elif roll < 0.55:
             exchanges.append(exchange(speaker, speaker.pick(functions)))
         elif roll < 0.77:
             exchanges.append(everyday.several(speaker, own, speaker.pick([2, 2, 3])))
@@ -200,6 +202,9 @@ def refused_group(speaker, count):
     name, system = ("causerie", shipped.SYSTEM) if is_chat else introduced(speaker)
     conversations = []
     for _ in range(count):
+        if speaker.chance(0.08) and (unwanted := negated(speaker, shipped.single(speaker) if is_chat else invented.exchange(speaker, speaker.pick(made)))):
+            conversations.append([unwanted])
+            continue
         if speaker.chance(0.75):
             conversations.append([Exchange(refusals.request(speaker), NO_FUNCTION) for _ in range(speaker.pick([1, 1, 1, 2]))])
             continue

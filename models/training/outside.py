@@ -1,13 +1,20 @@
-"""Converts cases of the Berkeley Function Calling Leaderboard to the form of `held-out.jsonl`: `python -m training.outside FOLDER --out FILE`.
+"""Converts cases that others wrote to the form of `held-out.jsonl`: `python -m training.outside FOLDER --out FILE`.
 
-FOLDER is `bfcl_eval/data` of the Python package `bfcl-eval`. Its data only measures: nothing of it is in training or in this
-repository. Taken are requests of one message, of at most LONGEST characters with the functions, whose values can be copied from the
-request; for calls of several functions, these in their order. The others need knowledge or reasoning that this model does not have.
+FOLDER has the unpacked Python packages `bfcl-eval` (the Berkeley Function Calling Leaderboard) and `cactus-needle` (apps for very small
+models, with acceptance tests). Their data only measures: nothing of it is in training or in this repository.
+
+Of the leaderboard, only requests of one message are taken, whose values can be copied from the request, with functions of at most LONGEST
+characters. The others need knowledge or reasoning that this model does not have.
 """
 
 import argparse
+import importlib.util
+import inspect
 import json
 import re
+import sys
+import types
+import typing
 from pathlib import Path
 
 LONGEST = 4000  # characters of the functions: about a thousand tokens, as in training
@@ -58,7 +65,46 @@ def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def cases(folder):
+def apps(folder):
+    """The apps of cactus-needle, with a stand-in for its library, which only describes functions here."""
+    library, harness = types.ModuleType("needle"), types.ModuleType("needle.environments")
+    library.tool, library.Field, library.environments, harness._harness = described, lambda **limits: None, harness, None
+    sys.modules |= {"needle": library, "needle.environments": harness, "needle.environments._harness": types.ModuleType("harness")}
+    for path in sorted(folder.glob("[a-z]*.py")):
+        specification = importlib.util.spec_from_file_location(path.stem, path)
+        app = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(app)
+        functions = [{"type": "function", "function": each} for each in app.TOOLS]
+        for each in app.TEST_CASES:
+            expect = {"calls": each["calls"]} if each["calls"] else {"declines": True}
+            yield {"category": f"apps: {each['category']}", "functions": functions, "system": "", "messages": [{"role": "user", "content": each["query"]}], "expect": expect}
+
+
+def described(function):
+    """The declaration of a Python function, from its types and its docstring."""
+    summary, _, rest = inspect.getdoc(function).partition("\n\nArgs:\n")
+    texts = dict(re.findall(r"(\w+): (.*)", rest))
+    properties, required = {}, []
+    for name, parameter in inspect.signature(function).parameters.items():
+        properties[name] = typed(parameter.annotation) | ({"description": texts[name]} if name in texts else {})
+        if parameter.default is parameter.empty:
+            required.append(name)
+    return {"name": function.__name__, "description": summary, "parameters": {"type": "object", "properties": properties, "required": required}}
+
+
+def typed(hint):
+    """The schema of a type hint."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated or origin in (typing.Union, types.UnionType):
+        return typed(parts[0])
+    if origin is typing.Literal:
+        return {"type": "string", "enum": list(parts)}
+    if origin is list:
+        return {"type": "array", "items": typed(parts[0])}
+    return {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[hint]}
+
+
+def leaderboard(folder):
     for file, category in FILES.items():
         answers = folder / "possible_answer" / f"BFCL_v4_{file}.json"
         right = {each["id"]: each["ground_truth"] for each in read(answers)} if answers.exists() else {}
@@ -78,7 +124,8 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    args.out.write_text("".join(json.dumps(each) + "\n" for each in cases(args.folder)))
+    found = [*apps(args.folder / "needle" / "environments"), *leaderboard(args.folder / "bfcl_eval" / "data")]
+    args.out.write_text("".join(json.dumps(each) + "\n" for each in found))
 
 
 if __name__ == "__main__":

@@ -38,11 +38,11 @@ RESTART = 0.5  # initial share of the rate when a finished run is continued
 AVERAGE = 0.98  # decay of the average of the weights, which is the result: about 50 steps
 SUPERVISED_LAYERS = 6  # attention layers that `sources.py` supervises, counted from the last
 SUPERVISION_WEIGHT = 0.2  # weight of a supervised place, relative to a token of the loss
-# Small batches of twelve steps, in each process, by kind: their number, their groups, conversations of each, and the maximum tokens of
-# one. `chat` has all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer. Only a run with
-# a vision tower has those of `SEEN`.
+# Small batches of a cycle of steps, in each process, by kind: their number, their groups, conversations of each, and the maximum tokens
+# of one. `chat` has all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer. Only a run
+# with a vision tower has those of `SEEN`.
 SMALL = {"chat": (3, 1, 10, 208), "some": (3, 1, 8, 208), "long": (1, 1, 2, 1000), "choice": (3, 1, 16, 112), "answers": (2, 3, 6, 320), "refused": (2, 1, 16, 208)}
-SEEN = {"seen": (5, 4, 6, 200), "seen, chat": (1, 2, 6, 200)}
+SEEN = {"seen": (8, 5, 8, 200), "seen, chat": (2, 2, 8, 200)}
 GROUPS, ROWS, LONGEST = 3, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
 LIBC = ctypes.CDLL(None)
 TRIM_EVERY = 40  # steps; tensors of changing sizes fragment the heap, which grew to 12 GB in half an hour
