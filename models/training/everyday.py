@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import functions, invented, values
-from .exchange import Exchange, courteous
+from .exchange import VERBS, Exchange, courteous
+from .results import words_of
 
 INVENTED_SHARE = 0.3  # share of the values listed in a file that are replaced by others
 QUESTION_WORDS = set("where where's why when when's how's who's can could should shall will would was were am isn't aren't don't doesn't may".split())
@@ -308,6 +309,17 @@ def exchange(speaker, made):
     result, reply = invented.outcome(speaker, made)
     question = core.split(" ", 1)[0].lower() in QUESTION_WORDS
     return Exchange(courteous(speaker, core, question), reply, [(made.name, arguments)], [result], core)
+
+
+def missing(speaker, made):
+    """A request by the name of a function, without its required values, and the question for them; None if the name is no request."""
+    verb, *rest = words_of(made.name)
+    wanted = [each for each in made.parameters.values() if not each.optional]
+    if verb not in VERBS or not 1 <= len(rest) <= 3 or not 1 <= len(wanted) <= 2:
+        return None
+    text = f"{verb} {speaker.pick(['a', 'the', 'my', 'some', 'another', ''])} {' '.join(rest)}".replace("  ", " ")
+    named = " and the ".join(" ".join(words_of(each.name.rpartition(".")[2])) for each in wanted)
+    return Exchange(courteous(speaker, text), f"What is the {named}?")
 
 
 def several(speaker, made, count=2):

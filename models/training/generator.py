@@ -148,6 +148,8 @@ def everyday_conversation(speaker, functions, name, turns):
         roll = speaker.random.random()
         if roll < 0.05 and (refused_call := negated(speaker, exchange(speaker, speaker.pick(functions)))):
             exchanges.append(refused_call)
+        elif roll < 0.09 and own and (asking := everyday.missing(speaker, speaker.pick(own))):
+            exchanges.append(asking)
         elif roll < 0.55:
             exchanges.append(exchange(speaker, speaker.pick(functions)))
         elif roll < 0.77:

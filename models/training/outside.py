@@ -76,7 +76,7 @@ def apps(folder):
         specification.loader.exec_module(app)
         functions = [{"type": "function", "function": each} for each in app.TOOLS]
         for each in app.TEST_CASES:
-            expect = {"calls": each["calls"]} if each["calls"] else {"declines": True}
+            expect = {"calls": each["calls"]} if each["calls"] else {"whole": True} if each["category"] == "negation" else {"declines": True}
             yield {"category": f"apps: {each['category']}", "functions": functions, "system": "", "messages": [{"role": "user", "content": each["query"]}], "expect": expect}
 
 

@@ -25,7 +25,7 @@ NAME_STYLES = ["snake"] * 9 + ["camel"] * 5 + ["pascal"] * 2 + ["upper", "joined
 FUNCTION_STARTS = ["", "", "", "", "Use this to: ", "Tool: ", "Function. ", "API call. ", "[{t}] ", "{t}: "]
 FUNCTION_ENDS = [
     " Returns {a} {w}.", " Returns the {w} as JSON.", " Returns true if it worked.", " Returns a confirmation.", " Use it when the user asks for this.", " Call it once per {w}.", " Only works for {a} {w}s.", " Requires the {w}.", " Does not change the {w}.", " The {w} must exist.", " The result is {a}.", " Needs permission.", " Results are sorted by {w}.",
-    " If no {w} is given, the default is used.", " This tool is read-only.", " Not for {w}s.", " The user must confirm it.", " Available on all devices.", " May take a few seconds.", "\n\nReturns: the {w}.", " Args are strings unless noted.", " Note: the {w} is {a}.",
+    " If no {w} is given, the default is used.", " This tool is read-only.", " Not for {w}s.", " The user must confirm it.", " Available on all devices.", " May take a few seconds.", "\n\nReturns: the {w}.", " Args are strings unless noted.", " Note: the {w} is {a}.", " See also {n}.", " For {w}s, use {n}.", " Use {n} for the {w} instead.", " Do not guess values.", " Values are taken as the user said them.", " Ask if something is missing.", " Only call it if the user asks for it.",
 ]
 VALUE_HINTS = [" e.g. {v}", " (e.g. {v})", ", e.g. {v}", ", for example {v}", " Example: {v}", " such as {v}", ", like '{v}'", " (example: \"{v}\")"]
 OPTIONAL_HINTS = [" (optional)", " Optional.", ", optional", " Leave out if not given.", " Only if the user says so.", " Not required."]
@@ -44,6 +44,7 @@ class Style:
         self.swaps, self.suffixes, self.renames = speaker.pick([0, 0.4, 0.7]), speaker.pick([0, 0, 0.3]), speaker.pick([0, 0, 0.3])
         self.description_first, self.enum_early, self.required_first = chance(0.35), chance(0.3), chance(0.2)
         self.keeps_empty, self.closes, self.titles, self.nullable = chance(0.25), chance(0.2), chance(0.08), chance(0.05)
+        self.others = ["another function"]  # the names of all functions
         self.starts = speaker.pick(FUNCTION_STARTS)
         self.ends, self.hints, self.optional, self.defaults, self.limits, self.formats = (speaker.pick([0, 0, 0.4, 0.8]) for _ in range(6))
 
@@ -79,7 +80,7 @@ class Style:
         entry, speaker = made.entry(), self.speaker
         text = entry.get("description", "")
         if text:
-            slots = lambda pattern: pattern.replace("{w}", values.word(speaker)).replace("{a}", speaker.value(values.ADJECTIVES)).replace("{t}", self.prefix or "user")
+            slots = lambda pattern: pattern.replace("{n}", speaker.pick(self.others)).replace("{w}", values.word(speaker)).replace("{a}", speaker.value(values.ADJECTIVES)).replace("{t}", self.prefix or "user")
             text = slots(self.starts) + text + "".join(slots(speaker.pick(FUNCTION_ENDS)) for _ in range(speaker.pick([1, 1, 2])) if speaker.chance(self.ends))
         return {"name": entry["name"]} | ({"description": text} if text else {}) | {"parameters": self.schema(entry["parameters"], made)}
 
@@ -151,4 +152,5 @@ def restyle(speaker, made):
         named = [parameter.name for parameter in (each.parameters.values() if isinstance(each.parameters, dict) else each.parameters)]
         if len(set(named)) < len(named) or not re.fullmatch(r"[A-Za-z_]\w*", each.name):
             return None
-    return style if len({each.name for each in made}) == len(made) else None
+    style.others = [each.name for each in made]
+    return style if len(set(style.others)) == len(made) else None
