@@ -43,7 +43,7 @@ SUPERVISION_WEIGHT = 0.2  # weight of a supervised place, relative to a token of
 # with a vision tower has those of `SEEN`.
 SMALL = {"chat": (3, 1, 10, 208), "some": (3, 1, 8, 208), "long": (1, 1, 2, 1000), "choice": (3, 1, 16, 112), "answers": (2, 3, 6, 320), "refused": (2, 1, 16, 208)}
 SEEN = {"seen": (8, 5, 8, 200), "seen, chat": (2, 2, 8, 200)}
-GROUPS, ROWS, LONGEST = 3, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
+GROUPS, ROWS, LONGEST = 2, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
 LIBC = ctypes.CDLL(None)
 TRIM_EVERY = 40  # steps; tensors of changing sizes fragment the heap, which grew to 12 GB in half an hour
 LONGEST_STEP = 30  # seconds; a longer step means that the machine did something else
@@ -72,7 +72,7 @@ def mean(losses):
 
 
 class Batches:
-    """Makes two batches per step: a small one, of the shipped functions or pictures, and one of three groups of other functions.
+    """Makes two batches per step: a small one, of the shipped functions or pictures, and one of two groups of other functions.
 
     Groups are made for several steps ahead and batched by length, so that there is little padding. `random` is the same in all
     processes, so that they have their long batches in the same steps and do not wait for each other.

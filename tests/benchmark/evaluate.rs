@@ -10,7 +10,7 @@ use std::fs;
 use std::time::Instant;
 
 use causerie::{
-    ChatMessage, Completion, GenerationOptions, MessageResponse, ModelRunner, Role, SdkFunctionCall,
+    ChatMessage, Completion, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Role, SdkFunctionCall,
     ToolCallConstraint, functions_from_json, messages_from_json,
 };
 use serde::Deserialize;
@@ -44,6 +44,20 @@ struct ExpectedReply {
     /// Whether the reply must say that no function fits, and call none.
     #[serde(default)]
     refuses: bool,
+    /// Whether the reply must be whole sentences, without a call.
+    #[serde(default)]
+    whole: bool,
+    /// Whether the reply must be whole sentences that refuse or ask, without a call.
+    #[serde(default)]
+    declines: bool,
+    /// Calls with the accepted values of each argument; an argument that accepts an empty string is optional.
+    accepts: Option<Vec<AcceptedCall>>,
+}
+
+#[derive(Deserialize)]
+struct AcceptedCall {
+    name: String,
+    arguments: BTreeMap<String, Vec<Json>>,
 }
 
 #[derive(Default)]
@@ -143,7 +157,59 @@ fn is_right(expect: &ExpectedReply, completion: &Completion) -> Result<bool, Box
     let refuses = calls.is_empty() && text.contains("no function");
     let contains = expect.contains.iter().all(|part| text.contains(part));
     let adds = expect.says.as_ref().is_some_and(|right| !words(&text).is_subset(&words(right)));
-    Ok(has_right_calls && contains && !adds && (!expect.refuses || refuses))
+    let is_whole = calls.is_empty() && completion.finish_reason == FinishReason::Stop && is_whole(&text);
+    let is_accepted = expect.accepts.as_ref().is_none_or(|accepted| accept_calls(accepted, calls));
+    Ok(has_right_calls
+        && contains
+        && !adds
+        && is_accepted
+        && (!expect.refuses || refuses)
+        && (!expect.whole || is_whole)
+        && (!expect.declines || is_whole && declines(&text)))
+}
+
+/// Whether a text looks like whole sentences: not a fragment, and not the same word again and again.
+fn is_whole(text: &str) -> bool {
+    let text = text.trim();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let repeats = words.windows(3).any(|three| three[0] == three[1] && three[1] == three[2]);
+    let begins = text.chars().next().is_some_and(|first| !first.is_lowercase());
+    begins && text.trim_end_matches('"').ends_with(['.', '?', '!']) && !repeats && words.len() <= 60
+}
+
+fn declines(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    text.trim().ends_with('?') || ["no function", "cannot", "can't", "sorry"].iter().any(|words| lower.contains(words))
+}
+
+fn accept_calls(accepted: &[AcceptedCall], calls: &[SdkFunctionCall]) -> bool {
+    accepted.len() == calls.len() && accepted.iter().zip(calls).all(|(accepted, call)| accept_call(accepted, call))
+}
+
+fn accept_call(accepted: &AcceptedCall, call: &SdkFunctionCall) -> bool {
+    let read = |value: &causerie::Value| serde_json::from_str(&value.to_string()).unwrap_or_default();
+    let given: BTreeMap<String, Json> =
+        call.arguments.iter().map(|(name, value)| (name.clone(), loose(&read(value)))).collect();
+    let accepts = |name: &String, value: &Json| {
+        accepted.arguments.get(name).is_some_and(|values| values.iter().any(|each| loose(each) == *value))
+    };
+    let is_optional = |values: &[Json]| values.iter().any(|value| value == "");
+    accepted.name == call.name
+        && given.iter().all(|(name, value)| accepts(name, value))
+        && accepted.arguments.iter().all(|(name, values)| given.contains_key(name) || is_optional(values))
+}
+
+/// The value without capitals, spaces and punctuation, and with all numbers as floats, as the leaderboard of these cases
+/// compares them.
+fn loose(value: &Json) -> Json {
+    match value {
+        Json::String(text) => {
+            Json::String(text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect())
+        }
+        Json::Number(number) => json!(number.as_f64()),
+        Json::Array(values) => values.iter().map(loose).collect(),
+        other => other.clone(),
+    }
 }
 
 fn words(text: &str) -> BTreeSet<String> {
@@ -171,6 +237,7 @@ fn show_failure(case: &EvaluationCase, completion: &Completion) {
     println!("{}: {}", case.category, last.unwrap_or(&Json::Null));
     let expected =
         [("calls", case.expect.calls.clone().unwrap_or_default()), ("contains", json!(case.expect.contains))];
-    println!("  expected {expected:?}{}", if case.expect.refuses { " or no function" } else { "" });
+    let accepted = case.expect.accepts.iter().flatten().map(|call| format!("{}({:?})", call.name, call.arguments));
+    println!("  expected {expected:?} {}", accepted.collect::<Vec<_>>().join(", "));
     println!("  got      [{}] {:?}", calls.join(", "), completion.full_message.text());
 }
