@@ -261,7 +261,7 @@ impl Hub {
     pub fn finish(&self, plan: &DownloadPlan) -> Result<PathBuf> {
         plan.check()?;
         let store = self.store(plan);
-        store.finish(plan)?;
+        store.finish(plan, self.options.uses_links)?;
         Ok(model_path(plan, &store))
     }
 

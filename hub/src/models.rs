@@ -6,15 +6,15 @@ use std::io::{ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use causerie::Result;
 use causerie::companions::projector_beside;
 use causerie::names::{ModelFiles, ModelName, RepositoryFolder, list_models};
+use causerie::{ErrorKind, Result, SdkError};
 
 use crate::digest::FileDigest;
 use crate::fault::file_error;
 use crate::part::PIECE;
 use crate::progress::{PullState, Watch};
-use crate::store::{PART_SUFFIX, RepositoryStore, try_lock};
+use crate::store::{PART_SUFFIX, RepositoryStore, entries_below, try_lock};
 
 /// A model in the cache.
 ///
@@ -253,8 +253,8 @@ pub(crate) fn has_digest(place: &Path, path: &str, digest: &FileDigest, watch: &
 
 /// The commit and the files of a model in the cache, its projector included.
 fn model_files(store: &RepositoryStore, name: &ModelName) -> Result<(String, Vec<String>)> {
-    let commit = store.folder().commit(name.revision.as_deref()).ok_or_else(|| not_cached(name))?;
-    match store.folder().model(name, &commit).map_err(|err| not_cached(name).caused_by(err))? {
+    let commit = store.folder().commit(name.revision.as_deref()).ok_or_else(|| not_cached(store, name))?;
+    match store.folder().model(name, &commit).map_err(|err| not_cached(store, name).caused_by(err))? {
         ModelFiles::Gguf(mut files) => {
             files.extend(projector_of(&store.folder().snapshot(&commit), &files));
             Ok((commit, files))
@@ -263,11 +263,9 @@ fn model_files(store: &RepositoryStore, name: &ModelName) -> Result<(String, Vec
     }
 }
 
-fn not_cached(name: &ModelName) -> causerie::SdkError {
-    causerie::SdkError::new(
-        causerie::ErrorKind::ModelNotFound,
-        format!("{name} must be a model of the local cache: `causerie models list` shows them"),
-    )
+fn not_cached(store: &RepositoryStore, name: &ModelName) -> SdkError {
+    let message = format!("{name} must be a model of the cache at {}", store.cache().display());
+    SdkError::new(ErrorKind::ModelNotFound, message)
 }
 
 /// Removes a model; without a tag, all of its repository. A file stays as long as another model of its snapshot needs it, and a
@@ -278,7 +276,7 @@ pub(crate) fn remove(cache: &Path, name: &ModelName) -> Result<u64> {
     let before = size_on_disk(root);
     if name.tag.is_none() && name.revision.is_none() {
         if !root.is_dir() {
-            return Err(not_cached(name));
+            return Err(not_cached(&store, name));
         }
         // Links are removed, not followed.
         fs::remove_dir_all(root).map_err(|err| file_error("remove", root, err))?;
@@ -325,18 +323,6 @@ fn remove_empty(root: &Path, commit: &str) {
 fn used_blobs(snapshots: &Path) -> BTreeSet<FileDigest> {
     let digest = |path: PathBuf| FileDigest::parse(fs::read_link(path).ok()?.file_name()?.to_str()?);
     entries_below(snapshots).into_iter().filter_map(digest).collect()
-}
-
-/// All files and links below a folder. Links are not followed.
-fn entries_below(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder { open.push(entry.path()) } else { found.push(entry.path()) }
-        }
-    }
-    found
 }
 
 fn size_on_disk(folder: &Path) -> u64 {

@@ -1,13 +1,12 @@
 //! Where models come from, where they go, and what the environment says about it.
 
-use std::env;
-use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use causerie::names::cache_folder;
+use causerie::names::environment::Environment;
 use causerie::{AccessFault, DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::fault::{access_denied, storage};
@@ -39,6 +38,9 @@ pub struct HubOptions {
     pub first_pause: Duration,
     /// Whether a download is refused if the disk has too little space. Quotas and network disks report wrong values.
     pub checks_space: bool,
+    /// Whether the files of a model are links to where their contents are stored, so that versions of a model share files. Without
+    /// links, a cache can be on a disk that several systems use. Where links cannot be made, none are.
+    pub uses_links: bool,
 }
 
 impl HubOptions {
@@ -56,11 +58,12 @@ impl HubOptions {
             idle_timeout: Duration::from_secs(30),
             first_pause: Duration::from_secs(1),
             checks_space: true,
+            uses_links: true,
         }
     }
 
     /// Options of the environment, whose variables are those of Hugging Face's tools: the cache's, `HF_ENDPOINT`,
-    /// `HF_TOKEN` or the file of the token, `HF_HUB_OFFLINE`.
+    /// `HF_TOKEN` or the file of the token, `HF_HUB_OFFLINE`, `HF_HUB_DISABLE_SYMLINKS`.
     ///
     /// ```
     /// let options = causerie_hub::HubOptions::from_environment()?;
@@ -86,40 +89,39 @@ impl HubOptions {
     /// # Errors
     /// The token has characters that no token has.
     pub fn from_environment_with_cache(cache: impl Into<PathBuf>) -> Result<Self> {
-        Self::from_variables(cache.into(), &|name| env::var_os(name))
+        Self::from_variables(cache.into(), &Environment::of_process())
     }
 
-    fn from_variables(cache: PathBuf, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let text =
-            |name: &str| variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    fn from_variables(cache: PathBuf, environment: &Environment<'_>) -> Result<Self> {
+        let text = |name: &str| text(environment, name);
         let is_on = |name: &str| {
             text(name).is_some_and(|value| ["1", "true", "yes", "on"].contains(&value.to_ascii_lowercase().as_str()))
         };
         let endpoint = text("HF_ENDPOINT").map(|endpoint| endpoint.trim_end_matches('/').to_owned());
+        let token = if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") { None } else { token(environment)? };
         Ok(Self {
             endpoint: endpoint.unwrap_or_else(|| ENDPOINT.to_owned()),
-            token: token(&text, is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN"))?,
+            token,
             is_offline: is_on("HF_HUB_OFFLINE") || is_on("TRANSFORMERS_OFFLINE"),
+            uses_links: !is_on("HF_HUB_DISABLE_SYMLINKS"),
             ..Self::new(cache)
         })
     }
 }
 
+/// The value of a variable, if it has one.
+fn text(environment: &Environment<'_>, name: &str) -> Option<String> {
+    (environment.variable)(name)?.into_string().ok().filter(|value| !value.trim().is_empty())
+}
+
 /// The token of the environment, or else of the file that other tools store it in.
-fn token(text: &dyn Fn(&str) -> Option<String>, is_disabled: bool) -> Result<Option<AccessToken>> {
-    if is_disabled {
-        return Ok(None);
+fn token(environment: &Environment<'_>) -> Result<Option<AccessToken>> {
+    let named = |name: &'static str| Some((text(environment, name)?, name));
+    // The second name is an older one, which huggingface_hub reads as well.
+    if let Some((token, name)) = named("HF_TOKEN").or_else(|| named("HUGGING_FACE_HUB_TOKEN")) {
+        return AccessToken::new(&token, name).map(Some);
     }
-    if let Some(token) = text("HF_TOKEN") {
-        return AccessToken::new(&token, "HF_TOKEN").map(Some);
-    }
-    let home = || {
-        let home = text("HF_HOME").map(PathBuf::from);
-        let cache = || Some(PathBuf::from(text("XDG_CACHE_HOME")?).join("huggingface"));
-        home.or_else(cache)
-            .or_else(|| Some(PathBuf::from(text("HOME").or_else(|| text("USERPROFILE"))?).join(".cache/huggingface")))
-    };
-    let path = text("HF_TOKEN_PATH").map(PathBuf::from).or_else(|| Some(home()?.join("token")));
+    let path = environment.path("HF_TOKEN_PATH").or_else(|| Some(environment.tools_folder()?.join("token")));
     match path.and_then(|path| Some((fs::read_to_string(&path).ok()?, path))) {
         Some((token, path)) if !token.trim().is_empty() => {
             AccessToken::new(&token, &format!("the file {}", path.display())).map(Some)
@@ -183,11 +185,14 @@ pub(crate) fn offline(name: &str) -> SdkError {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn options(variables: &[(&str, &str)]) -> Result<HubOptions> {
         let find = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| OsString::from(value));
-        HubOptions::from_variables(PathBuf::from("/cache"), &find)
+        let environment = Environment { variable: &find, user_folder: Some("/no/user".into()) };
+        HubOptions::from_variables(PathBuf::from("/cache"), &environment)
     }
 
     #[test]
@@ -197,7 +202,29 @@ mod tests {
                 .unwrap();
         assert_eq!(options.endpoint, "https://mirror.example");
         assert_eq!(options.token.unwrap().header(), "Bearer hf_a");
-        assert!(options.is_offline);
+        assert!(options.is_offline && options.uses_links);
+        for (value, expect) in [("1", false), ("ON", false), ("true", false), ("0", true), ("", true)] {
+            assert_eq!(self::options(&[("HF_HUB_DISABLE_SYMLINKS", value)]).unwrap().uses_links, expect, "{value:?}");
+        }
+    }
+
+    /// As `huggingface_hub.get_token` decides.
+    #[test]
+    fn the_older_name_of_the_token_comes_after_the_new_one_and_before_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("token"), "hf_file\n").unwrap();
+        let home = ("HF_HOME", folder.path().to_str().unwrap());
+        let (new, old) = (("HF_TOKEN", "hf_new"), ("HUGGING_FACE_HUB_TOKEN", "hf_old"));
+        for (variables, expect) in [
+            (&[home, old, new][..], "AccessToken(from HF_TOKEN)"),
+            (&[home, old, ("HF_TOKEN", "")], "AccessToken(from HUGGING_FACE_HUB_TOKEN)"),
+            (&[home, old], "AccessToken(from HUGGING_FACE_HUB_TOKEN)"),
+            (&[home, ("HUGGING_FACE_HUB_TOKEN", " \n")], &format!("AccessToken(from the file {}/token)", home.1)),
+        ] {
+            assert_eq!(format!("{:?}", options(variables).unwrap().token.unwrap()), expect);
+        }
+        let disabled = options(&[old, ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]).unwrap();
+        assert_eq!(disabled.token, None);
     }
 
     #[test]
@@ -210,6 +237,12 @@ mod tests {
         assert_eq!(token(&[("HF_HOME", home), ("HF_TOKEN", "hf_variable")]).as_deref(), Some("Bearer hf_variable"));
         assert_eq!(token(&[("HF_HOME", home), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
         assert_eq!(token(&[("HF_TOKEN_PATH", "/no/such/file"), ("HF_HOME", home)]), None);
+        let parent = folder.path().parent().unwrap().to_str().unwrap();
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        for (variable, value) in [("HF_HOME", "$PARENT/${NAME}"), ("HF_TOKEN_PATH", "${PARENT}/$NAME/token")] {
+            let found = token(&[(variable, value), ("PARENT", parent), ("NAME", name)]);
+            assert_eq!(found.as_deref(), Some("Bearer hf_file"), "{variable}");
+        }
     }
 
     #[test]

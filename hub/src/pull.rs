@@ -149,7 +149,7 @@ impl Pull<'_> {
         self.check_space(plan.size() - n_there)?;
         store.write_contents(plan)?;
         let plan = self.fetch_all(plan, &store, &there)?;
-        store.finish(&plan)?;
+        store.finish(&plan, self.options.uses_links)?;
         Ok(model_path(&plan, &store))
     }
 

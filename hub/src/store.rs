@@ -39,6 +39,10 @@ impl RepositoryStore {
         Self { cache: cache.to_owned(), folder: RepositoryFolder::new(cache, repository) }
     }
 
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     pub(crate) fn folder(&self) -> &RepositoryFolder {
         &self.folder
     }
@@ -120,16 +124,15 @@ impl RepositoryStore {
         Ok(())
     }
 
-    /// Makes the model visible: its links, then the revision, then the note of what was checked. Writes nothing that is there
-    /// already, so that a complete cache may be read-only.
-    pub(crate) fn finish(&self, plan: &DownloadPlan) -> Result<()> {
+    /// Makes the model visible: its files, as links if those are used, then the revision, then the note of what was checked. Writes
+    /// nothing that is there already, so that a complete cache may be read-only.
+    pub(crate) fn finish(&self, plan: &DownloadPlan, uses_links: bool) -> Result<()> {
         self.write_contents(plan)?;
         if let Some(file) = plan.files.iter().find(|file| !self.has(plan, file)) {
             return Err(storage(format!("{} of {} must be installed first", file.path, plan.repository), None));
         }
-        for (at, file) in plan.files.iter().enumerate() {
-            let is_needed_again = plan.files[at + 1..].iter().any(|other| other.digest == file.digest);
-            self.link(plan, file, is_needed_again)?;
+        for file in &plan.files {
+            self.show(plan, file, uses_links)?;
         }
         self.write_reference(plan)?;
         self.write_note(plan)
@@ -146,28 +149,59 @@ impl RepositoryStore {
         Ok(())
     }
 
-    fn link(&self, plan: &DownloadPlan, file: &PlannedFile, is_needed_again: bool) -> Result<()> {
-        let (link, blob) = (self.snapshot_file(plan, file), self.blob(&file.digest));
+    /// Puts a file into the snapshot of its commit.
+    fn show(&self, plan: &DownloadPlan, file: &PlannedFile, uses_links: bool) -> Result<()> {
+        let there = self.snapshot_file(plan, file);
         let target = format!("{}blobs/{}", "../".repeat(2 + file.path.matches('/').count()), file.digest);
-        if fs::read_link(&link).is_ok_and(|found| found == Path::new(&target)) {
+        let is_linked = fs::read_link(&there).is_ok_and(|found| found == Path::new(&target));
+        let is_whole = fs::symlink_metadata(&there).is_ok_and(|found| found.is_file() && found.len() == file.size);
+        if is_whole || is_linked && uses_links {
             return Ok(());
         }
-        let is_whole = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file() && found.len() == file.size);
-        if is_whole {
-            return Ok(());
+        match self.link_or_move(plan, file, uses_links.then_some(&target)) {
+            // A link serves if the cache cannot be changed.
+            Err(_) if is_linked => Ok(()),
+            done => done,
         }
-        create_parent(&link)?;
-        let failed = |err| file_error("write", &link, err);
-        let temporary = self.temporary(&link)?;
-        if symlink(&target, &temporary).is_ok() {
-            return fs::rename(&temporary, &link).map_err(failed);
+    }
+
+    /// Makes a link to a target. Without one, and on disks that have no links, the file itself goes into the snapshot.
+    fn link_or_move(&self, plan: &DownloadPlan, file: &PlannedFile, target: Option<&String>) -> Result<()> {
+        let (there, blob) = (self.snapshot_file(plan, file), self.blob(&file.digest));
+        create_parent(&there)?;
+        let failed = |err| self.write_error(&there, file.size, err);
+        let temporary = self.temporary(&there)?;
+        if target.is_some_and(|target| symlink(target, &temporary).is_ok()) {
+            return fs::rename(&temporary, &there).map_err(failed);
         }
-        // Some disks have no links: the file itself goes into the snapshot.
-        if is_needed_again {
-            fs::copy(&blob, &temporary).map_err(failed)?;
-            return fs::rename(&temporary, &link).map_err(failed);
+        if !self.is_needed_elsewhere(plan, file) {
+            return fs::rename(&blob, &there).map_err(failed);
         }
-        fs::rename(&blob, &link).map_err(failed)
+        let copied =
+            fs::copy(&blob, &temporary).and_then(|_| OpenOptions::new().append(true).open(&temporary)?.sync_all());
+        copied.and_then(|()| fs::rename(&temporary, &there)).map_err(|err| {
+            let _ = fs::remove_file(&temporary);
+            failed(err)
+        })
+    }
+
+    /// Whether a blob must stay where it is: for another file of the plan, for a link of another version, or because it is itself a
+    /// link to a store that repositories share.
+    fn is_needed_elsewhere(&self, plan: &DownloadPlan, file: &PlannedFile) -> bool {
+        let there = self.snapshot_file(plan, file);
+        let is_twin = |other: &PlannedFile| {
+            let place = self.snapshot_file(plan, other);
+            other.digest == file.digest
+                && place != there
+                && !fs::symlink_metadata(place).is_ok_and(|found| found.is_file())
+        };
+        let leads_there = |link: &PathBuf| {
+            let target = fs::read_link(link).ok();
+            *link != there && target.is_some_and(|target| target.file_name() == Some(file.digest.hex().as_ref()))
+        };
+        fs::symlink_metadata(self.blob(&file.digest)).is_ok_and(|found| found.is_symlink())
+            || plan.files.iter().any(is_twin)
+            || entries_below(&self.folder.path().join("snapshots")).iter().any(leads_there)
     }
 
     /// A new name in a folder of our own, on the same disk.
@@ -245,6 +279,18 @@ impl RepositoryStore {
             _ => file_error("write", path, err),
         }
     }
+}
+
+/// All files and links below a folder. Links are not followed.
+pub(crate) fn entries_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder { open.push(entry.path()) } else { found.push(entry.path()) }
+        }
+    }
+    found
 }
 
 /// Held while a file is written. It is given back when dropped, and by the system if the process dies.

@@ -88,6 +88,40 @@ class Hub(unittest.TestCase):
         self.assertTrue(self.download("ns/demo").endswith(COMMIT))
         self.assertFalse([line for line in self.requests() if "store" in line and "GET" in line and FILE in line])
 
+    def test_without_links_both_find_what_the_other_downloads(self):
+        plain = {"HF_HUB_DISABLE_SYMLINKS": "1"}
+        ours = self.pull("ns/demo:Q4_0", **plain)
+        theirs = self.download("ns/folder", **plain)
+        links = [path for path in pathlib.Path(self.folder.name).rglob("*") if path.is_symlink()]
+        self.assertEqual(links, [])
+        self.requests()
+        for variant in [{}, plain]:
+            with self.subTest(variant):
+                self.assertEqual(self.download("ns/demo", FILE, offline=True, **variant), ours)
+                self.assertEqual(self.download("ns/demo", FILE, **variant), ours)
+                self.assertEqual(self.pull("ns/folder", "--offline", **variant), theirs)
+                self.assertEqual(self.pull("ns/folder", **variant), theirs)
+                self.assertEqual([line for line in self.requests() if "store GET" in line], [])
+        scanned = self.scan()
+        self.assertEqual((scanned["warnings"], scanned["files"][FILE]), ([], 150_000))
+
+    def test_both_replace_variables_in_the_variables_of_the_cache(self):
+        home = self.folder.name
+        for variable, value, cache in [
+            ("HF_HOME", "$PLACE/a", "a/hub"),
+            ("HF_HOME", "~/b", "b/hub"),
+            ("HF_HOME", "~/${NAME}", "c/hub"),
+            ("HF_HUB_CACHE", "${PLACE}/$NAME-d", "c-d"),
+            ("HUGGINGFACE_HUB_CACHE", "~/$UNSET/e", "$UNSET/e"),
+            ("XDG_CACHE_HOME", "$PLACE/f", "f/huggingface/hub"),
+        ]:
+            with self.subTest(variable=variable, value=value):
+                self.environment.pop("HF_HOME", None)
+                names = {"PLACE": home, "NAME": "c", "HOME": home, variable: value}
+                theirs = self.download("ns/demo", FILE, **names)
+                self.assertTrue(theirs.startswith(f"{home}/{cache}/models--ns--demo/"), theirs)
+                self.assertEqual(self.pull("ns/demo:Q4_0", "--offline", **names), theirs)
+
     def test_what_it_downloads_we_find(self):
         variants = [{}, {"HF_HUB_DISABLE_SYMLINKS": "1"}, {"HF_HUB_DISABLE_SHARED_BLOBS": "1"}]
         for variant in variants:

@@ -1,7 +1,6 @@
 //! The local cache of models. Its layout is Hugging Face's, so that several tools share their downloads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,20 +8,19 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::choice::{ListedFile, ModelFiles, choose_files};
+use crate::names::environment::Environment;
 use crate::names::manifest;
 use crate::names::model_name::ModelName;
 
 /// The largest JSON file that is read from a cache, in bytes.
 const LARGEST_JSON: u64 = 64 << 20;
-/// The default folder of the cache in the user's folder.
-const IN_HOME: &str =
-    if cfg!(target_os = "ios") { "Library/Application Support/huggingface/hub" } else { ".cache/huggingface/hub" };
 /// Folders that a snapshot may have inside each other.
 const DEEPEST: usize = 4;
 
 /// The folder of the cache, as the environment names it: `$HF_HUB_CACHE`, `$HUGGINGFACE_HUB_CACHE`, `$HF_HOME/hub`,
 /// `$XDG_CACHE_HOME/huggingface/hub`, or else `~/.cache/huggingface/hub`. On iOS, where the system may delete what caches
-/// contain, it is `~/Library/Application Support/huggingface/hub` instead.
+/// contain, it is `~/Library/Application Support/huggingface/hub` instead. The values may begin with `~` and contain variables,
+/// such as `$HOME`.
 ///
 /// ```
 /// if let Some(folder) = causerie::names::cache_folder() {
@@ -30,20 +28,7 @@ const DEEPEST: usize = 4;
 /// }
 /// ```
 pub fn cache_folder() -> Option<PathBuf> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from).map(in_home);
-    variable("HF_HUB_CACHE")
-        .or_else(|| variable("HUGGINGFACE_HUB_CACHE"))
-        .or_else(|| Some(variable("HF_HOME")?.join("hub")))
-        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("huggingface/hub")))
-        .or_else(|| Some(env::home_dir()?.join(IN_HOME)))
-}
-
-/// A path with the user's folder in place of `~`.
-fn in_home(path: PathBuf) -> PathBuf {
-    match (path.strip_prefix("~"), env::home_dir()) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path,
-    }
+    Environment::of_process().cache()
 }
 
 /// The folder of one repository in a cache.
@@ -265,21 +250,25 @@ fn read_small(path: &Path) -> Option<Vec<u8>> {
 /// # Errors
 /// [`ErrorKind::ModelNotFound`]; the message says how to download the model.
 pub fn find_in_cache(name: &ModelName, cache: &Path) -> Result<PathBuf> {
+    find(name, cache, format!("model {name} is not in the cache at {}", cache.display()), "")
+}
+
+/// The same for a name that may be a path. The error also says how a model of another cache is loaded.
+pub(crate) fn find_by_name_or_path(name: &ModelName, cache: &Path) -> Result<PathBuf> {
+    let missing = format!("model {name} is neither a path nor in the cache at {}", cache.display());
+    find(name, cache, missing, "; from another cache, it is loaded by the path that the hub's find returns")
+}
+
+fn find(name: &ModelName, cache: &Path, missing: String, elsewhere: &str) -> Result<PathBuf> {
     let repository = RepositoryFolder::new(cache, &name.repository());
-    let Some(commit) = repository.commit(name.revision.as_deref()) else {
-        let message = format!(
-            "model {name} is neither a path nor in the local cache: `causerie pull {name}`, or a call of pull with this name, \
-             downloads it"
-        );
-        return Err(SdkError::new(ErrorKind::ModelNotFound, message));
+    let not_found = |what: String| {
+        let pull = how_to_pull(name);
+        SdkError::new(ErrorKind::ModelNotFound, format!("{what}: {pull}{elsewhere}"))
     };
+    let Some(commit) = repository.commit(name.revision.as_deref()) else { return Err(not_found(missing)) };
     let partly = |err: SdkError| {
-        let message = format!(
-            "the local cache has another part of {}: `causerie pull {name}`, or a call of pull with this name, downloads the \
-             model",
-            name.repository()
-        );
-        SdkError::new(ErrorKind::ModelNotFound, message).caused_by(err)
+        let repository = name.repository();
+        not_found(format!("the cache at {} has another part of {repository}", cache.display())).caused_by(err)
     };
     let snapshot = repository.snapshot(&commit);
     match repository.model(name, &commit).map_err(partly)? {
@@ -288,8 +277,18 @@ pub fn find_in_cache(name: &ModelName, cache: &Path) -> Result<PathBuf> {
     }
 }
 
+/// How to get a model. Phones do not have the command.
+fn how_to_pull(name: &ModelName) -> String {
+    match cfg!(any(target_os = "android", target_os = "ios")) {
+        true => "a call of pull with this name downloads it".to_owned(),
+        false => format!("`causerie pull {name}`, or a call of pull with this name, downloads it"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::env;
+
     use super::*;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";

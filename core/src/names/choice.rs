@@ -8,6 +8,8 @@ use crate::names::quantisation::{is_computed, is_precise, is_quantisation, of_st
 
 /// The tag of the weights in safetensors, in a repository that has GGUF files, too.
 const SAFETENSORS: &str = "safetensors";
+/// The tag that other tools show for a model without a tag. It means the preferred model.
+const LATEST: &str = "latest";
 /// Quantisations that are preferred, in this order. llama.cpp has the same, so that both use one file.
 const PREFERRED: [&str; 2] = ["Q4_K_M", "Q8_0"];
 const WEIGHTS: &str = "model.safetensors";
@@ -70,8 +72,8 @@ pub enum ModelFiles {
     },
 }
 
-/// Chooses the files of the model that a tag means; without a tag, those of the preferred one. GGUF files come before
-/// safetensors, unless the tag is `safetensors`. `name` is only for messages.
+/// Chooses the files of the model that a tag means; without a tag or with `latest`, those of the preferred one. GGUF files come
+/// before safetensors, unless the tag is `safetensors`. `name` is only for messages.
 ///
 /// ```
 /// use causerie::names::{ListedFile, choose_files};
@@ -86,6 +88,7 @@ pub enum ModelFiles {
 pub fn choose_files(name: &str, files: &[ListedFile], tag: Option<&str>) -> Result<ModelFiles> {
     let has = |path: &str| files.iter().any(|file| file.path == path);
     let has_weights = has(WEIGHTS) || has(INDEX);
+    let tag = tag.filter(|tag| !tag.eq_ignore_ascii_case(LATEST));
     let wants_weights = tag.is_some_and(|tag| tag.eq_ignore_ascii_case(SAFETENSORS));
     if wants_weights && !has_weights {
         return Err(not_found(format!("{name} has neither {WEIGHTS} nor {INDEX}")));
@@ -304,8 +307,10 @@ mod tests {
             (&["m-MXFP4.gguf"], "m-MXFP4.gguf"),
             (&["m-Q4_K_M.gguf", "config.json", "model.safetensors"], "m-Q4_K_M.gguf"),
             (&["BF16/m-BF16.gguf", "Q4_K_M/m.gguf"], "Q4_K_M/m.gguf"),
+            (&["config.json", "model.safetensors"], "config.json model.safetensors"),
         ] {
             assert_eq!(chosen(paths, None), expect, "{paths:?}");
+            assert_eq!(chosen(paths, Some("Latest")), expect, "{paths:?}: as Ollama and llama.cpp write it");
         }
     }
 

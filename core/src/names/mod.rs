@@ -13,6 +13,8 @@ mod cache;
 mod choice;
 // For this project's own crates.
 #[doc(hidden)]
+pub mod environment;
+#[doc(hidden)]
 pub mod manifest;
 mod model_name;
 mod projector;
@@ -23,7 +25,7 @@ pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index}
 pub use choice::{ListedFile, ModelFiles, choose_files, list_models};
 pub use model_name::{ModelName, is_plain_path};
 
-pub(crate) use cache::files_below;
+pub(crate) use cache::{files_below, find_by_name_or_path};
 pub(crate) use choice::choose_gguf;
 pub(crate) use model_name::percent_decoded;
 pub(crate) use projector::{PROJECTOR_WORDS, choose_projector, is_projector};

@@ -26,7 +26,7 @@ pub struct ModelName {
     pub name: String,
     /// A branch, a tag of the repository, or a commit; `None` for `main`.
     pub revision: Option<String>,
-    /// The quantisation or file; `None` for the preferred one.
+    /// The quantisation or file; `None` or `latest` for the preferred one.
     pub tag: Option<String>,
     /// The address of a file or a manifest, with `#sha256=` if its digest is given. Namespace and name are made from it, for its
     /// folder in the cache.
@@ -244,6 +244,7 @@ mod tests {
         for (text, expect) in [
             ("LiquidAI/LFM2-350M", "LiquidAI/LFM2-350M"),
             ("ns/name:q4_k_m", "ns/name:q4_k_m"),
+            ("hf.co/ns/name:latest", "ns/name:latest"),
             ("ns/name@v1.0:Q8_0", "ns/name@v1.0:Q8_0"),
             ("ns/name@refs/pr/3", "ns/name@refs/pr/3"),
             ("hf.co/ns/name:Q8_0", "ns/name:Q8_0"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache, manifest, percent_decoded};
+use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_by_name_or_path, manifest, percent_decoded};
 use crate::weights::bundle::Manifest;
 
 /// The GGUF file or the folder that `model` names.
@@ -23,9 +23,14 @@ fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
     if path.exists() {
         return if path.is_dir() { in_folder(path) } else { Ok(path.to_owned()) };
     }
+    let not_found = |message: String| Err(SdkError::new(ErrorKind::ModelNotFound, message));
     match (ModelName::parse(model), cache) {
-        (Some(name), Some(cache)) => find_in_cache(&name, cache),
-        _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model at {model}"))),
+        (Some(name), Some(cache)) => find_by_name_or_path(&name, cache),
+        (Some(name), None) => not_found(format!(
+            "model {name} is not a path, and there is no default cache to look it up in: it is loaded by the path that the hub's \
+             find returns"
+        )),
+        (None, _) => not_found(format!("no model at {model}")),
     }
 }
 
@@ -112,6 +117,12 @@ mod tests {
         let files = ["snapshots/abc/m.gguf", "snapshots/def/m.gguf", "refs/main"].map(|f| format!("{repository}/{f}"));
         let cache = cache_with(&files.each_ref().map(String::as_str), "main");
         assert_eq!(locate_in("ns/name", Some(&cache)).unwrap(), cache.join(&files[0]));
+        let message = |cache| locate_in("ns/other", cache).unwrap_err().to_string();
+        let looked = format!("model ns/other is neither a path nor in the cache at {}: ", cache.display());
+        let way_out = "; from another cache, it is loaded by the path that the hub's find returns";
+        let found = message(Some(&*cache));
+        assert!(found.starts_with(&looked) && found.ends_with(way_out), "{found}");
+        assert!(message(None).contains("no default cache to look it up in"), "{}", message(None));
         fs::remove_dir_all(cache).unwrap();
     }
 

@@ -8,6 +8,7 @@ mod disk;
 mod encrypted;
 mod fault_rows;
 mod faults;
+mod links;
 mod names;
 mod refusals;
 mod requests;

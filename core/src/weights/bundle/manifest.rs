@@ -116,7 +116,7 @@ fn object(json: &[u8]) -> Result<Map<String, Json>> {
 /// A path without the `./` that it may begin with; empty for the folder of the manifest.
 fn plain(path: &str, place: &str) -> Result<String> {
     if path.contains("://") {
-        let rule = format!("{place} must be a path, found an address: `causerie pull` fetches the files of a manifest");
+        let rule = format!("{place} must be a path, found an address: a pull of the manifest fetches its files");
         return Err(broken(rule));
     }
     let rest = path.strip_prefix("./").unwrap_or(path);
