@@ -18,7 +18,7 @@ use crate::constrain::CallGrammar;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::info::ModelInfo;
-use crate::media::decode;
+use crate::media::{Transparency, decode};
 use crate::message::ChatMessage;
 use crate::model::{Compute, VisionArchitecture};
 use crate::options::{FunctionCallParser, LoadOptions};
@@ -270,7 +270,7 @@ pub fn bundle(place: &Path, mut pieces: &[u8]) -> Result<()> {
 /// # Errors
 /// The same errors as for a message with such a picture.
 pub fn picture(bytes: &[u8]) -> Result<()> {
-    decode(bytes).map(drop)
+    decode(bytes, Transparency::OnWhite).map(drop)
 }
 
 /// Reads a projector file, and loads its vision tower.

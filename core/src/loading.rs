@@ -8,6 +8,7 @@ use std::thread;
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::info::ModelInfo;
+use crate::media::Transparency;
 use crate::model::{Compute, LoadProgress, Model, report_progress};
 use crate::options::LoadOptions;
 use crate::prompt::{PromptRenderer, TemplateSources};
@@ -65,7 +66,11 @@ pub(crate) fn load_model(
     });
     if let Some(renderer) = &mut renderer {
         let control = tokenizer.control_tokens()?;
-        if vision::attach(&vision, tower, &control, renderer, options.cache_bytes / IMAGE_SHARE)
+        let transparency = match options.ignores_transparency {
+            true => Transparency::Ignored,
+            false => Transparency::OnWhite,
+        };
+        if vision::attach(&vision, tower, &control, renderer, transparency, options.cache_bytes / IMAGE_SHARE)
             && let VisionFiles::Found(found, _) = &vision
         {
             info.set_vision(found.weights());

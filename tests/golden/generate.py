@@ -14,6 +14,7 @@ import transformers
 import bundles
 import filters
 import models
+import picture_files
 import prompts
 import representation
 import schemes
@@ -39,6 +40,7 @@ def main():
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
+    picture_files.write_picture_files(GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
 

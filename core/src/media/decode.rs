@@ -5,9 +5,10 @@ use std::panic::catch_unwind;
 
 use image::error::ImageError;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits, Rgb, RgbImage, Rgba, RgbaImage};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::media::whole::is_cut_off;
 
 /// Bytes of a file at most. Photographs of phones have some 10 MB.
 const LARGEST_FILE: usize = 64 << 20;
@@ -18,6 +19,15 @@ const MOST_DECODED: u64 = 4 * MOST_PIXELS;
 /// The longer side of a picture at most, in lengths of the shorter one.
 const LARGEST_RATIO: u64 = 200;
 
+/// What stands for transparent pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transparency {
+    /// White, and colours as they look on it.
+    OnWhite,
+    /// The colours that the file has there, which nobody sees. References drop the transparency alone.
+    Ignored,
+}
+
 /// A decoded picture.
 pub(crate) struct Picture {
     pub(crate) width: usize,
@@ -26,11 +36,11 @@ pub(crate) struct Picture {
     pub(crate) pixels: Vec<u8>,
 }
 
-/// Decodes a picture. An animation gives its first frame. Transparency is dropped, as references do.
+/// Decodes a picture. An animation gives its first frame.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedContent`] for a file of another format, one that is damaged, and one beyond a limit.
-pub(crate) fn decode(file: &[u8]) -> Result<Picture> {
+/// [`ErrorKind::UnsupportedContent`] for a file of another format, one that is damaged or cut off, and one beyond a limit.
+pub(crate) fn decode(file: &[u8], transparency: Transparency) -> Result<Picture> {
     // A panic of a decoder is a file that it cannot read.
     let decoded = catch_unwind(|| {
         let mut decoder = open(file)?;
@@ -40,10 +50,25 @@ pub(crate) fn decode(file: &[u8]) -> Result<Picture> {
         let orientation = Some(orientation).filter(|it| *it != Orientation::NoTransforms).or_else(late);
         let mut image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
         image.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
-        let image = image.into_rgb8();
+        let image = match transparency {
+            Transparency::OnWhite if image.color().has_alpha() => on_white(&image.into_rgba8()),
+            _ => image.into_rgb8(),
+        };
         Ok(Picture { width: image.width() as usize, height: image.height() as usize, pixels: image.into_raw() })
     });
     decoded.unwrap_or_else(|_| Err(unsupported("the image cannot be decoded")))
+}
+
+/// A picture on a white ground. Pixels that are not transparent keep their colours.
+fn on_white(image: &RgbaImage) -> RgbImage {
+    let mut pixels = RgbImage::new(image.width(), image.height());
+    for (shown, Rgba([r, g, b, alpha])) in pixels.pixels_mut().zip(image.pixels()) {
+        let alpha = u16::from(*alpha);
+        // Rounded to the nearest level.
+        let over = |color: &u8| ((u16::from(*color) * alpha + 255 * (255 - alpha) + 127) / 255) as u8; // at most 255
+        *shown = Rgb([r, g, b].map(over));
+    }
+    pixels
 }
 
 /// The EXIF data of a PNG file. They may stand after the pixels, where the decoder does not look.
@@ -72,6 +97,9 @@ fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
     let mut reader = ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|err| unreadable(err.into()))?;
     if reader.format().is_none_or(|format| !format.reading_enabled()) {
         return Err(unsupported("the image must be a JPEG, PNG, WebP or GIF file"));
+    }
+    if reader.format().is_some_and(|format| is_cut_off(file, format)) {
+        return Err(unsupported("the image cannot be decoded: the file is cut off"));
     }
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MOST_DECODED);

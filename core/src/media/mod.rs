@@ -5,12 +5,13 @@
 mod decode;
 mod resize;
 mod tiling;
+mod whole;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::{Picture, decode};
+pub(crate) use decode::{Picture, Transparency, decode};
 pub(crate) use resize::{AxisWeights, ResizeFilter};
 #[cfg(test)]
 pub(crate) use tiling::TileGrid;

@@ -11,6 +11,10 @@ use super::testing::{file, picture, png};
 use super::*;
 use crate::error::{ErrorKind, SdkError};
 
+fn decode(file: &[u8]) -> Result<Picture, SdkError> {
+    super::decode(file, Transparency::OnWhite)
+}
+
 /// The rules of LFM2-VL.
 fn rules() -> TilingRules {
     TilingRules {
@@ -45,6 +49,10 @@ fn golden(file: &str, section: &str) -> Vec<Json> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(file);
     let json: Json = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     json[section].as_array().unwrap().clone()
+}
+
+fn bytes(json: &Json) -> Vec<u8> {
+    STANDARD.decode(json.as_str().unwrap()).unwrap()
 }
 
 fn number(json: &Json) -> usize {
@@ -122,8 +130,6 @@ fn every_kind_of_file_shows_the_same_picture() {
     }
     let grey = decode(&file(rgb.to_luma8(), ImageFormat::Png)).unwrap();
     assert!(grey.pixels.chunks_exact(3).all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]));
-    let clear = ImageBuffer::from_pixel(8, 8, Rgba([200u8, 100, 50, 0]));
-    assert_eq!(decode(&file(clear, ImageFormat::Png)).unwrap().pixels[..3], [200, 100, 50]);
     // A smooth picture, which JPEG changes little.
     let smooth = ImageBuffer::from_fn(64, 48, |x, y| Rgb([x as u8 * 2, y as u8 * 3, 90]));
     let jpeg = decode(&file(smooth.clone(), ImageFormat::Jpeg)).unwrap();
@@ -247,6 +253,42 @@ fn truncated_and_damaged_files_are_errors_or_pictures() {
                 damaged[at] = random.next_u64() as u8;
             }
             assert!(decode(&damaged).err().is_none_or(|err| is_typed(&err)));
+        }
+    }
+}
+
+/// Pillow says "image file is truncated" of each beginning that is too short.
+#[test]
+fn files_that_are_cut_off_are_refused_as_pillow_refuses_them() {
+    let mut wrong = Vec::new();
+    let cases = golden("picture_files.json", "cut");
+    assert!(15 < cases.len());
+    for case in cases {
+        let (name, whole) = (case["name"].as_str().unwrap(), bytes(&case["file"]));
+        let accepted_from = number(&case["accepted_from"]);
+        let found = (0..=whole.len()).rev().take_while(|length| decode(&whole[..*length]).is_ok()).last();
+        let is_gap = (0..=whole.len()).any(|length| Some(length) < found && decode(&whole[..length]).is_ok());
+        wrong.extend(
+            (found != Some(accepted_from) || is_gap)
+                .then(|| (name.to_owned(), whole.len(), found, accepted_from, is_gap)),
+        );
+    }
+    assert_eq!(wrong, []);
+}
+
+#[test]
+fn transparent_pixels_are_put_on_white_as_pillow_does_unless_transparency_is_ignored() {
+    let cases = golden("picture_files.json", "transparent");
+    assert!(10 < cases.len());
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        for (transparency, key) in [(Transparency::OnWhite, "on_white"), (Transparency::Ignored, "ignored")] {
+            let found = super::decode(&bytes(&case["file"]), transparency).unwrap().pixels;
+            let expect = bytes(&case[key]);
+            assert_eq!(found.len(), expect.len(), "{name}");
+            // Pillow rounds twice, and takes the upper half of 16 bits.
+            let most = found.iter().zip(&expect).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+            assert!(most <= u8::from(name != "opaque.png"), "{name}, {key}: differs by {most}");
         }
     }
 }

@@ -32,6 +32,9 @@ pub struct LoadOptions {
     /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
     /// the model's, whose name contains `mmproj` or `projector`.
     pub projector: Option<String>,
+    /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
+    /// never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
+    pub ignores_transparency: bool,
     /// Which names functions may have. Default: letters, `_` and digits.
     pub function_names: FunctionNames,
     /// Sampling values that replace those recommended by the model's files. The options of a reply take precedence.
@@ -53,6 +56,7 @@ impl Default for LoadOptions {
             cache_type: CacheType::default(),
             chat_template: None,
             projector: None,
+            ignores_transparency: false,
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
             cache_bytes: 512 << 20,

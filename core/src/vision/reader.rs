@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::media::{Picture, PictureTiling, TilingRules, decode};
+use crate::media::{Picture, PictureTiling, TilingRules, Transparency, decode};
 use crate::model::{ImageTokens, VisionTower};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
@@ -29,7 +29,8 @@ struct PictureReader {
     tower: VisionTower,
     /// The tower's rules. A vocabulary without marks for tiles sees each picture as one image.
     rules: TilingRules,
-    /// Names the tower in the digests of images.
+    transparency: Transparency,
+    /// Names the tower, and how it is shown pictures, in the digests of images.
     fingerprint: Vec<u8>,
     rows: RowCache,
     known: Mutex<HashMap<ContentDigest, PictureTiling>>,
@@ -45,6 +46,7 @@ struct ShownPicture {
     file: Vec<u8>,
     digest: ContentDigest,
     tiling: PictureTiling,
+    transparency: Transparency,
     tower: VisionTower,
     rows: RowCache,
     latest: LatestImages,
@@ -67,6 +69,7 @@ pub(crate) fn attach(
     tower: Option<VisionTower>,
     control: &ControlTokens,
     renderer: &mut PromptRenderer,
+    transparency: Transparency,
     cache_bytes: usize,
 ) -> bool {
     // The rest is a model for text, whatever files lie beside it.
@@ -91,7 +94,7 @@ pub(crate) fn attach(
     match (marker, missing) {
         (Some(marker), None) => {
             let has_marks = control.contains(THUMBNAIL) && control.contains(&tile_mark(1, 1));
-            let reader = PictureReader::new(tower, has_marks, cache_bytes);
+            let reader = PictureReader::new(tower, has_marks, transparency, cache_bytes);
             renderer.set_image_input(ImageInput::new(marker, Arc::new(reader)));
             true
         }
@@ -104,13 +107,17 @@ pub(crate) fn attach(
 }
 
 impl PictureReader {
-    fn new(tower: VisionTower, has_marks: bool, cache_bytes: usize) -> Self {
-        let fingerprint = tower.fingerprint();
+    fn new(tower: VisionTower, has_marks: bool, transparency: Transparency, cache_bytes: usize) -> Self {
+        let mut fingerprint = tower.fingerprint();
+        if transparency == Transparency::Ignored {
+            fingerprint.push(1);
+        }
         let mut rules = tower.architecture().rules.clone();
         rules.splits &= has_marks;
         Self {
             tower,
             rules,
+            transparency,
             fingerprint,
             rows: RowCache::new(cache_bytes),
             known: Mutex::default(),
@@ -124,7 +131,7 @@ impl PictureReader {
         if let Some(tiling) = known().get(&digest) {
             return Ok(*tiling);
         }
-        let picture = decode(file)?;
+        let picture = decode(file, self.transparency)?;
         let tiling = self.rules.tiling(picture.width, picture.height);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, tiling.images(&picture)));
         let mut known = known();
@@ -144,6 +151,7 @@ impl ImageReader for PictureReader {
             file: file.to_vec(),
             digest,
             tiling,
+            transparency: self.transparency,
             tower: self.tower.clone(),
             rows: self.rows.clone(),
             latest: Arc::clone(&self.latest),
@@ -181,7 +189,7 @@ impl ShownPicture {
         if images.get(index).is_none_or(Option::is_none) {
             let decoded = match self.take_latest() {
                 Some(decoded) => decoded,
-                None => self.tiling.images(&decode(&self.file)?),
+                None => self.tiling.images(&decode(&self.file, self.transparency)?),
             };
             *images = decoded.into_iter().map(Some).collect();
         }

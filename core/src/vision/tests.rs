@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use image::{ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde_json::Value as Json;
 
 use crate::bundle;
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::info::ModelInfo;
-use crate::media::testing::{picture, png};
+use crate::media::testing::{file, picture, png};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::Compute;
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
@@ -227,6 +228,26 @@ fn a_reply_has_the_same_bits_alone_batched_and_from_the_cache() {
         let (again, found) = reply(&runner.create_conversation_from_history(messages(record)));
         assert!(0 < again.stats.cached_prompt_tokens && found == expect);
     }
+}
+
+#[test]
+fn a_transparent_ground_is_white_unless_transparency_is_ignored() {
+    let is_ink = |x: u32, y: u32| 8 < x && x < 24 && 10 < y && y < 20;
+    let ink = file(RgbaImage::from_fn(64, 32, |x, y| Rgba([0, 0, 0, 255 * u8::from(is_ink(x, y))])), ImageFormat::Png);
+    let ground = |level: u8| {
+        let of = |x, y| if is_ink(x, y) { Rgb([0; 3]) } else { Rgb([level; 3]) };
+        file(RgbImage::from_fn(64, 32, of), ImageFormat::Png)
+    };
+    let seen = |ignores_transparency: bool, picture: &[u8]| {
+        let options = LoadOptions { ignores_transparency, context_size: Some(2048), ..Default::default() };
+        let runner = ModelRunner::load_with(models().join("lfm2vl-hf").to_str().unwrap(), options).unwrap();
+        let mut question = ChatMessage::user("What is this?");
+        question.content.insert(0, ChatMessageContent::Image(picture.to_vec()));
+        reply(&runner.create_conversation_from_history(vec![question])).1
+    };
+    assert_eq!(seen(false, &ink), seen(false, &ground(255)));
+    assert_eq!(seen(true, &ink), seen(false, &ground(0)));
+    assert_ne!(seen(true, &ink), seen(false, &ink));
 }
 
 #[test]
