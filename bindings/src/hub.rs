@@ -44,6 +44,10 @@ pub struct HubOptions {
     /// Default: 1,000.
     #[uniffi(default)]
     pub retry_pause_milliseconds: Option<SdkLong>,
+    /// Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
+    /// Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
+    #[uniffi(default)]
+    pub uses_links: Option<bool>,
 }
 
 impl HubOptions {
@@ -61,6 +65,7 @@ impl HubOptions {
         let milliseconds = |value: Option<SdkLong>| value.map(|value| Duration::from_millis(value.0));
         options.is_offline = self.is_offline.unwrap_or(options.is_offline);
         options.checks_space = self.checks_space.unwrap_or(options.checks_space);
+        options.uses_links = self.uses_links.unwrap_or(options.uses_links);
         options.idle_timeout = milliseconds(self.idle_timeout_milliseconds).unwrap_or(options.idle_timeout);
         options.first_pause = milliseconds(self.retry_pause_milliseconds).unwrap_or(options.first_pause);
         Ok(options)

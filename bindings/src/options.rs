@@ -297,6 +297,10 @@ pub struct LoadOptions {
     /// Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
     #[uniffi(default)]
     pub cache_bytes: Option<SdkLong>,
+    /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
+    /// put on white.
+    #[uniffi(default)]
+    pub ignores_transparency: Option<bool>,
 }
 
 impl From<GenerationOptions> for core::GenerationOptions {
@@ -378,6 +382,7 @@ impl From<LoadOptions> for core::LoadOptions {
             }),
             chat_template: options.chat_template,
             projector: options.projector,
+            ignores_transparency: options.ignores_transparency.unwrap_or(defaults.ignores_transparency),
             function_names: options.function_names.map_or_else(Default::default, |names| match names {
                 FunctionNames::Plain => core::FunctionNames::Plain,
                 FunctionNames::Dotted => core::FunctionNames::Dotted,

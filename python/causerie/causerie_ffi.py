@@ -5150,7 +5150,7 @@ class HubOptions:
     """
     Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
 """
-    def __init__(self, *, cache:typing.Optional[str] = None, endpoint:typing.Optional[str] = None, token:typing.Optional[str] = None, is_offline:typing.Optional[bool] = None, checks_space:typing.Optional[bool] = None, idle_timeout_milliseconds:typing.Optional[SdkLong] = None, retry_pause_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, cache:typing.Optional[str] = None, endpoint:typing.Optional[str] = None, token:typing.Optional[str] = None, is_offline:typing.Optional[bool] = None, checks_space:typing.Optional[bool] = None, idle_timeout_milliseconds:typing.Optional[SdkLong] = None, retry_pause_milliseconds:typing.Optional[SdkLong] = None, uses_links:typing.Optional[bool] = None):
         self.cache = cache
         self.endpoint = endpoint
         self.token = token
@@ -5158,12 +5158,13 @@ class HubOptions:
         self.checks_space = checks_space
         self.idle_timeout_milliseconds = idle_timeout_milliseconds
         self.retry_pause_milliseconds = retry_pause_milliseconds
+        self.uses_links = uses_links
 
 
 
 
     def __str__(self):
-        return "HubOptions(cache={}, endpoint={}, token={}, is_offline={}, checks_space={}, idle_timeout_milliseconds={}, retry_pause_milliseconds={})".format(self.cache, self.endpoint, self.token, self.is_offline, self.checks_space, self.idle_timeout_milliseconds, self.retry_pause_milliseconds)
+        return "HubOptions(cache={}, endpoint={}, token={}, is_offline={}, checks_space={}, idle_timeout_milliseconds={}, retry_pause_milliseconds={}, uses_links={})".format(self.cache, self.endpoint, self.token, self.is_offline, self.checks_space, self.idle_timeout_milliseconds, self.retry_pause_milliseconds, self.uses_links)
     def __eq__(self, other):
         if self.cache != other.cache:
             return False
@@ -5179,6 +5180,8 @@ class HubOptions:
             return False
         if self.retry_pause_milliseconds != other.retry_pause_milliseconds:
             return False
+        if self.uses_links != other.uses_links:
+            return False
         return True
 
 class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
@@ -5192,6 +5195,7 @@ class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
             checks_space=_UniffiFfiConverterOptionalBoolean.read(buf),
             idle_timeout_milliseconds=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             retry_pause_milliseconds=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            uses_links=_UniffiFfiConverterOptionalBoolean.read(buf),
         )
 
     @staticmethod
@@ -5203,6 +5207,7 @@ class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalBoolean.check_lower(value.checks_space)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.idle_timeout_milliseconds)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.retry_pause_milliseconds)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.uses_links)
 
     @staticmethod
     def write(value, buf):
@@ -5213,6 +5218,7 @@ class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalBoolean.write(value.checks_space, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.idle_timeout_milliseconds, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.retry_pause_milliseconds, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.uses_links, buf)
 
 
 
@@ -5535,7 +5541,7 @@ class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
@@ -5545,12 +5551,13 @@ class LoadOptions:
         self.function_names = function_names
         self.generation_defaults = generation_defaults
         self.cache_bytes = cache_bytes
+        self.ignores_transparency = ignores_transparency
 
 
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -5570,6 +5577,8 @@ class LoadOptions:
             return False
         if self.cache_bytes != other.cache_bytes:
             return False
+        if self.ignores_transparency != other.ignores_transparency:
+            return False
         return True
 
 class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
@@ -5585,6 +5594,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            ignores_transparency=_UniffiFfiConverterOptionalBoolean.read(buf),
         )
 
     @staticmethod
@@ -5598,6 +5608,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.ignores_transparency)
 
     @staticmethod
     def write(value, buf):
@@ -5610,6 +5621,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.ignores_transparency, buf)
 
 @dataclass
 class ModelInfo:

@@ -144,7 +144,8 @@ class Hub:
 
     Options that are left out come from the environment: `HF_HUB_CACHE` and the like, `HF_ENDPOINT`, `HF_TOKEN`,
     `HF_HUB_OFFLINE`. `idle_timeout` is how many seconds a transfer may be without a byte, and `retry_pause` how many seconds
-    pass before a failed request is tried again.
+    pass before a failed request is tried again. Without `uses_links`, which `HF_HUB_DISABLE_SYMLINKS` switches off, the files
+    of a model stand in its folder themselves.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class Hub:
         checks_space: bool | None = None,
         idle_timeout: float | None = None,
         retry_pause: float | None = None,
+        uses_links: bool | None = None,
     ) -> None:
         options = ffi.HubOptions(
             cache=None if cache is None else os.fspath(cache),
@@ -166,6 +168,7 @@ class Hub:
             checks_space=checks_space,
             idle_timeout_milliseconds=None if idle_timeout is None else round(1000 * idle_timeout),
             retry_pause_milliseconds=None if retry_pause is None else round(1000 * retry_pause),
+            uses_links=uses_links,
         )
         self._ffi = ffi.Hub(options, None)
 

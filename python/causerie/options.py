@@ -350,6 +350,7 @@ class LoadOptions(CheckedOptions):
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
         "cache_bytes": _integer(64),
+        "ignores_transparency": _flag,
     }
 
     context_size: int | None = None
@@ -371,6 +372,9 @@ class LoadOptions(CheckedOptions):
     """Sampling values that replace those that the model's files recommend."""
     cache_bytes: int | None = None
     """Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB."""
+    ignores_transparency: bool | None = None
+    """Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they
+    are put on white."""
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -385,4 +389,5 @@ class LoadKeywords(TypedDict, total=False):
     function_names: FunctionNames | str | None
     generation_defaults: SamplingDefaults | None
     cache_bytes: int | None
+    ignores_transparency: bool | None
 

@@ -4175,6 +4175,11 @@ public struct HubOptions: Equatable, Hashable {
      * Default: 1,000.
      */
     public var retryPauseMilliseconds: SdkLong?
+    /**
+     * Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
+     * Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
+     */
+    public var usesLinks: Bool?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -4202,7 +4207,11 @@ public struct HubOptions: Equatable, Hashable {
         /**
          * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
          * Default: 1,000.
-         */retryPauseMilliseconds: SdkLong? = nil) {
+         */retryPauseMilliseconds: SdkLong? = nil,
+        /**
+         * Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
+         * Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
+         */usesLinks: Bool? = nil) {
         self.cache = cache
         self.endpoint = endpoint
         self.token = token
@@ -4210,6 +4219,7 @@ public struct HubOptions: Equatable, Hashable {
         self.checksSpace = checksSpace
         self.idleTimeoutMilliseconds = idleTimeoutMilliseconds
         self.retryPauseMilliseconds = retryPauseMilliseconds
+        self.usesLinks = usesLinks
     }
 
 
@@ -4234,7 +4244,8 @@ public struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
                 isOffline: FfiConverterOptionBool.read(from: &buf),
                 checksSpace: FfiConverterOptionBool.read(from: &buf),
                 idleTimeoutMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                retryPauseMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf)
+                retryPauseMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                usesLinks: FfiConverterOptionBool.read(from: &buf)
         )
     }
 
@@ -4246,6 +4257,7 @@ public struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
         FfiConverterOptionBool.write(value.checksSpace, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.idleTimeoutMilliseconds, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.retryPauseMilliseconds, into: &buf)
+        FfiConverterOptionBool.write(value.usesLinks, into: &buf)
     }
 }
 
@@ -4306,6 +4318,11 @@ public struct LoadOptions: Equatable, Hashable {
      * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
      */
     public var cacheBytes: SdkLong?
+    /**
+     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
+     * put on white.
+     */
+    public var ignoresTransparency: Bool?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -4337,7 +4354,11 @@ public struct LoadOptions: Equatable, Hashable {
          */generationDefaults: SamplingDefaults? = nil,
         /**
          * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
-         */cacheBytes: SdkLong? = nil) {
+         */cacheBytes: SdkLong? = nil,
+        /**
+         * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
+         * put on white.
+         */ignoresTransparency: Bool? = nil) {
         self.contextSize = contextSize
         self.device = device
         self.threads = threads
@@ -4347,6 +4368,7 @@ public struct LoadOptions: Equatable, Hashable {
         self.functionNames = functionNames
         self.generationDefaults = generationDefaults
         self.cacheBytes = cacheBytes
+        self.ignoresTransparency = ignoresTransparency
     }
 
 
@@ -4373,7 +4395,8 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 projector: FfiConverterOptionString.read(from: &buf),
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
-                cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf)
+                cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                ignoresTransparency: FfiConverterOptionBool.read(from: &buf)
         )
     }
 
@@ -4387,6 +4410,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
+        FfiConverterOptionBool.write(value.ignoresTransparency, into: &buf)
     }
 }
 

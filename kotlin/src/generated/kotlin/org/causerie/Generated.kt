@@ -6593,6 +6593,12 @@ data class HubOptions (
      * Default: 1,000.
      */
     val `retryPauseMilliseconds`: SdkLong? = null
+    ,
+    /**
+     * Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
+     * Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
+     */
+    val `usesLinks`: kotlin.Boolean? = null
 
 ){
     init {
@@ -6619,6 +6625,7 @@ public object FfiConverterTypeHubOptions: FfiConverterRustBuffer<HubOptions> {
             FfiConverterOptionalBoolean.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
         )
     }
 
@@ -6629,7 +6636,8 @@ public object FfiConverterTypeHubOptions: FfiConverterRustBuffer<HubOptions> {
             FfiConverterOptionalBoolean.allocationSize(value.`isOffline`) +
             FfiConverterOptionalBoolean.allocationSize(value.`checksSpace`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`idleTimeoutMilliseconds`) +
-            FfiConverterOptionalTypeSdkLong.allocationSize(value.`retryPauseMilliseconds`)
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`retryPauseMilliseconds`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`usesLinks`)
     )
 
     override fun write(value: HubOptions, buf: ByteBuffer) {
@@ -6640,6 +6648,7 @@ public object FfiConverterTypeHubOptions: FfiConverterRustBuffer<HubOptions> {
             FfiConverterOptionalBoolean.write(value.`checksSpace`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`idleTimeoutMilliseconds`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`retryPauseMilliseconds`, buf)
+            FfiConverterOptionalBoolean.write(value.`usesLinks`, buf)
     }
 }
 
@@ -6694,6 +6703,12 @@ data class LoadOptions (
      * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
      */
     val `cacheBytes`: SdkLong? = null
+    ,
+    /**
+     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
+     * put on white.
+     */
+    val `ignoresTransparency`: kotlin.Boolean? = null
 
 ){
     init {
@@ -6722,6 +6737,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeFunctionNames.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
         )
     }
 
@@ -6734,7 +6750,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalString.allocationSize(value.`projector`) +
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
-            FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`)
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`ignoresTransparency`)
     )
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
@@ -6747,6 +6764,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
+            FfiConverterOptionalBoolean.write(value.`ignoresTransparency`, buf)
     }
 }
 

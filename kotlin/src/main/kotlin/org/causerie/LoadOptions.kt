@@ -45,6 +45,12 @@ public class LoadOptionsBuilder {
     /** Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB. */
     public var cacheBytes: Long? = null
 
+    /**
+     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no,
+     * they are put on white.
+     */
+    public var ignoresTransparency: Boolean? = null
+
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,
@@ -55,6 +61,7 @@ public class LoadOptionsBuilder {
         projector = projector,
         functionNames = functionNames,
         generationDefaults = generationDefaults,
-        cacheBytes = cacheBytes
+        cacheBytes = cacheBytes,
+        ignoresTransparency = ignoresTransparency
     )
 }
