@@ -3,10 +3,12 @@
 //! Each number of threads is measured in a separate process: a process creates its thread pools only once, and its peak
 //! memory then belongs to one run.
 
+use std::io;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use causerie::{Completion, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Prompt};
+use causerie_server::output::print_line;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::BenchArguments;
@@ -40,8 +42,7 @@ struct ReplySpeed {
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.here {
         let measurement = measure(arguments)?;
-        anstream::println!("{}", json(&measurement)?);
-        return Ok(());
+        return Ok(print_line(json(&measurement)?)?);
     }
     let threads = match &arguments.threads[..] {
         [] => vec![std::thread::available_parallelism().map_or(1, usize::from)],
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     for threads in threads {
         let measurement = measure_in_process(arguments, threads)?;
         if !arguments.json {
-            print_row(&measurement);
+            print_row(&measurement)?;
         }
         measurements.push(measurement);
     }
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
             "seed": arguments.seed,
             "runs": runs,
         });
-        anstream::println!("{object}");
+        print_line(object)?;
     }
     Ok(())
 }
@@ -245,16 +246,17 @@ fn print_head(arguments: &BenchArguments) -> Result<(), Failure> {
     let kinds = info.quantisation.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let BenchArguments { prompt_tokens, reply_tokens, at_once, repeats, .. } = arguments;
-    anstream::println!("{}, {:.1} million parameters, {kinds}", info.architecture, info.n_parameters as f64 / 1e6);
+    let millions = info.n_parameters as f64 / 1e6;
+    print_line(format_args!("{}, {millions:.1} million parameters, {kinds}", info.architecture))?;
     let at_once = if 1 < *at_once { format!(", {at_once} concurrent replies") } else { String::new() };
-    anstream::println!("{prompt_tokens} prompt tokens, {reply_tokens} reply tokens{at_once}, median of {repeats}");
-    anstream::println!("threads   prefill/s    decode/s   first token        load      memory        peak");
-    Ok(())
+    let counts = format!("{prompt_tokens} prompt tokens, {reply_tokens} reply tokens");
+    print_line(format_args!("{counts}{at_once}, median of {repeats}"))?;
+    Ok(print_line("threads   prefill/s    decode/s   first token        load      memory        peak")?)
 }
 
-fn print_row(measurement: &Measurement) {
+fn print_row(measurement: &Measurement) -> io::Result<()> {
     let memory = |n_bytes: Option<u64>| n_bytes.map_or("unknown".to_owned(), byte_size::format);
-    anstream::println!(
+    print_line(format_args!(
         "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>11} {:>11}",
         measurement.threads,
         median(measurement, |reply| reply.prefill_tokens_per_second),
@@ -263,5 +265,5 @@ fn print_row(measurement: &Measurement) {
         measurement.load_seconds,
         memory(measurement.memory_bytes),
         memory(measurement.peak_memory_bytes)
-    );
+    ))
 }

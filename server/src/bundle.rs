@@ -1,10 +1,12 @@
 //! `causerie bundle`: one file with all files of a model.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use causerie::ErrorKind;
 use causerie::bundle::{self, BundledFile};
+use causerie_server::output::print_line;
 
 use crate::arguments::BundleAction;
 use crate::failure::Failure;
@@ -17,13 +19,13 @@ pub(crate) fn run(action: &BundleAction) -> Result<(), Failure> {
                 bundle::make(model, projector.as_deref(), output, progress)
             })?;
             if made.is_some() {
-                print(output, &bundle::list(output)?);
+                print(output, &bundle::list(output)?)?;
             }
         }
-        BundleAction::List { bundle, json: false } => print(bundle, &bundle::list(bundle)?),
+        BundleAction::List { bundle, json: false } => print(bundle, &bundle::list(bundle)?)?,
         BundleAction::List { bundle, json: true } => {
             for BundledFile { path, size, sha256, .. } in bundle::list(bundle)? {
-                anstream::println!("{}", serde_json::json!({"path": path, "size": size, "sha256": sha256}));
+                print_line(serde_json::json!({"path": path, "size": size, "sha256": sha256}))?;
             }
         }
         BundleAction::Verify { bundle } => {
@@ -34,7 +36,7 @@ pub(crate) fn run(action: &BundleAction) -> Result<(), Failure> {
                 let paths: Vec<_> = damaged.iter().map(|file| file.path.as_str()).collect();
                 return Err(Failure(format!("{} is damaged: {}", bundle.display(), paths.join(", "))));
             }
-            anstream::println!("{}: all files are as its manifest says", bundle.display());
+            print_line(format_args!("{}: all files are as its manifest says", bundle.display()))?;
         }
     }
     Ok(())
@@ -58,11 +60,12 @@ fn watched<T>(
     }
 }
 
-fn print(bundle: &Path, files: &[BundledFile]) {
+fn print(bundle: &Path, files: &[BundledFile]) -> io::Result<()> {
     let width = files.iter().map(|file| file.path.len()).max().unwrap_or_default();
     for file in files {
-        anstream::println!("{:width$}  {:>10}  {}", file.path, byte_size::format(file.size), file.sha256);
+        let size = byte_size::format(file.size);
+        print_line(format_args!("{:width$}  {size:>10}  {}", file.path, file.sha256))?;
     }
     let size = files.iter().map(|file| file.size).sum();
-    anstream::println!("{}: {} files, {}", bundle.display(), files.len(), byte_size::format(size));
+    print_line(format_args!("{}: {} files, {}", bundle.display(), files.len(), byte_size::format(size)))
 }

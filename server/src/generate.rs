@@ -1,9 +1,7 @@
 //! `causerie generate`: replies to one prompt.
 
-use std::io::Write;
-
-use anstream::eprintln;
 use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+use causerie_server::output::{print, remark};
 
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;
@@ -20,18 +18,16 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         conversation.generate_response(ChatMessage::user(&arguments.prompt), options)
     };
     interrupt::cancel_on_press(&reply);
-    let mut out = std::io::stdout();
     while let Some(event) = Iterator::next(&mut reply) {
         match event? {
             MessageResponse::Chunk(text) | MessageResponse::ReasoningChunk(text) => {
-                out.write_all(text.as_bytes())?;
-                out.flush()?;
+                print(text)?;
             }
             MessageResponse::Complete(completion) => {
-                out.write_all(b"\n")?;
+                print("\n")?;
                 let stats = &completion.stats;
                 if arguments.verbose {
-                    eprintln!(
+                    remark(format_args!(
                         "prompt: {} tokens in {:.2} s; reply: {} tokens, {:.1} per second; first after {:.2} s; seed {}",
                         stats.prompt_tokens,
                         stats.prefill_time.as_secs_f64(),
@@ -39,10 +35,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
                         stats.tokens_per_second(),
                         stats.time_to_first_token.as_secs_f64(),
                         stats.seed
-                    );
+                    ));
                 }
                 if completion.finish_reason == FinishReason::ExceedContext {
-                    eprintln!("the context of {} tokens is full", stats.context_size);
+                    remark(format_args!("the context of {} tokens is full", stats.context_size));
                 }
             }
             _ => {}

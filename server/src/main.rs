@@ -1,5 +1,8 @@
 //! The command `causerie`: chat with a model on this device, complete a prompt, or serve a model over HTTP.
 
+// They panic when the output cannot be written; `output` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 // The order of dependence: a module uses only those above it.
 mod failure;
 
@@ -25,13 +28,17 @@ mod deploy;
 
 use std::process::ExitCode;
 
-use anstream::eprintln;
+use causerie_server::output;
 use clap::Parser;
 
 use arguments::{CauserieCommand, CommandLine};
+use failure::Failure;
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(shown) => return show(&shown),
+    };
     let installed = match &line.command {
         // These handle signals themselves: they let running replies finish.
         CauserieCommand::Run(_) | CauserieCommand::Serve(_) => Ok(()),
@@ -57,9 +64,27 @@ fn main() -> ExitCode {
     match done {
         Ok(()) if interrupt::was_pressed() => ExitCode::from(130), // as shells report a command that Ctrl-C ended
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("causerie: {}", failure.0);
-            ExitCode::FAILURE
-        }
+        Err(failure) => fail(&failure),
     }
+}
+
+/// Shows the help that was asked for, or what is wrong with the arguments.
+fn show(shown: &clap::Error) -> ExitCode {
+    if shown.use_stderr() {
+        let _ = shown.print(); // the exit status says it, too
+        return ExitCode::from(u8::try_from(shown.exit_code()).unwrap_or(2));
+    }
+    match output::print_styled(&shown.render().ansi().to_string()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => fail(&err.into()),
+    }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    // A reader that leaves, as `head` does, has all that it wants.
+    if output::is_unread() {
+        return ExitCode::SUCCESS;
+    }
+    output::remark(format_args!("causerie: {}", failure.0));
+    ExitCode::FAILURE
 }

@@ -56,3 +56,12 @@ pub(crate) fn info(name: Option<&str>) -> Result<ModelInfo, Failure> {
         None => ModelInfo::read_from_bytes(demo())?,
     })
 }
+
+/// A number of parameters, in words.
+pub(crate) fn count(number: u64) -> String {
+    match number {
+        0..1_000_000 => number.to_string(),
+        1_000_000..1_000_000_000 => format!("{:.1} million", number as f64 / 1e6),
+        _ => format!("{:.2} billion", number as f64 / 1e9),
+    }
+}

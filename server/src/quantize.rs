@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use causerie::{ErrorKind, ModelInfo};
+use causerie_server::output::print_line;
 
 use crate::arguments::QuantizeArguments;
 use crate::failure::Failure;
@@ -25,6 +26,5 @@ pub(crate) fn run(arguments: &QuantizeArguments) -> Result<(), Failure> {
     let types = ModelInfo::read(&name)?.quantisation;
     let n_bytes = types.iter().map(|part| part.n_bytes).sum();
     let shares: Vec<_> = types.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0)).collect();
-    anstream::println!("{name}: {} ({})", byte_size::format(n_bytes), shares.join(", "));
-    Ok(())
+    Ok(print_line(format_args!("{name}: {} ({})", byte_size::format(n_bytes), shares.join(", ")))?)
 }

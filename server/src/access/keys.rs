@@ -14,6 +14,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::NamedTempFile;
 
+use crate::output;
+
 /// A key as it is stored. The secret cannot be computed from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -204,7 +206,7 @@ impl KeyRing {
                 loaded.version = version;
                 match KeyFile::new(path).read() {
                     Ok(keys) => loaded.keys = keys,
-                    Err(err) => eprintln!("causerie: {err}; the keys read before stay in force"),
+                    Err(err) => output::remark(format_args!("causerie: {err}; the keys read before stay in force")),
                 }
             }
         }

@@ -19,7 +19,8 @@ pub(crate) enum InspectCommand {
     Grammar(InspectGrammar),
     /// Describe a model and its memory use. Reads only the headers of its files.
     Model(InspectModel),
-    /// Print the prompt that a model gets for messages.
+    /// Print the prompt that a model gets for messages. Pipes and files get its exact bytes; on a terminal, control characters
+    /// are shown as escapes such as `\u{1b}`.
     Prompt(InspectPrompt),
     /// Print the functions of a file as JSON Schema, one per line, as a model sees them.
     Schema(InspectSchema),

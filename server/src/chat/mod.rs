@@ -13,6 +13,7 @@ use causerie::{
     ChatMessage, ChatMessageContent, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
     Role, SdkFunctionCall, ToolCallConstraint,
 };
+use causerie_server::output;
 use jiff::Zoned;
 
 use crate::arguments::ChatArguments;
@@ -54,6 +55,9 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
     let max_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
     let images = arguments.image.iter().map(|file| read_image(file)).collect::<Result<_, _>>()?;
     let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, images };
+    if chat.terminal.is_interactive() && arguments.prompt.is_none() {
+        chat.terminal.greet(&chat.conversation.functions())?;
+    }
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
@@ -79,7 +83,6 @@ struct ChatLoop {
 
 impl ChatLoop {
     fn converse(&mut self) -> Result<(), Failure> {
-        self.terminal.greet(&self.conversation.functions());
         if let Some(functions) = &self.functions {
             ring(Arc::clone(functions), self.terminal.printer());
         }
@@ -92,9 +95,12 @@ impl ChatLoop {
                 Some(command) => self.run_command(command),
                 None => self.reply_to(&line),
             };
-            // The conversation continues after a failure.
-            if let Err(failure) = done {
-                self.terminal.warn(&failure.0);
+            match done {
+                // Nobody can read any reply.
+                Err(failure) if output::has_failed() => return Err(failure),
+                // The conversation continues after a failure.
+                Err(failure) => self.terminal.warn(&failure.0),
+                Ok(()) => {}
             }
         }
         interrupt::forget_press();

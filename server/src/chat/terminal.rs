@@ -1,14 +1,15 @@
 //! The terminal of the chat: input lines and formatted output.
 
 use std::borrow::Cow;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anstream::{AutoStream, ColorChoice, eprintln, println};
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use causerie::{PrefillProgress, RejectedCall, SdkFunction, SdkFunctionCall, Value};
+use causerie_server::output::{harmless, print, print_styled, remark, remark_styled};
 use indicatif::ProgressBar;
 use jiff::Zoned;
 use rustyline::error::ReadlineError;
@@ -64,7 +65,7 @@ impl ChatTerminal {
     pub(crate) fn printer(&mut self) -> Box<dyn FnMut(String) + Send> {
         match self.editor.as_mut().map(|editor| editor.create_external_printer()) {
             Some(Ok(mut printer)) => Box::new(move |text| drop(printer.print(text))),
-            _ => Box::new(|text| eprintln!("{}", text.trim_end())),
+            _ => Box::new(|text| remark(text.trim_end())),
         }
     }
 
@@ -73,14 +74,14 @@ impl ChatTerminal {
         self.editor.is_some()
     }
 
-    pub(crate) fn greet(&self, functions: &[SdkFunction]) {
-        if self.editor.is_some() {
-            let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-            if !names.is_empty() {
-                println!("{QUIET}Functions: {}.{QUIET:#}", names.join(", "));
-            }
-            println!("{QUIET}Ctrl-C cancels a reply, Ctrl-D ends, /help lists commands.{QUIET:#}");
-        }
+    /// Says what a person talks with, and how.
+    pub(crate) fn greet(&mut self, functions: &[SdkFunction]) -> Result<(), Failure> {
+        let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+        let functions = (!names.is_empty()).then(|| format!("Functions: {}.", names.join(", ")));
+        let keys = "Ctrl-C cancels a reply, Ctrl-D ends, /help lists commands.";
+        let lines = functions.as_deref().into_iter().chain([keys]);
+        let lines: String = lines.map(|line| self.painted(QUIET, line) + "\n").collect();
+        self.write(&lines)
     }
 
     /// Reads a line; `None` at the end of input.
@@ -98,7 +99,7 @@ impl ChatTerminal {
                     }
                     return Ok(Some(line));
                 }
-                Err(ReadlineError::Interrupted) => println!("{QUIET}Ctrl-D ends.{QUIET:#}"),
+                Err(ReadlineError::Interrupted) => print_styled(&format!("{QUIET}Ctrl-D ends.{QUIET:#}\n"))?,
                 Err(ReadlineError::Eof) => return Ok(None),
                 Err(err) => return Err(Failure(format!("cannot read from the terminal: {err}"))),
             }
@@ -124,23 +125,26 @@ impl ChatTerminal {
     }
 
     pub(crate) fn reasoning(&mut self, text: &str) -> Result<(), Failure> {
-        self.write(&format!("{QUIET}{}{QUIET:#}", self.harmless(text)))
+        self.write(&self.painted(QUIET, text))
     }
 
-    /// Text of the model without the characters by which programs control a terminal.
+    /// Text as a reader of the output wants it: a terminal without the characters that control it, a program as it is.
     fn harmless<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let controls = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-        match self.is_terminal && text.contains(controls) {
-            true => Cow::Owned(text.replace(controls, "\u{fffd}")),
-            false => Cow::Borrowed(text),
-        }
+        if self.is_terminal { harmless(text) } else { Cow::Borrowed(text) }
+    }
+
+    fn painted(&self, style: Style, text: &str) -> String {
+        let text = self.harmless(text);
+        if self.styler.is_some() { format!("{style}{text}{style:#}") } else { text.into_owned() }
     }
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         self.end_progress();
-        let mut out = anstream::stdout();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        if self.styler.is_some() {
+            print_styled(text)?
+        } else {
+            print(text)?
+        }
         self.is_in_line = !text.ends_with('\n');
         Ok(())
     }
@@ -169,16 +173,17 @@ impl ChatTerminal {
         }
         let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let call = format!("→ {}({})", call.name, arguments.join(", "));
-        self.write(&format!("{CALL}{}{CALL:#}\n", self.harmless(&call)))
+        self.write(&format!("{}\n", self.painted(CALL, &call)))
     }
 
     pub(crate) fn result(&mut self, result: &str) -> Result<(), Failure> {
-        let result = format!("{QUIET}← {}{QUIET:#}\n", self.harmless(result));
-        if self.show_calls { self.write(&result) } else { Ok(()) }
+        let result = self.painted(QUIET, &format!("← {result}"));
+        if self.show_calls { self.write(&format!("{result}\n")) } else { Ok(()) }
     }
 
     pub(crate) fn ask_result(&mut self, function: &str) -> Result<String, Failure> {
-        self.write(&format!("{QUIET}Result of {function}, one line, JSON or text:{QUIET:#}\n"))?;
+        let question = self.painted(QUIET, &format!("Result of {function}, one line, JSON or text:"));
+        self.write(&format!("{question}\n"))?;
         let line = self.read_line()?.filter(|line| !line.trim().is_empty());
         let none = || Value::Object([("error".to_owned(), Value::from("no result"))].into_iter().collect()).to_string();
         Ok(line.unwrap_or_else(none))
@@ -187,17 +192,17 @@ impl ChatTerminal {
     pub(crate) fn rejected(&mut self, rejected: &[RejectedCall]) -> Result<(), Failure> {
         let shown = if self.show_calls { rejected } else { &[] };
         for call in shown {
-            self.write(&format!("{WARNING}✗ {}{WARNING:#}\n", self.harmless(&call.message)))?;
+            self.write(&format!("{}\n", self.painted(WARNING, &format!("✗ {}", call.message))))?;
         }
         Ok(())
     }
 
     pub(crate) fn remark(&self, text: &str) {
-        eprintln!("{QUIET}{text}{QUIET:#}");
+        remark_styled(format_args!("{QUIET}{}{QUIET:#}", harmless(text)));
     }
 
     pub(crate) fn warn(&self, text: &str) {
-        eprintln!("{WARNING}{text}{WARNING:#}");
+        remark_styled(format_args!("{WARNING}{}{WARNING:#}", harmless(text)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anstream::eprintln;
+use causerie_server::output::remark;
 
 /// Prints the address and the key of the server: on standard output for programs, on standard error with an example for
 /// people.
@@ -15,9 +15,9 @@ pub(super) fn print(base_url: &str, key: Option<&str>, model_id: &str) -> io::Re
         header = format!(" -H 'authorization: Key {key}'");
     }
     out.flush()?;
-    eprintln!(
+    remark(format_args!(
         "Until Ctrl-C, send requests with:\n  curl {base_url}/chat/completions{header} -H 'content-type: application/json' \\\n    \
          -d '{{\"model\": \"{model_id}\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello!\"}}]}}'"
-    );
+    ));
     Ok(())
 }

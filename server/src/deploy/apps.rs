@@ -1,6 +1,6 @@
 //! `causerie apps`: manages deployed apps. kubectl asks the cluster each time; nothing is stored locally.
 
-use anstream::eprintln;
+use causerie_server::output::remark;
 use serde_json::{Value as Json, json};
 
 use crate::arguments::{AppsAction, AppsArguments, Target};
@@ -100,7 +100,7 @@ impl AppNamespace {
                 };
                 let traffic = json!({ "spec": { "traffic": [{ "revisionName": revision, "percent": 100 }] } });
                 self.patch("services.serving.knative.dev", app, &traffic)?;
-                eprintln!("{app} is served by {revision} until it is deployed again");
+                remark(format_args!("{app} is served by {revision} until it is deployed again"));
             }
             Target::Kubernetes => {
                 let (deployment, revision) = (format!("deployment/{app}"), to.map(|to| format!("--to-revision={to}")));

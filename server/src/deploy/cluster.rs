@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anstream::{eprintln, println};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use causerie::LoadOptions;
 use causerie_server::access::Auth;
 use causerie_server::access::keys::KeyFile;
+use causerie_server::output::{print_line, remark};
 use serde_json::Value as Json;
 
 use crate::arguments::{DeployArguments, Target};
@@ -43,13 +43,13 @@ pub(crate) fn run(arguments: &DeployArguments, is_offline: bool) -> Result<(), F
     let manifests = manifests::manifests(arguments.target, &values);
     write(&folder, recipe.as_ref(), &manifests)?;
     let Some(tools) = tools else {
-        println!("{manifests}");
-        eprintln!("written to {}; nothing was built or applied", folder.display());
+        print_line(manifests)?;
+        remark(format_args!("written to {}; nothing was built or applied", folder.display()));
         return Ok(());
     };
     if let (Some(recipe), Some(builder)) = (&recipe, &tools.builder) {
         recipe.build(builder, &folder)?;
-        eprintln!("pushing {}", recipe.reference);
+        remark(format_args!("pushing {}", recipe.reference));
         builder.run(["push", &recipe.reference])?;
     }
     apply(arguments, &tools.kubectl, &folder)
@@ -224,7 +224,7 @@ fn apply(arguments: &DeployArguments, kubectl: &Tool, folder: &Path) -> Result<(
     let (app, org) = (&arguments.app_name, &arguments.org);
     let manifests = folder.join("manifests.yaml");
     kubectl.run(["apply".as_ref(), "--filename".as_ref(), manifests.as_os_str()])?;
-    eprintln!("waiting for {app}; the first deployment pulls the image and loads the model");
+    remark(format_args!("waiting for {app}; the first deployment pulls the image and loads the model"));
     let namespace = format!("--namespace={org}");
     let address = match arguments.target {
         Target::Knative => {
@@ -237,6 +237,5 @@ fn apply(arguments: &DeployArguments, kubectl: &Tool, folder: &Path) -> Result<(
             format!("http://{app}.{org}.svc")
         }
     };
-    println!("{address}/{org}/{app}/v1");
-    Ok(())
+    Ok(print_line(format_args!("{address}/{org}/{app}/v1"))?)
 }

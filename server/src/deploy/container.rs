@@ -9,9 +9,9 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anstream::eprintln;
 use causerie_server::access::Auth;
 use causerie_server::access::keys::Key;
+use causerie_server::output::remark;
 use tokio::runtime::Builder as Runtime;
 use tokio::task::spawn_blocking;
 
@@ -126,7 +126,7 @@ fn wait(
     let runtime = Runtime::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let stop = signals::signals()?;
-        eprintln!("causerie: waiting for {name} to load its model");
+        remark(format_args!("causerie: waiting for {name} to load its model"));
         let mut ended = spawn_blocking(move || {
             while !is_ready(&address) {
                 if let Some(status) = child.try_wait()? {

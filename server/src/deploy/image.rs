@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use anstream::eprintln;
 use causerie::companions::projector_beside;
 use causerie::names::{ListedFile, ModelFiles, choose_files};
+use causerie_server::output::remark;
 use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::{Value, context};
 use sha2::{Digest, Sha256};
@@ -72,7 +72,7 @@ impl ImageRecipe {
         for (here, there) in &self.files {
             link(here, &contents.join(there))?;
         }
-        eprintln!("building {} with {}", self.reference, builder.name);
+        remark(format_args!("building {} with {}", self.reference, builder.name));
         let file = folder.join("Containerfile");
         let built = builder.run([
             "build".as_ref(),

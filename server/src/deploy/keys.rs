@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anstream::{eprintln, println};
 use causerie_server::access::keys::{Key, KeyFile, KeysError};
+use causerie_server::output::{print_line, remark};
 use jiff::Timestamp;
 
 use crate::arguments::{KeysAction, KeysArguments};
@@ -22,25 +22,28 @@ pub(crate) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
 
 fn create(file: &KeyFile, path: &Path, org: &str) -> Result<(), Failure> {
     let (key, shown) = Key::create(org)?;
+    let id = key.id.clone();
     file.change(|keys| keys.push(key))?;
-    println!("{shown}");
-    eprintln!(
+    if let Err(err) = print_line(&shown) {
+        // Nobody knows the key.
+        file.change(|keys| keys.retain(|key| key.id != id))?;
+        return Err(err.into());
+    }
+    remark(format_args!(
         "A new key of {org}, which is not shown again; its hash is stored in {}.\nClients send it as: Authorization: Key {shown}",
         path.display()
-    );
+    ));
     Ok(())
 }
 
 fn list(file: &KeyFile, path: &Path) -> Result<(), Failure> {
     if !path.exists() {
-        eprintln!("there are no keys at {}", path.display());
+        remark(format_args!("there are no keys at {}", path.display()));
         return Ok(());
     }
     for Key { id, owner, created, revoked, .. } in file.read()? {
-        match revoked {
-            Some(revoked) => println!("{id}  {owner}  created {created:.0}  revoked {revoked:.0}"),
-            None => println!("{id}  {owner}  created {created:.0}"),
-        }
+        let revoked = revoked.map(|revoked| format!("  revoked {revoked:.0}")).unwrap_or_default();
+        print_line(format_args!("{id}  {owner}  created {created:.0}{revoked}"))?;
     }
     Ok(())
 }
@@ -52,8 +55,8 @@ fn revoke(file: &KeyFile, path: &Path, id: &str) -> Result<(), Failure> {
         Some(*key.revoked.get_or_insert(now))
     })?;
     match found {
-        Some(since) if since == now => eprintln!("{id} is revoked"),
-        Some(since) => eprintln!("{id} was already revoked on {since:.0}"),
+        Some(since) if since == now => remark(format_args!("{id} is revoked")),
+        Some(since) => remark(format_args!("{id} was already revoked on {since:.0}")),
         None => return Err(Failure(format!("no key {id} at {}", path.display()))),
     }
     Ok(())

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
-use anstream::eprintln;
 use causerie_server::access::keys::{Key, KeyRing};
 use causerie_server::access::{Auth, Hosted};
+use causerie_server::output::remark;
 use causerie_server::serve::Settings;
 
 use crate::arguments::RunArguments;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &RunArguments, is_offline: bool) -> Result<(), Fail
     let name = options.model.as_deref();
     let model_id = service::model_id(name);
     if !io::stderr().is_terminal() {
-        eprintln!("causerie: loading {model_id}"); // on a terminal, a progress bar shows this
+        remark(format_args!("causerie: loading {model_id}")); // on a terminal, a progress bar shows this
     }
     let (key, announced) = ((auth != Auth::Public).then_some(shown), model_id.clone());
     let model = (name, model::load_options(arguments.context.size), is_offline);

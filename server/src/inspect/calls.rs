@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use causerie::{Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value};
+use causerie_server::output::print_line;
 use serde::Deserialize;
 
 use crate::arguments::InspectCalls;
@@ -42,7 +43,7 @@ pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
             RawReply::Pieces(given) => given.iter().for_each(|piece| parser.push(piece.borrowed(), &mut emit)),
         }
         parser.finish(ReplyEnd::Ended, &mut emit);
-        anstream::println!("{}", Value::Array(events.iter().map(event).collect()));
+        print_line(Value::Array(events.iter().map(event).collect()))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use causerie::{CallGrammar, Value};
+use causerie_server::output::{print, print_line};
 use serde::Deserialize;
 
 use crate::arguments::{CallFormat, InspectGrammar};
@@ -17,8 +18,7 @@ struct RawCalls {
 }
 
 pub(super) fn show_grammar(arguments: &InspectGrammar) -> Result<(), Failure> {
-    anstream::print!("{}", grammar(arguments)?.text());
-    Ok(())
+    Ok(print(grammar(arguments)?.text())?)
 }
 
 pub(super) fn check_calls(arguments: &InspectGrammar) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ pub(super) fn check_calls(arguments: &InspectGrammar) -> Result<(), Failure> {
                 ])
             }
         };
-        anstream::println!("{result}");
+        print_line(result)?;
     }
     Ok(())
 }

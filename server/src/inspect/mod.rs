@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Read;
 
 use causerie::{ChatMessage, Role, Value, function_schema, functions_to_json, messages_from_json};
+use causerie_server::output::{print, print_line};
 
 use crate::arguments::{InspectCommand, InspectPrompt, InspectSchema, InspectTokens};
 use crate::failure::Failure;
@@ -40,10 +41,9 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         messages[0].functions = read_definitions(file)?;
     }
     let prompt = models::load(arguments.model.name.as_deref(), None)?.render_prompt(&messages, true)?;
-    if arguments.json {
-        anstream::println!("{}", object([("prompt", prompt.as_str().into())]))
-    } else {
-        anstream::print!("{prompt}")
+    match arguments.json {
+        true => print_line(object([("prompt", prompt.as_str().into())]))?,
+        false => print(prompt)?,
     }
     Ok(())
 }
@@ -51,13 +51,9 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
 fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
     let functions = read_definitions(&arguments.functions)?;
     if arguments.json {
-        anstream::println!("{}", functions_to_json(&functions));
-        return Ok(());
+        return Ok(print_line(functions_to_json(&functions))?);
     }
-    for function in functions {
-        anstream::println!("{}", function_schema(&function));
-    }
-    Ok(())
+    Ok(functions.iter().try_for_each(|function| print_line(function_schema(function)))?)
 }
 
 fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
@@ -67,9 +63,9 @@ fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
     for id in runner.tokenize(&text)? {
         let piece = runner.token_text(id).unwrap_or_default();
         if arguments.json {
-            anstream::println!("{}", object([("id", Value::Integer(id.into())), ("piece", piece.as_str().into())]));
+            print_line(object([("id", Value::Integer(id.into())), ("piece", piece.as_str().into())]))?;
         } else {
-            anstream::println!("{id:>6} {piece:?}");
+            print_line(format_args!("{id:>6} {piece:?}"))?;
         }
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! `causerie inspect model`: describes a model and its memory use from the headers of its files.
 
 use std::fmt::Display;
+use std::io;
 
 use causerie::{LoadOptions, MemoryEstimate, ModelInfo};
+use causerie_server::output::print_line;
 use serde_json::json;
 
 use crate::arguments::InspectModel;
@@ -14,11 +16,9 @@ pub(super) fn run(arguments: &InspectModel) -> Result<(), Failure> {
     let context_size = arguments.context.size.unwrap_or(info.context_size.min(LoadOptions::DEFAULT_CONTEXT_SIZE));
     let memory = info.memory_estimate(context_size);
     if arguments.json {
-        anstream::println!("{}", object(&info, &memory));
-    } else {
-        print(&info, &memory);
+        return Ok(print_line(object(&info, &memory))?);
     }
-    Ok(())
+    Ok(print(&info, &memory)?)
 }
 
 fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
@@ -67,34 +67,34 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
     })
 }
 
-fn print(info: &ModelInfo, memory: &MemoryEstimate) {
-    let line = |what: &str, value: &dyn Display| anstream::println!("{what:<14} {value}");
+fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
+    let line = |what: &str, value: &dyn Display| print_line(format_args!("{what:<14} {value}"));
     if let Some(name) = &info.name {
         // A name from a file may contain escape sequences of terminals.
-        line("name", &name.escape_debug());
+        line("name", &name.escape_debug())?;
     }
-    line("architecture", &info.architecture);
-    line("parameters", &count(info.n_parameters));
+    line("architecture", &info.architecture)?;
+    line("parameters", &model::count(info.n_parameters))?;
     let mut kinds = format!("{} attention, {} convolution", info.n_attentions, info.n_convolutions);
     if 0 < info.n_delta_nets {
         kinds += &format!(", {} delta net", info.n_delta_nets);
     }
-    line("layers", &format!("{} ({kinds})", info.n_layers));
-    line("hidden size", &info.hidden_size);
-    line("feed-forward", &info.feed_forward_size);
-    line("heads", &format!("{} of size {}, {} for keys and values", info.n_heads, info.head_size, info.n_key_heads));
+    line("layers", &format!("{} ({kinds})", info.n_layers))?;
+    line("hidden size", &info.hidden_size)?;
+    line("feed-forward", &info.feed_forward_size)?;
+    line("heads", &format!("{} of size {}, {} for keys and values", info.n_heads, info.head_size, info.n_key_heads))?;
     if let Some(window) = info.sliding_window {
-        line("window", &format!("{window} tokens"));
+        line("window", &format!("{window} tokens"))?;
     }
     if 0 < info.n_experts {
-        line("experts", &format!("{}, {} per token", info.n_experts, info.n_experts_used));
+        line("experts", &format!("{}, {} per token", info.n_experts, info.n_experts_used))?;
     }
-    line("context", &format!("{} tokens", info.context_size));
-    line("vocabulary", &format!("{} tokens", info.n_vocabulary));
+    line("context", &format!("{} tokens", info.context_size))?;
+    line("vocabulary", &format!("{} tokens", info.n_vocabulary))?;
     let parts = info.quantisation.iter().map(|part| format!("{} {:.1} %", part.name, part.share * 100.0));
-    line("weights", &parts.collect::<Vec<_>>().join(", "));
+    line("weights", &parts.collect::<Vec<_>>().join(", "))?;
     if let Some(tokenizer) = &info.tokenizer {
-        line("tokenizer", &tokenizer.escape_debug());
+        line("tokenizer", &tokenizer.escape_debug())?;
     }
     let template = match (info.has_chat_template, info.supports_function_calling) {
         (false, _) => "none: the model completes prompts, but supports no conversations",
@@ -103,8 +103,8 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     };
     let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
     let images = if info.supports_images { ", supports images" } else { "" };
-    line("chat template", &format!("{template}{reasoning}{images}"));
-    line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size));
+    line("chat template", &format!("{template}{reasoning}{images}"))?;
+    line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size))?;
     for (what, n_bytes) in [
         ("weights", Some(memory.weights)),
         ("vision", Some(memory.vision).filter(|_| info.supports_images)),
@@ -114,18 +114,8 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
         ("working", Some(memory.working)),
     ] {
         if let Some(n_bytes) = n_bytes {
-            line("", &format!("{what} {}", byte_size::format(n_bytes)));
+            line("", &format!("{what} {}", byte_size::format(n_bytes)))?;
         }
     }
-    for problem in &info.problems {
-        line("problem", problem);
-    }
-}
-
-fn count(number: u64) -> String {
-    match number {
-        0..1_000_000 => number.to_string(),
-        1_000_000..1_000_000_000 => format!("{:.1} million", number as f64 / 1e6),
-        _ => format!("{:.2} billion", number as f64 / 1e9),
-    }
+    info.problems.iter().try_for_each(|problem| line("problem", problem))
 }

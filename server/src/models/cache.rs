@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use anstream::eprintln;
 use causerie_hub::{FileState, Hub};
+use causerie_server::output::{print_line, remark};
 
 use crate::arguments::{ModelsAction, ModelsArguments};
 use crate::byte_size;
@@ -19,15 +19,14 @@ pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), Failure> {
         ModelsAction::List { json } => list(&hub, &options.cache, *json),
         ModelsAction::Verify { name } => verify(&hub, name),
         ModelsAction::Remove { name } => {
-            anstream::println!("{} freed", byte_size::format(hub.remove(name)?));
-            Ok(())
+            let freed = byte_size::format(hub.remove(name)?);
+            Ok(print_line(format_args!("{freed} freed"))?)
         }
         ModelsAction::Sweep { days } => {
             let removed = hub.sweep(Duration::from_secs(u64::from(*days) * 24 * 3600))?;
             let size = removed.iter().map(|part| part.size).sum();
             let files = if removed.len() == 1 { "file" } else { "files" };
-            anstream::println!("{} incomplete {files} removed, {}", removed.len(), byte_size::format(size));
-            Ok(())
+            Ok(print_line(format_args!("{} incomplete {files} removed, {}", removed.len(), byte_size::format(size)))?)
         }
     }
 }
@@ -37,7 +36,7 @@ fn list(hub: &Hub, cache: &Path, is_json: bool) -> Result<(), Failure> {
     if is_json {
         let lines = models.iter().map(serde_json::to_string).chain(parts.iter().map(serde_json::to_string));
         for line in lines {
-            anstream::println!("{}", line.map_err(|err| Failure(err.to_string()))?);
+            print_line(line.map_err(|err| Failure(err.to_string()))?)?;
         }
         return Ok(());
     }
@@ -46,17 +45,19 @@ fn list(hub: &Hub, cache: &Path, is_json: bool) -> Result<(), Failure> {
         let commit = model.commit.get(..12).unwrap_or(&model.commit);
         let projector = model.projector.as_ref().and_then(|path| path.file_name()).map(|name| name.display());
         let projector = projector.map(|name| format!("  with {name}")).unwrap_or_default();
-        anstream::println!("{:width$}  {:>10}  {commit}{projector}", model.name, byte_size::format(model.size));
+        let size = byte_size::format(model.size);
+        print_line(format_args!("{:width$}  {size:>10}  {commit}{projector}", model.name))?;
     }
     for part in &parts {
-        anstream::println!("{}: {} of an interrupted download", part.repository, byte_size::format(part.size));
+        let size = byte_size::format(part.size);
+        print_line(format_args!("{}: {size} of an interrupted download", part.repository))?;
     }
     if !parts.is_empty() {
-        eprintln!(
-            "`causerie pull` of the same name continues a download; `causerie models sweep --days 0` removes what is left"
+        remark(
+            "`causerie pull` of the same name continues a download; `causerie models sweep --days 0` removes what is left",
         );
     } else if models.is_empty() {
-        eprintln!("no models in {}: `causerie pull NAME` downloads one", cache.display());
+        remark(format_args!("no models in {}: `causerie pull NAME` downloads one", cache.display()));
     }
     Ok(())
 }
@@ -69,7 +70,7 @@ fn verify(hub: &Hub, name: &str) -> Result<(), Failure> {
             FileState::Damaged => "DAMAGED",
             FileState::Unknown => "no digest is known",
         };
-        anstream::println!("{}: {found}", file.path);
+        print_line(format_args!("{}: {found}", file.path))?;
     }
     match files.iter().any(|file| file.state == FileState::Damaged) {
         true => Err(Failure(format!(

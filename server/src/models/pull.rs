@@ -81,13 +81,11 @@ impl Download {
     /// Reports a model that the cache has. Without requests, that is all there is to do.
     fn report_cached(&self, name: &str) -> Result<(), Failure> {
         let found = self.hub.pull(name, |_| std::ops::ControlFlow::Continue(()));
-        self.report.ready(name, &found.map_err(|err| self.report.failed(err))?);
-        Ok(())
+        Ok(self.report.ready(name, &found.map_err(|err| self.report.failed(err))?)?)
     }
 
     fn fetch(&self, plan: &DownloadPlan) -> Result<(), Failure> {
-        self.report.ready(&plan.name, &self.begin(plan, |_| {})?);
-        Ok(())
+        Ok(self.report.ready(&plan.name, &self.begin(plan, |_| {})?)?)
     }
 
     fn begin(&self, plan: &DownloadPlan, mut watch: impl FnMut(&PullProgress)) -> Result<PathBuf, Failure> {
@@ -95,13 +93,15 @@ impl Download {
         let is_address = plan.files.iter().any(|file| file.url.is_some());
         let page =
             if is_address { plan.name.clone() } else { format!("{}/{}", self.options.endpoint, plan.repository) };
-        self.report.plan(plan, missing, &page);
+        self.report.plan(plan, missing, &page)?;
         let mut report = self.report.progress();
         let progress = |progress: &PullProgress| {
             watch(progress);
-            report(progress)
+            report.show(progress)
         };
-        self.hub.fetch(plan, progress).map_err(|err| self.report.failed(err))
+        let fetched = self.hub.fetch(plan, progress);
+        report.written?;
+        fetched.map_err(|err| self.report.failed(err))
     }
 
     /// Copies the files of a model as plain files, each under a name that is complete only when its content is.

@@ -1,11 +1,12 @@
 //! What a person, or a script, sees of downloads.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anstream::eprintln;
 use causerie::ErrorKind;
 use causerie_hub::{DownloadPlan, PullProgress, PullState};
+use causerie_server::output::{print_line, remark};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -21,13 +22,12 @@ pub(crate) enum DownloadReport {
 
 impl DownloadReport {
     /// Says what will be downloaded, before the first byte of it.
-    pub(crate) fn plan(self, plan: &DownloadPlan, missing: u64, page: &str) {
+    pub(crate) fn plan(self, plan: &DownloadPlan, missing: u64, page: &str) -> io::Result<()> {
         let license = plan.license.as_deref();
         match self {
-            Self::JsonLines => anstream::println!(
-                "{}",
+            Self::JsonLines => print_line(
                 json!({"event": "plan", "name": plan.name, "commit": plan.commit, "size": plan.size(), "missing": missing,
-                       "files": plan.files, "license": license, "gated": plan.is_gated})
+                       "files": plan.files, "license": license, "gated": plan.is_gated}),
             ),
             Self::Terminal => {
                 let there = if missing < plan.size() {
@@ -35,45 +35,27 @@ impl DownloadReport {
                 } else {
                     String::new()
                 };
-                let license = license.unwrap_or("not stated");
-                eprintln!("{}: {}{there}; licence: {license}, at {page}", plan.name, byte_size::format(plan.size()));
+                let (size, license) = (byte_size::format(plan.size()), license.unwrap_or("not stated"));
+                remark(format_args!("{}: {size}{there}; licence: {license}, at {page}", plan.name));
                 if plan.is_gated {
-                    eprintln!("its owner gives access only to accounts that have accepted the conditions on that page");
+                    remark("its owner gives access only to accounts that have accepted the conditions on that page");
                 }
+                Ok(())
             }
         }
     }
 
     /// Returns what reports the progress of one download.
-    pub(crate) fn progress(self) -> impl FnMut(&PullProgress) -> ControlFlow<()> {
+    pub(crate) fn progress(self) -> ProgressReport {
         // Draws nothing if standard error is not a terminal.
-        let bar = ProgressBar::hidden();
-        let mut is_shown = false;
-        let mut last = None;
-        move |progress| {
-            match self {
-                Self::JsonLines if last.as_ref() == Some(progress) => {}
-                Self::JsonLines => {
-                    anstream::println!("{}", event("progress", progress));
-                    last = Some(progress.clone());
-                }
-                Self::Terminal => {
-                    if !is_shown {
-                        is_shown = true;
-                        show(&bar);
-                    }
-                    draw(&bar, progress);
-                }
-            }
-            ControlFlow::Continue(())
-        }
+        ProgressReport { report: self, bar: ProgressBar::hidden(), is_shown: false, last: None, written: Ok(()) }
     }
 
     /// Says where the model is.
-    pub(crate) fn ready(self, name: &str, path: &Path) {
+    pub(crate) fn ready(self, name: &str, path: &Path) -> io::Result<()> {
         match self {
-            Self::JsonLines => anstream::println!("{}", json!({"event": "ready", "name": name, "path": path})),
-            Self::Terminal => anstream::println!("{}", path.display()),
+            Self::JsonLines => print_line(json!({"event": "ready", "name": name, "path": path})),
+            Self::Terminal => print_line(path.display()),
         }
     }
 
@@ -85,9 +67,40 @@ impl DownloadReport {
                 ErrorKind::Download(fault) => fault.code().to_owned(),
                 _ => "other".to_owned(),
             };
-            anstream::println!("{}", json!({"event": "error", "code": code, "message": err.to_string()}));
+            // The error itself says more than that it cannot be written here.
+            let _ = print_line(json!({"event": "error", "code": code, "message": err.to_string()}));
         }
         Failure::from(err)
+    }
+}
+
+/// Reports the progress of one download.
+pub(crate) struct ProgressReport {
+    report: DownloadReport,
+    bar: ProgressBar,
+    is_shown: bool,
+    last: Option<PullProgress>,
+    /// The download ends when its progress cannot be written.
+    pub(crate) written: io::Result<()>,
+}
+
+impl ProgressReport {
+    pub(crate) fn show(&mut self, progress: &PullProgress) -> ControlFlow<()> {
+        match self.report {
+            DownloadReport::JsonLines if self.written.is_err() || self.last.as_ref() == Some(progress) => {}
+            DownloadReport::JsonLines => {
+                self.last = Some(progress.clone());
+                self.written = print_line(event("progress", progress));
+            }
+            DownloadReport::Terminal => {
+                if !self.is_shown {
+                    self.is_shown = true;
+                    show(&self.bar);
+                }
+                draw(&self.bar, progress);
+            }
+        }
+        if self.written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 

@@ -8,6 +8,7 @@ mod encrypted;
 #[path = "../../../hub/tests/fake/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]
 mod fake;
+mod output;
 mod pull;
 #[cfg(unix)]
 mod terminal;

@@ -100,6 +100,31 @@ fn scripts_get_one_object_per_line() {
     assert_eq!(events[0]["message"], "ns/tiny:Q8_0 has no Q8_0: it has Q4_K_M");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_ends_a_download_and_is_said_once() {
+    for words in
+        [&["pull", "ns/tiny"][..], &["pull", "ns/tiny", "--json"], &["models", "list"], &["models", "list", "--json"]]
+    {
+        let setting = Setting::new("unwritten");
+        if words[0] == "models" {
+            setting.run(&["pull", "ns/tiny"]);
+        }
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = setting.causerie(words).stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+        let n_causes = said.lines().filter(|line| line.contains("No space left on device")).count();
+        assert!(n_causes == 1 && !said.contains("panicked"), "{words:?}: {said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = setting.causerie(words).stdout(writer).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+        assert!(!said.contains("panicked") && !said.contains("pipe"), "{words:?}: {said}");
+    }
+}
+
 #[test]
 fn a_lock_file_pulls_the_same_files_elsewhere() {
     let (setting, other) = (Setting::new("lock"), Setting::new("locked"));

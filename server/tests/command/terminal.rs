@@ -65,12 +65,17 @@ impl Person {
         0 < n_read
     }
 
-    /// Ends the chat; returns the rest that the terminal was sent.
-    fn leave(mut self) -> String {
-        self.write("/quit\r");
+    /// Waits until a command that asks nothing ends; returns all that the terminal was sent.
+    fn watch(mut self) -> String {
         while self.read() {}
         assert!(self.child.wait().unwrap().success(), "{:?}", self.screen);
         self.screen
+    }
+
+    /// Ends the chat; returns the rest that the terminal was sent.
+    fn leave(mut self) -> String {
+        self.write("/quit\r");
+        self.watch()
     }
 }
 
@@ -139,4 +144,15 @@ fn replies_are_styled_as_markdown() {
     person.wait_for("It is ");
     person.wait_for("\u{1b}[1m14:05");
     person.leave();
+}
+
+#[test]
+fn a_terminal_shows_control_characters_as_escapes() {
+    let messages = std::env::temp_dir().join(format!("causerie-command-controls-{}.json", std::process::id()));
+    std::fs::write(&messages, r#"[{"role": "user", "content": "Hi \u001b[31m\u0007\u009b1m!\tthere"}]"#).unwrap();
+    let mut command = causerie("controls");
+    let shown = Person::start(command.args(["inspect", "prompt", "--messages"]).arg(&messages), false).watch();
+    assert!(shown.contains("Hi \\u{1b}[31m\\u{7}\\u{9b}1m!\tthere<"), "{shown:?}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    std::fs::remove_file(messages).unwrap();
 }
