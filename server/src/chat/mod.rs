@@ -1,6 +1,7 @@
 //! `causerie chat`: a conversation on the terminal, in which the model may call functions.
 
 mod commands;
+mod greeting;
 mod markdown;
 mod progress;
 mod terminal;
@@ -54,9 +55,15 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
         arguments.functions.is_none().then(|| BuiltInFunctions::new(&data_folder(), Zoned::now)).map(Arc::new);
     let max_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
     let images = arguments.image.iter().map(|file| read_image(file)).collect::<Result<_, _>>()?;
+    let described = match &arguments.model.name {
+        Some(name) => greeting::of_model(name, runner.info(), runner.context_size()),
+        None => greeting::of_demo(runner.info()),
+    };
     let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, images };
     if chat.terminal.is_interactive() && arguments.prompt.is_none() {
-        chat.terminal.greet(&chat.conversation.functions())?;
+        chat.terminal.greet(&described, &chat.conversation.functions())?;
+    } else if arguments.model.name.is_none() {
+        chat.terminal.mention(&described);
     }
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),

@@ -75,13 +75,20 @@ impl ChatTerminal {
     }
 
     /// Says what a person talks with, and how.
-    pub(crate) fn greet(&mut self, functions: &[SdkFunction]) -> Result<(), Failure> {
+    pub(crate) fn greet(&mut self, model: &[String], functions: &[SdkFunction]) -> Result<(), Failure> {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
         let functions = (!names.is_empty()).then(|| format!("Functions: {}.", names.join(", ")));
         let keys = "Ctrl-C cancels a reply, Ctrl-D ends, /help lists commands.";
-        let lines = functions.as_deref().into_iter().chain([keys]);
+        let lines = model.iter().map(String::as_str).chain(functions.as_deref()).chain([keys]);
         let lines: String = lines.map(|line| self.painted(QUIET, line) + "\n").collect();
         self.write(&lines)
+    }
+
+    /// Says beside a reply what a person gets it from. Programs are not told.
+    pub(crate) fn mention(&self, model: &[String]) {
+        if self.is_terminal && std::io::stderr().is_terminal() {
+            model.iter().for_each(|line| self.remark(line));
+        }
     }
 
     /// Reads a line; `None` at the end of input.

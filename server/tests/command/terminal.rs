@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::causerie;
+use crate::{causerie, fixture};
 
 /// A person at a terminal.
 struct Person {
@@ -144,6 +144,30 @@ fn replies_are_styled_as_markdown() {
     person.wait_for("It is ");
     person.wait_for("\u{1b}[1m14:05");
     person.leave();
+}
+
+#[test]
+fn a_chat_says_what_its_model_is() {
+    let mut person = Person::start(causerie("greeting").arg("chat"), true);
+    let greeting = person.wait_for("> ");
+    let lines: Vec<&str> = greeting.lines().collect();
+    assert!(lines[0].starts_with("causerie/demo, ") && lines[0].contains("million parameters"), "{greeting}");
+    assert!(lines[0].contains("no knowledge") && lines[1].contains("`causerie chat --model NAME`"), "{greeting}");
+    assert!(lines[2].starts_with("Functions: "), "{greeting}");
+    person.leave();
+
+    let mut command = causerie("greeting");
+    command.args(["chat", "--context", "100", "--model"]).arg(fixture("models/lfm2-q4_k.gguf"));
+    let mut person = Person::start(&mut command, true);
+    let greeting = person.wait_for("> ");
+    for part in ["lfm2-q4_k.gguf: ", "family lfm2, ", " parameters in Q4_K, 100 tokens of context"] {
+        assert!(greeting.contains(part), "{greeting}");
+    }
+    person.leave();
+
+    let mut command = causerie("greeting");
+    let shown = Person::start(command.args(["chat", "What is 12 times 7?"]), true).watch();
+    assert!(shown.starts_with("causerie/demo, ") && shown.contains("84"), "{shown}");
 }
 
 #[test]
