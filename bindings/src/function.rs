@@ -17,6 +17,10 @@ pub struct SdkFunction {
     pub description: String,
     /// The parameters, in the order in which the model sees them.
     pub parameters: Vec<SdkFunctionParameter>,
+    /// The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
+    /// the name above, as long as it has the same description and parameters.
+    #[uniffi(default)]
+    pub definition: Option<String>,
 }
 
 /// A parameter of a function.
@@ -221,7 +225,8 @@ impl From<SdkFunction> for core::SdkFunction {
             optional: parameter.optional,
             schema: parameter.schema.map(|schema| core::Value::Object(schema.0)),
         });
-        Self { name: function.name, description: function.description, parameters: parameters.collect() }
+        let definition = function.definition.as_deref().and_then(core::read_json);
+        Self { definition, ..Self::new(function.name, function.description, parameters.collect()) }
     }
 }
 
@@ -237,7 +242,12 @@ impl From<core::SdkFunction> for SdkFunction {
                 _ => None, // imports keep objects only
             }),
         });
-        Self { name: function.name, description: function.description, parameters: parameters.collect() }
+        Self {
+            name: function.name,
+            description: function.description,
+            parameters: parameters.collect(),
+            definition: function.definition.map(|definition| definition.to_string()),
+        }
     }
 }
 

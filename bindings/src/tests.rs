@@ -95,7 +95,8 @@ fn a_call_is_converted_and_validated() {
         optional: false,
         schema: None,
     };
-    let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a] };
+    let function =
+        SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a], definition: None };
     conversation.register_functions(vec![function.clone()]).unwrap();
     let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
     let [MessageResponse::FunctionCalls { function_calls }, MessageResponse::Complete { finish_reason, .. }] =
@@ -194,7 +195,7 @@ fn types_that_are_nested_too_deeply_are_refused() {
         let (name, description) = ("a".to_owned(), String::new());
         let parameters =
             vec![SdkFunctionParameter { name, parameter_type, description, optional: false, schema: None }];
-        let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters };
+        let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters, definition: None };
         let refused = conversation.register_functions(vec![function]);
         assert!(matches!(refused, Err(SdkError::InvalidFunction { .. })), "{depth}: {refused:?}");
     }

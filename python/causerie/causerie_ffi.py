@@ -3380,22 +3380,25 @@ class SdkFunction:
     """
     A function that the model may call.
 """
-    def __init__(self, *, name:str, description:str, parameters:typing.List[SdkFunctionParameter]):
+    def __init__(self, *, name:str, description:str, parameters:typing.List[SdkFunctionParameter], definition:typing.Optional[str] = None):
         self.name = name
         self.description = description
         self.parameters = parameters
+        self.definition = definition
 
 
 
 
     def __str__(self):
-        return "SdkFunction(name={}, description={}, parameters={})".format(self.name, self.description, self.parameters)
+        return "SdkFunction(name={}, description={}, parameters={}, definition={})".format(self.name, self.description, self.parameters, self.definition)
     def __eq__(self, other):
         if self.name != other.name:
             return False
         if self.description != other.description:
             return False
         if self.parameters != other.parameters:
+            return False
+        if self.definition != other.definition:
             return False
         return True
 
@@ -3406,6 +3409,7 @@ class _UniffiFfiConverterTypeSdkFunction(_UniffiConverterRustBuffer):
             name=_UniffiFfiConverterString.read(buf),
             description=_UniffiFfiConverterString.read(buf),
             parameters=_UniffiFfiConverterSequenceTypeSdkFunctionParameter.read(buf),
+            definition=_UniffiFfiConverterOptionalString.read(buf),
         )
 
     @staticmethod
@@ -3413,12 +3417,14 @@ class _UniffiFfiConverterTypeSdkFunction(_UniffiConverterRustBuffer):
         _UniffiFfiConverterString.check_lower(value.name)
         _UniffiFfiConverterString.check_lower(value.description)
         _UniffiFfiConverterSequenceTypeSdkFunctionParameter.check_lower(value.parameters)
+        _UniffiFfiConverterOptionalString.check_lower(value.definition)
 
     @staticmethod
     def write(value, buf):
         _UniffiFfiConverterString.write(value.name, buf)
         _UniffiFfiConverterString.write(value.description, buf)
         _UniffiFfiConverterSequenceTypeSdkFunctionParameter.write(value.parameters, buf)
+        _UniffiFfiConverterOptionalString.write(value.definition, buf)
 
 class _UniffiFfiConverterSequenceTypeSdkFunction(_UniffiConverterRustBuffer):
     @classmethod

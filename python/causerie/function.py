@@ -98,6 +98,9 @@ class SdkFunction:
     name: str
     description: str
     parameters: list[SdkFunctionParameter] = field(default_factory=list)
+    definition: str | None = None
+    """The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
+    the name above, as long as it has the same description and parameters."""
 
 
 @adopted

@@ -12,12 +12,16 @@ import torch
 import transformers
 
 import bundles
+import constructs
+import decoders
 import filters
 import models
 import picture_files
+import printable
 import prompts
 import representation
 import schemes
+import template_inputs
 import tensor_types
 import tokens
 import vision
@@ -37,12 +41,16 @@ def main():
     tensor_types.write_tensor_types(GOLDEN)
     tokens.write_tokens(GOLDEN)
     schemes.write_schemes(FIXTURES, GOLDEN)
+    decoders.write_decoders(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     picture_files.write_picture_files(GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
+    printable.write_printable(GOLDEN)
+    constructs.write_constructs(GOLDEN)
+    template_inputs.write_template_inputs(FIXTURES, GOLDEN)
 
 
 sys.exit(main())

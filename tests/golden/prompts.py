@@ -54,7 +54,7 @@ class Literal:
 
     def __str__(self):
         named = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-        escaped = (named.get(c, c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}") for c in self.text)
+        escaped = (named.get(c, f"\\x{ord(c):02x}" if unicodedata.category(c) == "Cc" else c) for c in self.text)
         return "'" + "".join(escaped) + "'"
 
 
@@ -77,7 +77,7 @@ def written(calls):
 
 def with_tool_list(messages, tools):
     system, rest = ("", messages) if messages[0]["role"] != "system" else (messages[0]["content"], messages[1:])
-    entries = ", ".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
+    entries = ", ".join(json.dumps(tool_view(tool, True), ensure_ascii=False) for tool in tools)
     return [{"role": "system", "content": (system + "\n" if system else "") + f"List of tools: [{entries}]"}, *rest]
 
 
@@ -215,8 +215,7 @@ def call_view(name, function):
 
 
 def tool_view(tool, is_bare):
-    function = {key: tool["function"][key] for key in ("name", "description", "parameters")}
-    return function if is_bare else {"type": "function", "function": function}
+    return tool["function"] if is_bare else tool
 
 
 def render(name, template, conversation, enable_thinking=False, has_other_form=False):

@@ -145,7 +145,8 @@ impl Vision {
 
 /// A control token that prompts and replies have no use for.
 fn unused_control(tokenizer: &ModelTokenizer) -> String {
-    let is_used = |spelling: &str| spelling.contains("im_") || spelling == tokenizer.bos_token();
+    let special = tokenizer.special_tokens();
+    let is_used = |spelling: &str| spelling.contains("im_") || special.get("bos_token") == Some(spelling);
     let controls = tokenizer.texts().iter().zip(0..).filter_map(|(text, id)| match text {
         TokenText::Control(spelling) if !tokenizer.is_end(id) && !is_used(spelling) => Some(spelling.to_string()),
         _ => None,

@@ -8,7 +8,7 @@ use crate::function::SdkFunction;
 use crate::options::GenerationOptions;
 use crate::parse::{OpenBlock, Piece, ReplyEnd, ReplyParser};
 use crate::response::ReplySection;
-use crate::tokenizer::{ModelTokenizer, TokenText, Utf8Pieces};
+use crate::tokenizer::{LeadingSpaces, ModelTokenizer, TokenText, Utf8Pieces};
 
 /// The reply up to the last token.
 pub(crate) struct Transcript {
@@ -48,7 +48,7 @@ impl Transcript {
 
     /// Keeps a leading space, because the reply continues a text.
     pub(crate) fn keep_space(&mut self) {
-        self.pieces = Utf8Pieces::new(false);
+        self.pieces = Utf8Pieces::new(LeadingSpaces::Kept);
     }
 
     /// The section that the reply is in.
@@ -86,7 +86,7 @@ impl Transcript {
                 TokenText::Bytes(bytes) => Some(self.pieces.kept(bytes)),
                 TokenText::Control(_) => None,
             };
-            log.record(token, bytes, tokenizer);
+            log.record(token, bytes.as_deref(), tokenizer);
         }
         let (text, control) = match token_text {
             TokenText::Bytes(bytes) => (self.pieces.push(bytes), None),

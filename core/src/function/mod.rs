@@ -37,6 +37,9 @@ pub struct SdkFunction {
     pub description: String,
     /// The parameters, in the order in which the model sees them.
     pub parameters: Vec<SdkFunctionParameter>,
+    /// The JSON that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with the
+    /// name above, as long as it has the same description and parameters.
+    pub definition: Option<Value>,
 }
 
 /// Which names functions may have.
@@ -154,7 +157,7 @@ impl SdkFunction {
     /// let forecast = SdkFunction::new("forecast", "Get the forecast.", vec![days]);
     /// ```
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Vec<SdkFunctionParameter>) -> Self {
-        Self { name: name.into(), description: description.into(), parameters }
+        Self { name: name.into(), description: description.into(), parameters, definition: None }
     }
 
     /// Checks the definition. Registering does the same, unless [`LoadOptions`](crate::LoadOptions) allow other names.

@@ -13,6 +13,8 @@ use crate::prompt::{Segment, calls, joined, template};
 pub(super) struct Capabilities {
     /// How functions are presented; `None` if the template does not support them.
     pub(super) tools: Option<ToolForm>,
+    /// Whether functions are given all members, and not only those that they were given with.
+    pub(super) completes_functions: bool,
     /// How calls are passed to the template; `None` if the template ignores them.
     pub(super) calls: Option<CallForm>,
     /// The notation in which calls are printed; `None` if it is unknown.
@@ -77,6 +79,7 @@ impl Capabilities {
     /// What is assumed of a template before it is probed.
     pub(super) const NONE: Self = Self {
         tools: None,
+        completes_functions: false,
         calls: None,
         printed: None,
         roles: RoleForms::USUAL,
@@ -153,7 +156,7 @@ impl Capabilities {
             found => found,
         };
         let images = shows_images(|messages| render(none, messages).ok());
-        Ok(Self { tools, calls, printed, roles, images, content })
+        Ok(Self { tools, calls, printed, roles, images, ..none })
     }
 }
 
@@ -164,7 +167,7 @@ const AWKWARD: &str = "it's \"so\" \\ \n";
 fn offer() -> [ChatMessage; 2] {
     // Some templates ignore functions without parameters.
     let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
-    let function = SdkFunction::new(TOOL, "", vec![parameter]);
+    let function = SdkFunction::new(TOOL, "a", vec![parameter]);
     [ChatMessage::with_functions(vec![function]), ChatMessage::user("a")]
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::Value;
 use crate::message::ChatMessage;
-use crate::schema::function_schema;
+use crate::schema::tool_schema;
 use crate::tokenizer::{ControlTokens, Segment};
 
 /// Marks the strings of one rendering: where a string spells a control token, a stand-in that occurs in no string replaces
@@ -35,6 +35,11 @@ impl<'a> ControlMarker<'a> {
             return Err(SdkError::new(ErrorKind::InvalidMessage, message));
         }
         Ok(Self { control, stand_ins })
+    }
+
+    /// The characters that stand for others in marked strings.
+    pub(super) fn stand_ins(&self) -> Vec<char> {
+        self.stand_ins.iter().map(|(_, stand_in)| *stand_in).collect()
     }
 
     pub(crate) fn mark<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -79,7 +84,7 @@ pub(super) fn texts_of(messages: &[ChatMessage]) -> Vec<Cow<'_, str>> {
         texts.push(message.text().into());
         let fields = [&message.name, &message.reasoning_content, &message.tool_call_id];
         texts.extend(fields.into_iter().flatten().map(Cow::from));
-        texts.extend(message.functions.iter().map(|function| function_schema(function).to_string().into()));
+        texts.extend(message.functions.iter().map(|function| tool_schema(function).to_string().into()));
         for call in message.function_calls.iter().flatten() {
             texts.extend([Cow::from(&call.name), Cow::from(&call.call_id)]);
             texts.push(Value::Object(call.arguments.clone()).to_string().into());

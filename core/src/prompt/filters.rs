@@ -137,7 +137,7 @@ fn trim(state: &mut State<'_, '_>, text: &Value, chars: Option<String>, options:
     spend(state, text.len().saturating_mul(chars.as_ref().map_or(1, |chars| 1 + chars.len())))?;
     Ok(match chars {
         Some(chars) => text.trim_matches(|c| chars.contains(c)).to_owned(),
-        None => text.trim().to_owned(),
+        None => text.trim_matches(python::is_space).to_owned(),
     })
 }
 
@@ -168,7 +168,7 @@ fn int(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>)
     Ok(match value.as_str() {
         Some(text) => {
             spend(state, text.len())?;
-            let text = text.trim();
+            let text = text.trim_matches(python::is_space);
             let digits = match base {
                 16 => text.trim_start_matches("0x").trim_start_matches("0X"),
                 8 => text.trim_start_matches("0o"),
@@ -198,7 +198,7 @@ fn float(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs
     let number = match value.as_str() {
         Some(text) => {
             spend(state, text.len())?;
-            without_underscores(text.trim()).and_then(|text| text.parse().ok())
+            without_underscores(text.trim_matches(python::is_space)).and_then(|text| text.parse().ok())
         }
         None if value.kind() == ValueKind::Bool => Some(f64::from(u8::from(value.is_true()))),
         None if value.kind() == ValueKind::Number => f64::try_from(value.clone()).ok(),

@@ -40,7 +40,7 @@ pub(super) fn attributes(
         if entry.is_none() || entry.is_undefined() {
             continue;
         }
-        if python::text(&key)?.contains(|c: char| c.is_whitespace() || "/>=".contains(c)) {
+        if python::text(&key)?.contains(|c: char| python::is_space(c) || "/>=".contains(c)) {
             return Err(Error::new(ErrorKind::InvalidOperation, "xmlattr takes names without spaces, /, > and ="));
         }
         attributes.push(format!("{}=\"{}\"", escape(state, &key)?, escape(state, &entry)?));
@@ -62,7 +62,7 @@ pub(super) fn without_tags(state: &mut State<'_, '_>, text: &Value) -> Result<St
         rest = &rest[start + opening.len() + end + closing.len()..];
     }
     kept.push_str(rest);
-    Ok(unescaped(&kept.split_whitespace().collect::<Vec<_>>().join(" ")))
+    Ok(unescaped(&kept.split(python::is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")))
 }
 
 fn unescaped(text: &str) -> String {

@@ -9,6 +9,8 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 use crate::prompt::budget::spend;
 use crate::prompt::filters::{Side, padded};
 use crate::prompt::formatting;
+use crate::prompt::printable::{is_kept, is_printable};
+use crate::prompt::python::is_space;
 use crate::prompt::source::is_word;
 
 /// The arguments of a method of strings by position, where some are named.
@@ -97,12 +99,19 @@ pub(super) fn call(
         "expandtabs" => expanded(state, text, arguments.first().and_then(Value::as_usize).unwrap_or(8)),
         "isascii" => Ok(Value::from(text.is_ascii())),
         "isidentifier" => Ok(Value::from(is_identifier(text))),
-        "isprintable" => Ok(Value::from(text.chars().all(|c| c == ' ' || !c.is_control() && !c.is_whitespace()))),
+        "isprintable" => Ok(Value::from(text.chars().all(|c| is_printable(c) || is_kept(c)))),
         "splitlines" => split_lines(state, text, arguments.first().is_some_and(Value::is_true)),
         "rsplit" => right_split(state, text, arguments),
+        "split" if arguments.first().is_none_or(Value::is_none) => split_spaces(state, text, arguments.get(1)),
+        "strip" | "lstrip" | "rstrip" if arguments.first().is_none_or(Value::is_none) => {
+            let text = if name == "rstrip" { text } else { text.trim_start_matches(is_space) };
+            Ok(Value::from(if name == "lstrip" { text } else { text.trim_end_matches(is_space) }))
+        }
+        "isspace" => Ok(Value::from(!text.is_empty() && text.chars().all(is_space))),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
         "istitle" => Ok(Value::from(is_title(text))),
         "format" => formatting::format_method(state, text, arguments),
+        "format_map" => formatting::format_map(state, text, arguments),
         _ => Err(Error::from(ErrorKind::UnknownMethod)),
     })())
     .filter(|result| !result.as_ref().is_err_and(|err| err.kind() == ErrorKind::UnknownMethod))
@@ -191,13 +200,13 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
         Some("") => return Err(Error::new(ErrorKind::InvalidOperation, "empty separator")),
         Some(separator) => text.rsplitn(limit, separator).collect(),
         None => {
-            let mut rest = text.trim_end();
+            let mut rest = text.trim_end_matches(is_space);
             let mut pieces = Vec::new();
             while !rest.is_empty() && pieces.len() + 1 < limit {
-                let start = rest.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                let start = rest.rfind(is_space).map_or(0, |at| at + 1);
                 let start = rest.ceil_char_boundary(start);
                 pieces.push(&rest[start..]);
-                rest = rest[..start].trim_end();
+                rest = rest[..start].trim_end_matches(is_space);
             }
             pieces.extend(Some(rest).filter(|rest| !rest.is_empty()));
             pieces
@@ -206,6 +215,21 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
     spend(state, text.len() + pieces.len() * size_of::<Value>())?;
     pieces.reverse();
     Ok(pieces.into_iter().map(Value::from).collect())
+}
+
+/// The words of a string, after `most` splits with the rest of the string.
+fn split_spaces(state: &mut State<'_, '_>, text: &str, most: Option<&Value>) -> Result<Value, Error> {
+    let most = most.and_then(Value::as_i64).and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let mut words = Vec::new();
+    let mut rest = text.trim_start_matches(is_space);
+    while !rest.is_empty() {
+        let end = if words.len() < most { rest.find(is_space) } else { None };
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(Value::from(word));
+        rest = after.trim_start_matches(is_space);
+    }
+    spend(state, words.len().saturating_mul(size_of::<Value>()))?;
+    Ok(Value::from(words))
 }
 
 /// The lines of a string, with their ends if these are to be kept. Python knows more line ends than the engine.

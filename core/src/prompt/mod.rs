@@ -11,13 +11,18 @@ mod content_forms;
 mod continuation;
 mod control;
 mod cycler;
+mod field_format;
 mod filters;
 mod fitting;
 mod formatting;
 mod guards;
 mod images;
+#[cfg(test)]
+mod input_tests;
+mod json_filter;
 mod markup;
 mod methods;
+mod printable;
 mod python;
 #[cfg(test)]
 mod report_tests;
@@ -25,6 +30,7 @@ mod results;
 mod roles;
 mod source;
 mod sources;
+mod strings;
 mod tag_tokens;
 mod template;
 #[cfg(test)]
@@ -44,7 +50,7 @@ use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::options::FunctionCallParser;
 use crate::position::Embedded;
-use crate::tokenizer::{ControlTokens, ModelTokenizer};
+use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use continuation::is_in_reasoning;
@@ -65,8 +71,8 @@ pub(crate) struct PromptRenderer {
     /// Renders conversations with functions, if the model has a separate template for them.
     tool_use: Option<Box<PromptRenderer>>,
     control: ControlTokens,
-    bos_token: String,
-    eos_token: String,
+    /// Template variables by name.
+    special: SpecialTokens,
     capabilities: Capabilities,
     /// The notation in which the model writes calls.
     notation: FunctionCallParser,
@@ -103,21 +109,35 @@ pub(crate) struct Frame<'a> {
     pub(crate) embeds_images: bool,
 }
 
+impl<'a> Frame<'a> {
+    /// The inputs of a prompt that is only shown: without reasoning, variables and the data of images.
+    pub(crate) fn shown(now: &'a Zoned, add_generation_prompt: bool) -> Self {
+        Self {
+            add_generation_prompt,
+            continue_final_message: false,
+            enable_thinking: Some(false),
+            variables: None,
+            now,
+            embeds_images: false,
+        }
+    }
+}
+
 impl PromptRenderer {
+    /// A renderer for a model with these two special tokens.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn new(source: &str, control: ControlTokens, bos: &str, eos: &str, takes_images: bool) -> Result<Self> {
+        let special = [("bos_token", bos), ("eos_token", eos)].into_iter().collect();
+        Self::with_tokens(source, control, special, takes_images)
+    }
+
     /// Compiles a template and probes its capabilities. `takes_images` says whether the model can process images.
-    pub(crate) fn new(
-        source: &str,
-        control: ControlTokens,
-        bos_token: &str,
-        eos_token: &str,
-        takes_images: bool,
-    ) -> Result<Self> {
+    fn with_tokens(source: &str, control: ControlTokens, special: SpecialTokens, takes_images: bool) -> Result<Self> {
         let mut renderer = Self {
             template: ChatTemplate::compile(source)?,
             tool_use: None,
             control,
-            bos_token: bos_token.to_owned(),
-            eos_token: eos_token.to_owned(),
+            special,
             capabilities: Capabilities::NONE,
             notation: FunctionCallParser::default(),
             images: ImageSupport::Markers,
@@ -145,8 +165,7 @@ impl PromptRenderer {
     /// Creates the renderer for a model from its templates and its tokenizer.
     pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
-        let renderer =
-            |source: &str| Self::new(source, control.clone(), tokenizer.bos_token(), tokenizer.eos_token(), false);
+        let renderer = |source: &str| Self::with_tokens(source, control.clone(), tokenizer.special_tokens(), false);
         let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
         Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
     }
@@ -154,6 +173,11 @@ impl PromptRenderer {
     /// Lets messages contain images.
     pub(crate) fn set_image_input(&mut self, image_input: ImageInput) {
         self.set_images(ImageSupport::Input(image_input));
+    }
+
+    /// Lets messages contain images, which are shown as the markers that the template prints.
+    pub(crate) fn show_image_markers(&mut self) {
+        self.set_images(ImageSupport::Markers);
     }
 
     /// Sets why messages cannot contain images.
@@ -258,13 +282,18 @@ impl PromptRenderer {
         }
     }
 
-    /// Renders a prompt with the first fit that the template accepts.
+    /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
     fn render_fitting(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
-        let render = |fit| self.render_as(self.capabilities, messages, frame, fit);
-        let [unchanged, others @ ..] = Fit::ALL;
-        render(unchanged).or_else(|refusal| match refusal.kind() {
+        let completed = Capabilities { completes_functions: true, ..self.capabilities };
+        let mut functions = messages.iter().flat_map(|message| &message.functions);
+        let may_complete = functions.any(|function| function.definition.is_some() || function.description.is_empty());
+        let all = [self.capabilities, completed];
+        let capabilities = all.into_iter().take(if may_complete { 2 } else { 1 });
+        let mut fits = capabilities.flat_map(|capabilities| Fit::ALL.map(|fit| (capabilities, fit))).skip(1);
+        let render = |(capabilities, fit)| self.render_as(capabilities, messages, frame, fit);
+        render((self.capabilities, Fit::Unchanged)).or_else(|refusal| match refusal.kind() {
             ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
-                others.into_iter().find_map(|fit| render(fit).ok()).ok_or(refusal)
+                fits.find_map(|fit| render(fit).ok()).ok_or(refusal)
             }
             _ => Err(refusal),
         })
@@ -295,7 +324,10 @@ impl PromptRenderer {
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
-            form => (functions.iter().map(|function| view.tool(function, form)).collect(), Cow::Borrowed(messages)),
+            form => {
+                let tools = functions.iter().map(|function| view.tool(function, form));
+                (tools.collect(), Cow::Borrowed(messages))
+            }
         };
         let mut messages = capabilities.roles.adapted(&messages);
         if let Some(changed) = fit.apply(&messages) {
@@ -318,16 +350,15 @@ impl PromptRenderer {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
             add_generation_prompt => frame.add_generation_prompt,
-            bos_token => &self.bos_token,
-            eos_token => &self.eos_token,
         };
         let variables = match frame.enable_thinking {
             Some(enable_thinking) => minijinja::context! { enable_thinking, ..variables },
             None => variables,
         };
-        let variables = minijinja::context! { ..variables, ..view.value(&others, false) };
+        let special = TemplateValue::from_pairs(self.special.iter());
+        let variables = minijinja::context! { ..variables, ..view.value(&others, false), ..special };
         let images = view.images;
-        let segments = marker.split(&self.template.render(variables, frame.now)?);
+        let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins())?);
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),

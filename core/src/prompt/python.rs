@@ -7,9 +7,10 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 use crate::function::{BigInteger, python_float, write_json_string};
+use crate::prompt::printable::{is_kept, is_printable};
 
-/// The widest indent of JSON. Wider ones would only fill the memory.
-const WIDEST_INDENT: usize = 16;
+/// The longest indent of JSON in bytes. Longer ones would only fill the memory.
+pub(crate) const WIDEST_INDENT: usize = 16;
 /// Nesting limit of printed values. Arguments stay below it, but a template can create a value that contains itself.
 const DEEPEST: usize = 128;
 /// Size limit of a printed value in bytes. A small value that contains others many times can print to more.
@@ -47,7 +48,7 @@ impl Object for Literal {
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut literal = String::new();
-        write_quoted(&mut literal, &self.0, '\'')?;
+        write_quoted(&mut literal, &self.0, '\'', char::is_control)?;
         f.write_str(&literal)
     }
 }
@@ -80,8 +81,8 @@ impl Object for Group {
 /// Format of printed JSON, with the parameter names of `json.dumps`.
 #[derive(Default)]
 pub(crate) struct JsonFormat {
-    /// Spaces per level; `None` prints everything on one line.
-    pub(crate) indent: Option<usize>,
+    /// What each level is indented by; `None` prints everything on one line.
+    pub(crate) indent: Option<String>,
     /// The separators between items and after keys. Default: `", "` and `": "`; with an indent, `","` and `": "`.
     pub(crate) separators: Option<(String, String)>,
     pub(crate) sort_keys: bool,
@@ -103,19 +104,19 @@ impl JsonFormat {
 
 /// Jinja's `tojson` as chat templates use it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
 pub(crate) fn json(value: &Value, format: &JsonFormat) -> Result<String, Error> {
-    if format.indent.is_some_and(|indent| WIDEST_INDENT < indent) {
-        return Err(refused("the indent must be at most 16"));
+    if format.indent.as_ref().is_some_and(|indent| WIDEST_INDENT < indent.len()) {
+        return Err(refused("an indent must have at most 16 characters"));
     }
     let mut out = String::new();
     write_json(&mut out, value, format, 0)?;
     Ok(out)
 }
 
-/// JSON text with escapes in place of characters beyond ASCII, but not in place of noncharacters, which mark control tokens.
+/// JSON text with escapes in place of characters beyond ASCII.
 pub(crate) fn ascii_json(text: &str) -> Result<String, Error> {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_ascii() || ('\u{FDD0}'..='\u{FDEF}').contains(&character) {
+        if character.is_ascii() || is_kept(character) {
             out.push(character);
         } else {
             for unit in character.encode_utf16(&mut [0; 2]) {
@@ -175,9 +176,9 @@ fn write_items<T>(
     mut write: impl FnMut(&mut String, T) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let line = |out: &mut String, level: usize| {
-        if let Some(indent) = format.indent {
+        if let Some(indent) = &format.indent {
             out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent * level));
+            out.push_str(&indent.repeat(level));
         }
     };
     out.push(brackets[0]);
@@ -217,14 +218,21 @@ pub(crate) fn repr(value: &Value) -> Result<String, Error> {
 pub(crate) fn ascii(value: &Value) -> Result<String, Error> {
     let mut out = String::new();
     for character in repr(value)?.chars() {
-        match u32::from(character) {
-            0..0x80 => out.push(character),
-            code @ 0x80..0x100 => write!(out, "\\x{code:02x}")?,
-            code @ 0x100..0x10000 => write!(out, "\\u{code:04x}")?,
-            code => write!(out, "\\U{code:08x}")?,
+        match character.is_ascii() || is_kept(character) {
+            true => out.push(character),
+            false => write_escape(&mut out, character)?,
         }
     }
     Ok(out)
+}
+
+/// The escape of a character that has no name.
+fn write_escape(out: &mut String, character: char) -> fmt::Result {
+    match u32::from(character) {
+        code @ 0..0x100 => write!(out, "\\x{code:02x}"),
+        code @ 0x100..0x10000 => write!(out, "\\u{code:04x}"),
+        code => write!(out, "\\U{code:08x}"),
+    }
 }
 
 fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
@@ -246,12 +254,28 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
                 write_repr(out, &value.get_item(&key)?, level + 1)
             })?;
         }
+        ValueKind::Number if !value.is_integer() => out.push_str(&float(f64::try_from(value.clone())?)),
         _ => match number(value) {
             Some(number) => out.push_str(&number),
             None => write!(out, "{value}")?,
         },
     }
     Ok(())
+}
+
+/// Python's `repr` of a float. JSON has other spellings for numbers that are not finite.
+pub(crate) fn float(number: f64) -> String {
+    match number {
+        _ if number.is_nan() => "nan".to_owned(),
+        f64::INFINITY => "inf".to_owned(),
+        f64::NEG_INFINITY => "-inf".to_owned(),
+        _ => python_float(number),
+    }
+}
+
+/// White space as Python has it: also the four separators of ASCII.
+pub(crate) fn is_space(character: char) -> bool {
+    character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
 }
 
 /// Whether a value is a tuple in Python.
@@ -272,10 +296,10 @@ fn write_tuple(out: &mut String, value: &Value, level: usize) -> Result<(), Erro
 /// Python uses single quotes, except for strings that contain single but no double quotes.
 fn write_string_repr(out: &mut String, text: &str) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    write_quoted(out, text, quote)
+    write_quoted(out, text, quote, |character| !is_printable(character) && !is_kept(character))
 }
 
-fn write_quoted(out: &mut String, text: &str, quote: char) -> fmt::Result {
+fn write_quoted(out: &mut String, text: &str, quote: char, is_escaped: impl Fn(char) -> bool) -> fmt::Result {
     out.push(quote);
     for character in text.chars() {
         match character {
@@ -283,7 +307,7 @@ fn write_quoted(out: &mut String, text: &str, quote: char) -> fmt::Result {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if control < ' ' || control == '\u{7f}' => write!(out, "\\x{:02x}", u32::from(control))?,
+            escaped if is_escaped(escaped) => write_escape(out, escaped)?,
             other if other == quote => out.extend(['\\', other]),
             other => out.push(other),
         }
@@ -325,7 +349,7 @@ mod tests {
     /// The expected texts are those of Python's `json.dumps`.
     #[test]
     fn json_matches_python() {
-        let indented = |indent| JsonFormat { indent: Some(indent), ..JsonFormat::default() };
+        let indented = |indent: usize| JsonFormat { indent: Some(" ".repeat(indent)), ..JsonFormat::default() };
         assert_eq!(
             json(&sample(), &JsonFormat::default()).unwrap(),
             r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
@@ -334,7 +358,7 @@ mod tests {
             json(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), &indented(2)).unwrap(),
             "[\n  [\n    1\n  ],\n  []\n]"
         );
-        assert!(json(&sample(), &indented(1_000_000_000)).is_err());
+        assert!(json(&sample(), &indented(17)).is_err());
     }
 
     #[test]
@@ -346,7 +370,7 @@ mod tests {
         assert_eq!(json(&value, &compact).unwrap(), r#"{"b":[1,2],"a":{"z":1,"Z":2,"é":3}}"#);
         let sorted = JsonFormat { sort_keys: true, ..JsonFormat::default() };
         assert_eq!(json(&value, &sorted).unwrap(), r#"{"a": {"Z": 2, "z": 1, "é": 3}, "b": [1, 2]}"#);
-        let all = JsonFormat { indent: Some(1), separators, sort_keys: true };
+        let all = JsonFormat { indent: Some(" ".to_owned()), separators, sort_keys: true };
         assert_eq!(
             json(&value, &all).unwrap(),
             "{\n \"a\":{\n  \"Z\":2,\n  \"z\":1,\n  \"é\":3\n },\n \"b\":[\n  1,\n  2\n ]\n}"

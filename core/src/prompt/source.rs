@@ -4,14 +4,16 @@
 //! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
 //! The operators `%`, which also formats strings in Python, and `*`, whose results need limits, become filters; a `+` before an
-//! operand is left out. The default of a macro's argument that mentions an earlier one moves into the macro: the engine
-//! computes defaults from the last to the first. All other changes are made by [`guards`](crate::prompt::guards).
+//! operand is left out. Strings lose the escapes that only Python knows. The default of a macro's argument that mentions an
+//! earlier one moves into the macro: the engine computes defaults from the last to the first. All other changes are made by
+//! [`guards`](crate::prompt::guards).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
+use crate::prompt::strings::with_plain_strings;
 use crate::prompt::tag_tokens::{TagTokens, ends_operand};
 
 /// The filters in place of the operators `%` and `*`.
@@ -39,6 +41,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     let mut macros = MacroNames::default();
     while let Some((before, tag, after)) = next_tag(rest) {
         out.push_str(before);
+        let tag = &*with_plain_strings(tag, &tokens(tag))?;
         let tokens = tokens(tag);
         n_tags += 1;
         if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() {
@@ -49,7 +52,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
             Some("endgeneration") if tag.starts_with("{%") => out.push_str(&replaced(tag, &tokens[0], "endif")),
             Some("raw") if tag.starts_with("{%") => {
                 let length = raw_length(after);
-                out.push_str(tag);
+                out.push_str(&with_kept_line_feed(tag));
                 out.push_str(&after[..length]);
                 rest = &after[length..];
                 continue;
@@ -197,6 +200,13 @@ fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
 /// The position after the string that starts at `open`.
 fn string_end(source: &str, open: usize) -> Option<usize> {
     QuoteStyle::single(&source[open..])?.end(source, open)
+}
+
+/// The tag that opens raw text. The engine drops the line feed after it as after other tags, Jinja2 does not.
+fn with_kept_line_feed(tag: &str) -> String {
+    let inside =
+        tag.strip_suffix("%}").filter(|inside| !inside.ends_with('-')).map(|inside| inside.trim_end_matches('+'));
+    inside.map_or_else(|| tag.to_owned(), |inside| format!("{inside}+%}}"))
 }
 
 /// The length of the raw text after `{% raw %}`.

@@ -17,8 +17,9 @@ use crate::prompt::guards::{
     ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
     SLICE_FILTER,
 };
+use crate::prompt::printable::keeping;
 use crate::prompt::source::{PERCENT_FILTER, PRODUCT_FILTER, prepare};
-use crate::prompt::{cycler, filters, formatting, methods, python};
+use crate::prompt::{cycler, filters, formatting, json_filter, methods, python};
 
 /// Limit of what the template engine does: a step costs one, and so do 64 bytes or two items of a list that it creates. The
 /// templates of known models take up to 750,000 for a conversation of 4,000 messages and 4 MB.
@@ -75,8 +76,8 @@ impl ChatTemplate {
         Ok(Self { environment })
     }
 
-    /// Renders with the given variables. `now` is the current time for the template.
-    pub(crate) fn render(&self, variables: Value, now: &Zoned) -> Result<String> {
+    /// Renders with the given variables. `now` is the current time for the template. The characters in `kept` are never escaped.
+    pub(crate) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>) -> Result<String> {
         let failed = |err: Error| {
             let message = match is_lack(&err) {
                 true => "the chat template uses what is not supported",
@@ -98,7 +99,8 @@ impl ChatTemplate {
             Ok(date)
         });
         let variables = minijinja::context! { strftime_now, ..variables };
-        on_deep_stack(|| template.render_captured_to(variables, &mut output).map(drop))?.map_err(failed)?;
+        let render = || template.render_captured_to(variables, &mut output).map(drop);
+        on_deep_stack(|| keeping(kept, render))?.map_err(failed)?;
         String::from_utf8(output.text)
             .map_err(|err| SdkError::new(ErrorKind::Internal, "the chat template printed invalid UTF-8").caused_by(err))
     }
@@ -131,20 +133,6 @@ fn whitespace() -> SyntaxConfig {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default()
 }
 
-fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
-    let indent = indent.or(options.get::<Option<usize>>("indent")?);
-    let is_ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or_default();
-    let separators = options.get::<Option<Vec<String>>>("separators")?.map(<[String; 2]>::try_from).transpose();
-    let separators =
-        separators.map_err(|_| refused("separators must be an array of two strings"))?.map(|[item, key]| (item, key));
-    let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or_default();
-    options.assert_all_used()?;
-    let text = python::json(value, &python::JsonFormat { indent, separators, sort_keys })?;
-    let text = if is_ascii { python::ascii_json(&text)? } else { text };
-    budget::spend(state, text.len())?;
-    Ok(Value::from(text))
-}
-
 /// Python's methods of strings, lists and dictionaries.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let arguments = &*methods::positional(name, arguments)?;
@@ -167,7 +155,7 @@ fn add_filters(environment: &mut Environment<'_>) {
     ["zip", "chain", "split", "lines"].iter().for_each(|name| environment.remove_filter(name));
     budget::charge_filters(environment);
     filters::add(environment);
-    environment.add_filter("tojson", tojson);
+    environment.add_filter("tojson", json_filter::tojson);
     environment.add_filter("string", |state: &mut State<'_, '_>, value: &Value| {
         let text = python::text(value)?;
         budget::spend(state, text.len())?;
@@ -240,7 +228,7 @@ mod tests {
 
     fn render(source: &str) -> Result<String> {
         let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
-        ChatTemplate::compile(source)?.render(context! { x => vec![1, 2], flag => true }, &now)
+        ChatTemplate::compile(source)?.render(context! { x => vec![1, 2], flag => true }, &now, Vec::new())
     }
 
     #[test]
@@ -374,7 +362,7 @@ mod tests {
             "{{ messages[0]['content'].split(' ')[0] + messages[1]['role'][:2] }}{{ (x + [4])[3] }}{{ x + [4] == [3, 1, 2, 4] }}",
         ] {
             let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
-            let rendered = ChatTemplate::compile(source).unwrap().render(variables.clone(), &now);
+            let rendered = ChatTemplate::compile(source).unwrap().render(variables.clone(), &now, Vec::new());
             assert_eq!(rendered.unwrap(), render_unguarded(source, variables.clone()), "{source}");
         }
     }

@@ -15,7 +15,7 @@ use crate::prompt::python::{LargeInteger, Literal};
 use crate::prompt::roles::ResultForm;
 use crate::prompt::tool_list::tool_list;
 use crate::prompt::unanswered::UnansweredCalls;
-use crate::schema::{function_schema, tool_schema};
+use crate::schema::{completed_schema, function_schema, tool_schema, wrapped};
 use crate::tokenizer::Segment;
 
 /// Converts a conversation to template values.
@@ -40,11 +40,16 @@ impl<'a> View<'a> {
         Self { renderer, capabilities, marker, calls: UnansweredCalls::default(), embeds_images, images: Vec::new() }
     }
 
+    /// The entry of a function in the variable `tools`.
     pub(super) fn tool(&self, function: &SdkFunction, form: Option<ToolForm>) -> TemplateValue {
-        match form {
-            Some(ToolForm::Given(ToolListForm::Wrapped)) => self.value(&tool_schema(function), false),
-            _ => self.value(&function_schema(function), false),
-        }
+        let is_wrapped = form == Some(ToolForm::Given(ToolListForm::Wrapped));
+        let entry = match (self.capabilities.completes_functions, is_wrapped) {
+            (false, true) => tool_schema(function),
+            (false, false) => function_schema(function),
+            (true, true) => wrapped(completed_schema(function)),
+            (true, false) => completed_schema(function),
+        };
+        self.value(&entry, false)
     }
 
     pub(super) fn message(&mut self, message: &ChatMessage) -> Result<TemplateValue> {

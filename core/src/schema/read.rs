@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::json_fields::{JsonFields, must_be};
+use crate::schema::derived::{self, wrapped};
 
 /// How deep a schema may nest; [`SdkFunction::check`] has its own, lower limit.
 const MAX_DEPTH: usize = 64;
@@ -25,7 +26,8 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 /// A parameter whose schema no type can express keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
 /// or `definitions`, and all other schemas that a `$ref` points to with `#/…`, replace the references to them. Where a schema
 /// refers to itself, any value of its types is accepted. Keywords about all parameters together, such as `minProperties`, or
-/// `anyOf` beside `properties`, are ignored.
+/// `anyOf` beside `properties`, are ignored. The model reads each function as the text has it, with all its members, unless the
+/// chat template refuses that ([`definition`](SdkFunction::definition)).
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place, for text that is not such an array, for `anyOf` and similar keywords
@@ -53,13 +55,23 @@ pub(crate) fn read_functions(json: &Json, place: &str) -> Result<Vec<SdkFunction
 }
 
 fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
+    let mut function = read_members(entry, place)?;
+    function.check_with(FunctionNames::Dotted)?;
+    let given = Value::from(entry.clone());
+    let shown = given.to_string();
+    let bare = derived::function(&function);
+    let is_shown = bare.to_string() == shown || wrapped(bare).to_string() == shown;
+    function.definition = Some(given).filter(|_| !is_shown);
+    Ok(function)
+}
+
+/// A function with the name, the description and the parameters of an entry.
+pub(super) fn read_members(entry: &Json, place: &str) -> Result<SdkFunction> {
     let function = fields(entry.get("function").unwrap_or(entry), place)?;
     let name = function.required("name", function.string("name")?)?;
     let description = function.string("description")?.unwrap_or_default();
     let parameters = function.get("parameters").map(|schema| read_parameters(schema, &function.place_of("parameters")));
-    let function = SdkFunction::new(name, description, parameters.transpose()?.unwrap_or_default());
-    function.check_with(FunctionNames::Dotted)?;
-    Ok(function)
+    Ok(SdkFunction::new(name, description, parameters.transpose()?.unwrap_or_default()))
 }
 
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {

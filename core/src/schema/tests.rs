@@ -1,12 +1,16 @@
 use super::*;
 use crate::error::ErrorKind;
+use crate::function::{SdkFunctionParameter, SdkFunctionParameterType};
+
+/// The schema of a function's parameters, as if the app had declared it.
+fn derived(function: &SdkFunction) -> String {
+    function_schema(&SdkFunction { definition: None, ..function.clone() }).to_string()
+}
 
 #[track_caller]
 fn check(parameter_type: SdkFunctionParameterType, expect: &str) {
     let function = SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "p").optional()]);
-    let expect = format!(
-        r#"{{"name": "f", "description": "", "parameters": {{"type": "object", "properties": {{"a": {expect}}}}}}}"#
-    );
+    let expect = format!(r#"{{"name": "f", "parameters": {{"type": "object", "properties": {{"a": {expect}}}}}}}"#);
     assert_eq!(function_schema(&function).to_string(), expect);
 }
 
@@ -108,7 +112,7 @@ fn definitions_replace_references() {
     let function = &functions_from_json(text).unwrap()[0];
     assert!(function.parameters.iter().all(|parameter| parameter.schema.is_none()), "{function:?}");
     let point = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "name": {"type": "string"}}, "required": ["x"]}"#;
-    let schema = function_schema(function).to_string();
+    let schema = derived(function);
     assert!(schema.contains(&format!(r#""path": {{"type": "array", "items": {point}}}"#)), "{schema}");
     assert!(schema.contains(r#""at": {"type": "object", "description": "Where.", "properties""#), "{schema}");
 }
@@ -121,7 +125,7 @@ fn a_definition_inside_itself_accepts_any_value_of_its_type() {
     let function = &functions_from_json(text).unwrap()[0];
     let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     assert_eq!((names, function.parameters[0].optional), (vec!["name", "left", "right"], false));
-    let schema = function_schema(function).to_string();
+    let schema = derived(function);
     assert!(schema.contains(r#""left": {"type": "object""#), "{schema}");
     assert!(schema.contains(r#""description": "The other.""#), "{schema}");
 }
@@ -132,7 +136,7 @@ fn a_definition_inside_itself_is_never_free() {
         let text = format!(
             r##"[{{"name": "f", "parameters": {{"$defs": {definitions}, "properties": {{"a": {{"$ref": "#/$defs/n"}}}}}}}}]"##
         );
-        functions_from_json(&text).map(|functions| function_schema(&functions[0]).to_string())
+        functions_from_json(&text).map(|functions| derived(&functions[0]))
     };
     for (definitions, expect) in [
         (r##"{"n": {"properties": {"next": {"$ref": "#/$defs/n"}}}}"##, r#""next": {"type": "object"}"#),
@@ -173,7 +177,7 @@ fn any_place_of_the_schema_replaces_references() {
             r##"[{{"name": "f", "parameters": {{"$defs": {{"a b": {{"type": "boolean"}}}}, "properties": {{
                 "start": {{"type": "object", "properties": {{"x": {{"type": "integer"}}}}}}, "end": {{"$ref": "{end}"}}}}}}}}]"##
         );
-        functions_from_json(&text).map(|functions| function_schema(&functions[0]).to_string())
+        functions_from_json(&text).map(|functions| derived(&functions[0]))
     };
     for (reference, expect) in [
         ("#/properties/start", r#""end": {"type": "object", "properties": {"x": {"type": "integer"}}"#),
@@ -220,9 +224,9 @@ fn keywords_about_all_parameters_together_are_ignored() {
         "required": ["a", "d"], "minProperties": 1, "if": {}, "anyOf": [{"required": ["b"]}], "patternProperties": {}, "x-source": "a generator"}},
         {"name": "g", "parameters": {"type": ["object"], "properties": {}, "required": null}}]"#;
     let functions = functions_from_json(text).unwrap();
-    let expect = r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+    let expect = r#"{"name": "f", "parameters": {"type": "object", "properties": {"#.to_owned()
         + r#""a": {"type": "string"}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;
-    assert_eq!(function_schema(&functions[0]).to_string(), expect);
+    assert_eq!(derived(&functions[0]), expect);
     assert!(functions[1].parameters.is_empty());
 }
 
@@ -265,4 +269,30 @@ fn deep_schemas_are_refused() {
     let schema = r#"{"type": "array", "items": "#.repeat(depth) + r#"{"type": "null"}"# + &"}".repeat(depth);
     let text = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
     assert_eq!(functions_from_json(&text).unwrap_err().kind(), ErrorKind::Serialization);
+}
+
+#[test]
+fn a_function_is_shown_as_it_was_given() {
+    for (text, is_kept) in [
+        (
+            r#"{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}"#,
+            false,
+        ),
+        (r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {}}}"#, true),
+        (r#"{"name": "f"}"#, true),
+        (r#"{"parameters": {"properties": {}}, "name": "f", "strict": null}"#, true),
+    ] {
+        let functions = functions_from_json(&format!("[{text}]")).unwrap();
+        assert_eq!(
+            (function_schema(&functions[0]).to_string().as_str(), functions[0].definition.is_some()),
+            (text, is_kept)
+        );
+        let wrapped = format!(r#"[{{"type": "function", "function": {text}}}]"#);
+        assert_eq!(functions_to_json(&functions), wrapped);
+        let again = functions_from_json(&wrapped).unwrap();
+        assert_eq!(functions_to_json(&again), wrapped);
+        assert_eq!(function_schema(&again[0]).to_string(), text);
+    }
+    let flat = functions_from_json(r#"[{"type": "function", "name": "f", "strict": true}]"#).unwrap();
+    assert_eq!(functions_to_json(&flat), r#"[{"type": "function", "function": {"name": "f", "strict": true}}]"#);
 }

@@ -1,5 +1,6 @@
 //! Decodes tokens to text: the bytes of each token, and whole characters from a stream of bytes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// SentencePiece's symbol for a space.
@@ -26,8 +27,16 @@ pub(crate) enum TokenText {
 impl TokenText {
     /// The text of an added token that its file does not mark as special. Some files leave this mark out for control tokens,
     /// which text of the user must not become.
-    pub(super) fn added(token: &str, spelling: &Spelling) -> Self {
-        if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(spelling.added_bytes(token)) }
+    pub(super) fn added(token: &str, bytes: Box<[u8]>) -> Self {
+        if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(bytes) }
+    }
+
+    /// The text, with U+FFFD for an incomplete character; for a control token, its spelling.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Self::Control(spelling) => spelling.to_string(),
+        }
     }
 
     /// The number of bytes that it adds; for a control token, of its spelling.
@@ -86,7 +95,7 @@ impl Spelling {
     }
 
     /// The bytes of a token that is searched in text before all others.
-    fn added_bytes(&self, token: &str) -> Box<[u8]> {
+    pub(super) fn added_bytes(&self, token: &str) -> Box<[u8]> {
         match self {
             Self::ByteLevel(_) => token.as_bytes().into(),
             Self::Pieces => token.replace(SPACE, " ").into_bytes().into(),
@@ -94,48 +103,78 @@ impl Spelling {
     }
 }
 
-/// Characters outside the table, which only hand-made vocabularies have, stand for themselves.
+/// A token with characters outside the table, which only hand-made vocabularies have, stands for itself.
 fn bytes_of_symbols(token: &str, byte_of_symbol: &HashMap<char, u8>) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(token.len());
-    for symbol in token.chars() {
-        match byte_of_symbol.get(&symbol) {
-            Some(byte) => bytes.push(*byte),
-            None => bytes.extend_from_slice(symbol.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    bytes.into()
+    let bytes: Option<Vec<u8>> = token.chars().map(|symbol| byte_of_symbol.get(&symbol).copied()).collect();
+    bytes.unwrap_or_else(|| token.as_bytes().to_vec()).into()
 }
 
 /// The byte that a piece such as `<0x0A>` stands for.
-fn byte_piece(token: &str) -> Option<u8> {
+pub(super) fn byte_piece(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     let are_digits = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     are_digits.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
+}
+
+/// What becomes of the spaces at the beginning of a text, because the tokenizer adds one before every text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LeadingSpaces {
+    #[default]
+    Kept,
+    /// Up to this many are dropped.
+    Dropped(usize),
+    /// All spaces of the first token are dropped.
+    DroppedFromFirstToken,
+}
+
+impl LeadingSpaces {
+    /// One is dropped if the tokenizer adds one.
+    pub(super) fn dropped_if(adds_space: bool) -> Self {
+        if adds_space { Self::Dropped(1) } else { Self::Kept }
+    }
+
+    /// How many are dropped; `None` if that depends on the tokens.
+    pub(super) fn n_dropped(self) -> Option<usize> {
+        match self {
+            Self::Kept => Some(0),
+            Self::Dropped(n) => Some(n),
+            Self::DroppedFromFirstToken => None,
+        }
+    }
 }
 
 /// Decodes a stream of bytes to whole characters, and keeps an incomplete character until the rest arrives.
 #[derive(Default)]
 pub(crate) struct Utf8Pieces {
     held: Vec<u8>,
-    /// Whether a space at the beginning is dropped, because the tokenizer adds one before every text.
-    drops_space: bool,
+    leading: LeadingSpaces,
 }
 
 impl Utf8Pieces {
-    pub(crate) fn new(drops_space: bool) -> Self {
-        Self { held: Vec::new(), drops_space }
+    pub(crate) fn new(leading: LeadingSpaces) -> Self {
+        Self { held: Vec::new(), leading }
     }
 
-    /// The part of the next bytes that belongs to the text.
-    pub(crate) fn kept<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        bytes.strip_prefix(b" ").filter(|_| self.drops_space).unwrap_or(bytes)
+    /// The part of the next token's bytes that belongs to the text.
+    pub(crate) fn kept<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.leading {
+            LeadingSpaces::Kept => bytes.into(),
+            LeadingSpaces::Dropped(n) => bytes[n_spaces(bytes).min(n)..].into(),
+            LeadingSpaces::DroppedFromFirstToken => bytes.iter().copied().filter(|byte| *byte != b' ').collect(),
+        }
     }
 
     /// Returns the characters that these bytes complete. Invalid bytes become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let kept = self.kept(bytes);
-        self.drops_space &= bytes.is_empty();
-        self.held.extend_from_slice(kept);
+        self.held.extend_from_slice(&kept);
+        self.leading = match self.leading {
+            unchanged if bytes.is_empty() => unchanged,
+            LeadingSpaces::Dropped(n) if n_spaces(bytes) == bytes.len() => {
+                LeadingSpaces::Dropped(n.saturating_sub(bytes.len()))
+            }
+            _ => LeadingSpaces::Kept,
+        };
         let held = std::mem::take(&mut self.held);
         let mut rest = &held[..];
         let mut text = String::new();
@@ -162,9 +201,14 @@ impl Utf8Pieces {
 
     /// Returns what is left before a control token. An incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
-        self.drops_space = false;
+        self.leading = LeadingSpaces::Kept;
         String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
     }
+}
+
+/// The number of spaces at the beginning.
+fn n_spaces(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| **byte == b' ').count()
 }
 
 #[cfg(test)]
@@ -199,11 +243,19 @@ mod tests {
     }
 
     #[test]
-    fn the_space_added_before_a_text_is_dropped_once() {
-        let mut pieces = Utf8Pieces::new(true);
-        let text: Vec<String> = [&b""[..], b" ", b" a", b" b"].map(|bytes| pieces.push(bytes)).into();
-        assert_eq!(text, ["", "", " a", " b"]);
-        assert_eq!(Utf8Pieces::new(true).push(b"a b"), "a b");
+    fn spaces_added_before_a_text_are_dropped() {
+        use LeadingSpaces::{Dropped, DroppedFromFirstToken, Kept};
+        let text = |leading, tokens: &[&str]| {
+            let mut pieces = Utf8Pieces::new(leading);
+            tokens.iter().map(|token| pieces.push(token.as_bytes())).collect::<Vec<_>>()
+        };
+        assert_eq!(text(Dropped(1), &["", " ", " a", " b"]), ["", "", " a", " b"]);
+        assert_eq!(text(Dropped(1), &["a b", " c"]), ["a b", " c"]);
+        assert_eq!(text(Dropped(2), &[" ", " ", " a"]), ["", "", " a"]);
+        assert_eq!(text(Dropped(2), &[" ", "  a", " b"]), ["", " a", " b"]);
+        assert_eq!(text(Dropped(2), &[" a", " b"]), ["a", " b"]);
+        assert_eq!(text(DroppedFromFirstToken, &["", "  a b", " c"]), ["", "ab", " c"]);
+        assert_eq!(text(Kept, &[" ", "a"]), [" ", "a"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, looks_like_control};
+use crate::tokenizer::special::NAMED_IDS;
 use crate::tokenizer::words::{self, WordRule};
 use crate::tokenizer::{TokenizerParts, folder};
 use crate::weights::{Folder, MetadataValue};
@@ -28,7 +29,7 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     // Reading it as for use checks it, and finds the tokens that other files of the folder name.
     let parts = folder::read(folder)?;
     let json = folder.json("tokenizer.json")?.unwrap_or_default();
-    let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
+    let settings = folder::settings(folder)?;
     let tokenizer = TokenizerJson(&json);
     let mut entries = Vec::new();
     let mut add = |key: &str, value: MetadataValue| entries.push((format!("tokenizer.ggml.{key}"), value));
@@ -55,8 +56,7 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     }
     add("tokens", MetadataValue::Texts(tokens));
     add("token_type", MetadataValue::Integers(types));
-    let pad = settings.get("pad_token").and_then(folder::token_text).and_then(|token| parts.encoder.token_to_id(token));
-    for (key, id) in special_ids(&parts).into_iter().chain(pad.map(|id| ("padding_token_id", id))) {
+    for (key, id) in special_ids(&parts) {
         add(key, MetadataValue::Count(id));
     }
     add("add_bos_token", parts.adds_bos.into());
@@ -76,8 +76,12 @@ fn special_ids(parts: &TokenizerParts) -> Vec<(&'static str, u32)> {
     }
     let ends = ["eos_token_id", "eot_token_id", "eom_token_id"].into_iter().zip(ends);
     let bos = parts.bos_id.map(|id| ("bos_token_id", id));
-    let unknown = parts.unknown_id.map(|id| ("unknown_token_id", id));
-    bos.into_iter().chain(unknown).chain(ends).collect()
+    let named = |name: &str| parts.special.get(name).and_then(|token| parts.encoder.token_to_id(token));
+    let others = NAMED_IDS.iter().filter_map(|(name, key)| match (*name, named(name)) {
+        ("unk_token", None) => parts.unknown_id.map(|id| (*key, id)),
+        (_, id) => id.map(|id| (*key, id)),
+    });
+    bos.into_iter().chain(others).chain(ends).collect()
 }
 
 /// The content of a tokenizer.json.

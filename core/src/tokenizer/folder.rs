@@ -2,19 +2,32 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
+use crate::tokenizer::bytes::TokenText;
+use crate::tokenizer::decoding::Decoding;
+use crate::tokenizer::special::{SpecialTokens, token_text};
 use crate::tokenizer::{Strips, TokenizerParts, growth, guarded};
 use crate::weights::Folder;
 
 pub(crate) fn read(folder: &Folder) -> Result<TokenizerParts> {
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
-    let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
-    parts(&json, &settings, &[folder.config(), &generation])
+    parts(&json, &settings(folder)?, &[folder.config(), &generation])
+}
+
+/// The settings in tokenizer_config.json. Older folders name the special tokens in a file of their own, which takes precedence
+/// unless the settings describe all added tokens.
+pub(super) fn settings(folder: &Folder) -> Result<Json> {
+    let mut settings = folder.json("tokenizer_config.json")?.unwrap_or_else(|| Json::Object(Map::new()));
+    if let Some(entries) = settings.as_object_mut().filter(|entries| !entries.contains_key("added_tokens_decoder"))
+        && let Some(Json::Object(named)) = folder.json("special_tokens_map.json")?
+    {
+        entries.extend(named);
+    }
+    Ok(settings)
 }
 
 /// The parts of a tokenizer from tokenizer.json, tokenizer_config.json, and the model's configurations.
@@ -36,44 +49,16 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<To
         }
     };
     Ok(TokenizerParts {
-        texts: texts(&encoder, &decoding.spelling)?,
-        drops_space: decoding.drops_space,
+        texts: texts(&encoder, &decoding)?,
+        leading: decoding.leading,
         unknown_id: unknown_token(encoder.get_model()).and_then(|token| encoder.token_to_id(token)),
         bos_id,
         adds_bos,
         end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
+        special: SpecialTokens::read(settings),
         strips: strips(&encoder),
         encoder,
     })
-}
-
-/// How ids are decoded to text, as the decoder of tokenizer.json defines.
-struct Decoding {
-    spelling: Spelling,
-    drops_space: bool,
-}
-
-impl Decoding {
-    fn of(encoder: &Encoder) -> Result<Self> {
-        let decoder = serde_json::to_value(encoder.get_decoder()).unwrap_or_default();
-        let mut decoding = Self { spelling: Spelling::Pieces, drops_space: false };
-        if decoder.is_null() {
-            return Err(wrong("tokenizer.json must have a decoder"));
-        }
-        let steps = decoder.get("decoders").and_then(Json::as_array);
-        for step in steps.map_or(std::slice::from_ref(&decoder), Vec::as_slice) {
-            let is = |key: &str, value: &str| step.get(key).and_then(Json::as_str) == Some(value);
-            match step.get("type").and_then(Json::as_str).unwrap_or_default() {
-                "ByteLevel" => decoding.spelling = Spelling::byte_level(),
-                "Metaspace" if is("replacement", SPACE) => decoding.drops_space = !is("prepend_scheme", "never"),
-                "Replace" if is("content", " ") && step.pointer("/pattern/String") == Some(&SPACE.into()) => {}
-                "Strip" if is("content", " ") => decoding.drops_space = step.get("start") == Some(&1.into()),
-                "ByteFallback" | "Fuse" => {}
-                other => return Err(wrong(format!("decoder {other} in tokenizer.json is not supported"))),
-            }
-        }
-        Ok(decoding)
-    }
 }
 
 /// The token for text that no other token can represent.
@@ -84,7 +69,7 @@ fn unknown_token(model: &ModelWrapper) -> Option<&str> {
     }
 }
 
-fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
+fn texts(encoder: &Encoder, decoding: &Decoding) -> Result<Vec<TokenText>> {
     let added = encoder.get_added_tokens_decoder();
     let vocabulary = encoder.get_vocab(true);
     let highest = vocabulary.values().max().map_or(0, |id| *id as usize + 1); // ids are u32
@@ -95,8 +80,11 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     for (token, id) in vocabulary {
         texts[id as usize] = match added.get(&id) {
             Some(added) if added.special => TokenText::Control(token.into()),
-            Some(_) => TokenText::added(&token, spelling),
-            None => TokenText::Bytes(spelling.bytes(&token)),
+            Some(_) => {
+                let normalized = encoder.get_added_vocabulary().simple_id_to_token(id);
+                TokenText::added(&token, decoding.added_bytes(&token, normalized.as_deref().unwrap_or(&token))?)
+            }
+            None => TokenText::Bytes(decoding.bytes(&token)?),
         };
     }
     Ok(texts)
@@ -107,11 +95,6 @@ fn strips(encoder: &Encoder) -> HashMap<Box<str>, Strips> {
     let added = encoder.get_added_tokens_decoder().into_values();
     let strips = added.map(|token| (token.content.into(), Strips { before: token.lstrip, after: token.rstrip }));
     strips.filter(|(_, strips)| *strips != Strips::default()).collect()
-}
-
-/// A token is given as a string, or as an object with the string.
-pub(super) fn token_text(json: &Json) -> Option<&str> {
-    json.as_str().or_else(|| json.get("content")?.as_str())
 }
 
 /// The ids of one id or an array of ids.

@@ -7,8 +7,9 @@ use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
+use crate::tokenizer::bytes::{LeadingSpaces, SPACE, Spelling, TokenText};
 use crate::tokenizer::merges::{Merge, merges_of_scores};
+use crate::tokenizer::special::{NAMED_IDS, SpecialTokens};
 use crate::tokenizer::words::WordRule;
 use crate::tokenizer::{Strips, TokenizerParts, guarded};
 use crate::weights::GgufFile;
@@ -34,14 +35,23 @@ pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
     for key in end_keys {
         end_ids.extend(id(key)?);
     }
+    // For templates of files without these, as llama.cpp has it.
+    let mut special: SpecialTokens = [("bos_token", ""), ("eos_token", "")].into_iter().collect();
+    for (name, key) in NAMED_IDS {
+        if let Some(spelling) = id(&format!("tokenizer.ggml.{key}"))?.and_then(|id| vocabulary.tokens.get(id as usize))
+        {
+            special.insert(name, spelling);
+        }
+    }
     Ok(TokenizerParts {
         encoder: scheme.encoder,
         texts: vocabulary.texts(&scheme.spelling),
-        drops_space: scheme.drops_space,
+        leading: LeadingSpaces::dropped_if(scheme.drops_space),
         unknown_id: vocabulary.unknown().map(|(id, _)| id),
         bos_id: id("tokenizer.ggml.bos_token_id")?,
         adds_bos: file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos),
         end_ids,
+        special,
         strips: strips(file, &vocabulary)?,
     })
 }
@@ -145,7 +155,7 @@ impl<'a> GgufVocabulary<'a> {
     fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
         let text_of = |(_, token, token_type): (u32, &str, i64)| match token_type {
             CONTROL | UNKNOWN => TokenText::Control(token.into()),
-            USER_DEFINED => TokenText::added(token, spelling),
+            USER_DEFINED => TokenText::added(token, spelling.added_bytes(token)),
             UNUSED => TokenText::Bytes(Box::default()),
             _ => TokenText::Bytes(spelling.bytes(token)),
         };

@@ -6,6 +6,9 @@
 
 mod bytes;
 mod control;
+#[cfg(test)]
+mod decoder_tests;
+mod decoding;
 mod export;
 mod folder;
 mod gguf;
@@ -14,6 +17,7 @@ mod merges;
 #[cfg(test)]
 mod scheme_tests;
 mod scripted;
+mod special;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -29,9 +33,10 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::position::Position;
 use crate::weights::Weights;
 
-pub(crate) use bytes::{TokenText, Utf8Pieces};
+pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::metadata as export_metadata;
+pub(crate) use special::SpecialTokens;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 15] = [
@@ -65,7 +70,7 @@ pub(crate) struct ModelTokenizer {
     texts: Vec<TokenText>,
     /// Size of the longest token in bytes; at least 1.
     longest: usize,
-    drops_space: bool,
+    leading: LeadingSpaces,
     unknown_id: Option<u32>,
     /// The ids of each spelling; prompts use the first.
     control_ids: HashMap<Box<str>, Vec<u32>>,
@@ -77,6 +82,7 @@ pub(crate) struct ModelTokenizer {
     eos_id: Option<u32>,
     /// All tokens that end a reply.
     end_ids: Vec<u32>,
+    special: SpecialTokens,
     strips: HashMap<Box<str>, Strips>,
     /// Whether the model was trained on text as it is encoded here.
     is_learned: bool,
@@ -94,8 +100,8 @@ struct TokenizerParts {
     encoder: tokenizers::Tokenizer,
     /// What each token adds to the text, by id.
     texts: Vec<TokenText>,
-    /// Whether a space at the beginning of decoded text is dropped.
-    drops_space: bool,
+    /// What becomes of spaces at the beginning of decoded text.
+    leading: LeadingSpaces,
     /// The token for text that no other token can represent.
     unknown_id: Option<u32>,
     /// The beginning-of-text token (BOS).
@@ -103,6 +109,8 @@ struct TokenizerParts {
     /// Whether every prompt begins with BOS.
     adds_bos: bool,
     end_ids: Vec<u32>,
+    /// The special tokens that the files name.
+    special: SpecialTokens,
     /// The control tokens that take white space beside them.
     strips: HashMap<Box<str>, Strips>,
 }
@@ -161,7 +169,7 @@ impl ModelTokenizer {
             encoder: parts.encoder,
             longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
             texts: parts.texts,
-            drops_space: parts.drops_space,
+            leading: parts.leading,
             unknown_id: parts.unknown_id,
             control_ids,
             byte_ids,
@@ -169,6 +177,7 @@ impl ModelTokenizer {
             adds_bos: parts.adds_bos,
             eos_id,
             end_ids,
+            special: parts.special,
             strips: parts.strips,
             is_learned: true,
         })
@@ -202,16 +211,18 @@ impl ModelTokenizer {
         ControlTokens::new(&spellings)
     }
 
-    /// The spelling of the BOS token; empty if there is none.
-    pub(crate) fn bos_token(&self) -> &str {
-        self.spelling(self.bos_id)
+    /// The special tokens by name, for templates.
+    pub(crate) fn special_tokens(&self) -> SpecialTokens {
+        let mut special = self.special.clone();
+        for (name, id) in [("bos_token", self.bos_id), ("eos_token", self.eos_id)] {
+            if id.is_some() {
+                special.insert(name, self.spelling(id));
+            }
+        }
+        special
     }
 
-    /// The spelling of the end-of-text token; empty if there is none.
-    pub(crate) fn eos_token(&self) -> &str {
-        self.spelling(self.eos_id)
-    }
-
+    /// The spelling of a control token; empty for other tokens.
     fn spelling(&self, id: Option<u32>) -> &str {
         match id.and_then(|id| self.text(id)) {
             Some(TokenText::Control(spelling)) => spelling,
@@ -246,7 +257,7 @@ impl ModelTokenizer {
 
     /// A decoder for the tokens of one reply.
     pub(crate) fn pieces(&self) -> Utf8Pieces {
-        Utf8Pieces::new(self.drops_space)
+        Utf8Pieces::new(self.leading)
     }
 
     /// Whether a prompt ends with text that a reply continues, and not with a control token.

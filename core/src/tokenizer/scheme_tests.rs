@@ -85,7 +85,7 @@ fn text(text: &str) -> [Segment; 1] {
 }
 
 /// The text of tokens, as a reply streams it.
-fn decoded(tokenizer: &ModelTokenizer, ids: &[u32]) -> String {
+pub(super) fn decoded(tokenizer: &ModelTokenizer, ids: &[u32]) -> String {
     let mut pieces = tokenizer.pieces();
     let mut text = String::new();
     for id in ids {

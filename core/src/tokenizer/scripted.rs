@@ -6,7 +6,8 @@ use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::error::Result;
-use crate::tokenizer::bytes::Spelling;
+use crate::tokenizer::bytes::{LeadingSpaces, Spelling};
+use crate::tokenizer::special::SpecialTokens;
 use crate::tokenizer::{ModelTokenizer, TokenText, TokenizerParts, guarded};
 
 const BOS: &str = "<|startoftext|>";
@@ -45,11 +46,12 @@ impl ModelTokenizer {
         let mut tokenizer = Self::of(TokenizerParts {
             encoder,
             texts,
-            drops_space: false,
+            leading: LeadingSpaces::Kept,
             unknown_id: None,
             bos_id: id(BOS),
             adds_bos: true,
             end_ids: id(END).into_iter().collect(),
+            special: SpecialTokens::default(),
             strips: HashMap::new(),
         })?;
         // Replies of a script use its own tokens, and never those of single bytes.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::bytes::Spelling;
 use super::*;
 
 #[derive(Deserialize)]
@@ -103,7 +102,7 @@ fn training_settings_neither_truncate_nor_pad_a_prompt() {
 fn the_begin_and_end_tokens_are_read_from_every_file_format() {
     for form in FORMS {
         let tokenizer = load(form);
-        assert_eq!(tokenizer.bos_token(), "<|startoftext|>", "{form}");
+        assert_eq!(tokenizer.special_tokens().get("bos_token"), Some("<|startoftext|>"), "{form}");
         assert!(tokenizer.is_end(7), "{form}");
     }
 }
@@ -160,7 +159,7 @@ fn vocabularies_that_contradict_themselves_are_refused() {
 
 #[test]
 fn a_token_that_is_too_long_is_refused_by_its_id() {
-    let texts = |n_bytes| [TokenText::added("a", &Spelling::Pieces), TokenText::Bytes(vec![0; n_bytes].into())];
+    let texts = |n_bytes| [TokenText::Bytes(b"a"[..].into()), TokenText::Bytes(vec![0; n_bytes].into())];
     check_lengths(&texts(LONGEST_TOKEN)).unwrap();
     let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
@@ -235,6 +234,7 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
     // The stated end-of-text token, although it is not the first end; no BOS, as tokenizer_config.json says.
-    assert_eq!((tokenizer.eos_token(), tokenizer.bos_token()), ("<|im_end|>", ""));
+    let special = tokenizer.special_tokens();
+    assert_eq!((special.get("eos_token"), special.get("bos_token")), (Some("<|im_end|>"), None));
     assert!(tokenizer.is_end(6) && tokenizer.is_end(7) && !tokenizer.is_end(4));
 }

@@ -5426,6 +5426,11 @@ public struct SdkFunction: Equatable, Hashable {
      * The parameters, in the order in which the model sees them.
      */
     public var parameters: [SdkFunctionParameter]
+    /**
+     * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
+     * the name above, as long as it has the same description and parameters.
+     */
+    public var definition: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -5438,10 +5443,15 @@ public struct SdkFunction: Equatable, Hashable {
          */functionDescription: String,
         /**
          * The parameters, in the order in which the model sees them.
-         */parameters: [SdkFunctionParameter]) {
+         */parameters: [SdkFunctionParameter],
+        /**
+         * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
+         * the name above, as long as it has the same description and parameters.
+         */definition: String? = nil) {
         self.name = name
         self.functionDescription = functionDescription
         self.parameters = parameters
+        self.definition = definition
     }
 
 
@@ -5462,7 +5472,8 @@ public struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
             try SdkFunction(
                 name: FfiConverterString.read(from: &buf),
                 functionDescription: FfiConverterString.read(from: &buf),
-                parameters: FfiConverterSequenceTypeSdkFunctionParameter.read(from: &buf)
+                parameters: FfiConverterSequenceTypeSdkFunctionParameter.read(from: &buf),
+                definition: FfiConverterOptionString.read(from: &buf)
         )
     }
 
@@ -5470,6 +5481,7 @@ public struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterString.write(value.functionDescription, into: &buf)
         FfiConverterSequenceTypeSdkFunctionParameter.write(value.parameters, into: &buf)
+        FfiConverterOptionString.write(value.definition, into: &buf)
     }
 }
 

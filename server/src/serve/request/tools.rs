@@ -21,11 +21,13 @@ pub(in crate::serve) struct FunctionTools {
     pub(in crate::serve) parallel: Option<bool>,
 }
 
-/// A function as chat completions write it, with its place in the request.
+/// A function with its place in the request.
 #[derive(Debug)]
 pub(in crate::serve) struct OfferedFunction {
     place: String,
     function: PlainFunction,
+    /// The function as an entry of chat completions, with all that the request says there.
+    entry: Json,
 }
 
 /// Which functions are to be called.
@@ -68,8 +70,8 @@ fn read_functions(offered: &[OfferedFunction]) -> Result<Vec<SdkFunction>, HttpE
         return Err(HttpError::value("tools", message));
     }
     let mut functions = Vec::new();
-    for OfferedFunction { place, function } in offered {
-        let read = functions_from_json(&json!([{ "type": "function", "function": function }]).to_string());
+    for OfferedFunction { place, entry, .. } in offered {
+        let read = functions_from_json(&json!([entry]).to_string());
         // The engine counts the functions that it is given.
         let placed = |message: &str| message.replacen("functions[0]", place, 1);
         functions.extend(read.map_err(|err| HttpError::value("tools", placed(err.message())))?);
@@ -92,7 +94,7 @@ struct PlainFunction {
     description: Option<String>,
     #[serde(alias = "input_schema", skip_serializing_if = "Option::is_none")]
     parameters: Option<Json>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     strict: Option<bool>,
 }
 
@@ -103,18 +105,20 @@ pub(in crate::serve) fn read_tools(
     tools: Option<Vec<Json>>,
 ) -> Result<Vec<OfferedFunction>, HttpError> {
     let mut functions = Vec::new();
-    for (i, mut tool) in tools.unwrap_or_default().into_iter().enumerate() {
+    for (i, tool) in tools.unwrap_or_default().into_iter().enumerate() {
         let place = format!("tools[{i}]");
         if !is_function(&tool) {
             kind_of(&place, &tool)?;
             fields.ignore(place);
             continue;
         }
-        let function = match tool.get_mut("function").map(Json::take) {
-            Some(function) => read_value(&format!("{place}.function"), function)?,
-            None => read_value(&place, tool)?,
+        let function: PlainFunction = match tool.get("function") {
+            Some(function) => read_value(&format!("{place}.function"), function.clone())?,
+            None => read_value(&place, tool.clone())?,
         };
-        functions.push(OfferedFunction { place, function });
+        let is_of_chat = tool.pointer("/function/parameters").is_some();
+        let entry = if is_of_chat { tool } else { json!({ "type": "function", "function": function }) };
+        functions.push(OfferedFunction { place, function, entry });
     }
     Ok(functions)
 }

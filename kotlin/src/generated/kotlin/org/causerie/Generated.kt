@@ -7502,7 +7502,7 @@ public object FfiConverterTypeScoredToken: FfiConverterRustBuffer<ScoredToken> {
 /**
  * A function that the model may call.
  */
-data class SdkFunction (
+data class SdkFunction @JvmOverloads constructor (
     /**
      * Letters, `_` and digits, not starting with a digit.
      */
@@ -7517,6 +7517,12 @@ data class SdkFunction (
      * The parameters, in the order in which the model sees them.
      */
     val `parameters`: List<SdkFunctionParameter>
+    ,
+    /**
+     * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
+     * the name above, as long as it has the same description and parameters.
+     */
+    val `definition`: kotlin.String? = null
 
 ){
 
@@ -7536,19 +7542,22 @@ public object FfiConverterTypeSdkFunction: FfiConverterRustBuffer<SdkFunction> {
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
             FfiConverterSequenceTypeSdkFunctionParameter.read(buf),
+            FfiConverterOptionalString.read(buf),
         )
     }
 
     override fun allocationSize(value: SdkFunction) = (
             FfiConverterString.allocationSize(value.`name`) +
             FfiConverterString.allocationSize(value.`description`) +
-            FfiConverterSequenceTypeSdkFunctionParameter.allocationSize(value.`parameters`)
+            FfiConverterSequenceTypeSdkFunctionParameter.allocationSize(value.`parameters`) +
+            FfiConverterOptionalString.allocationSize(value.`definition`)
     )
 
     override fun write(value: SdkFunction, buf: ByteBuffer) {
             FfiConverterString.write(value.`name`, buf)
             FfiConverterString.write(value.`description`, buf)
             FfiConverterSequenceTypeSdkFunctionParameter.write(value.`parameters`, buf)
+            FfiConverterOptionalString.write(value.`definition`, buf)
     }
 }
 

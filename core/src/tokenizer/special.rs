@@ -1,0 +1,61 @@
+//! The special tokens that a model's files name. Chat templates read them by these names.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+/// Names of special tokens, with the keys of GGUF files that have their ids; those of the ends of a text are not among them. The
+/// spelling of the second key is llama.cpp's.
+pub(super) const NAMED_IDS: [(&str, &str); 5] = [
+    ("unk_token", "unknown_token_id"),
+    ("sep_token", "seperator_token_id"),
+    ("pad_token", "padding_token_id"),
+    ("cls_token", "cls_token_id"),
+    ("mask_token", "mask_token_id"),
+];
+
+/// Names of special tokens, such as `bos_token` and `image_token`, with their spellings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpecialTokens(IndexMap<String, String>);
+
+impl<'a> FromIterator<(&'a str, &'a str)> for SpecialTokens {
+    fn from_iter<T: IntoIterator<Item = (&'a str, &'a str)>>(tokens: T) -> Self {
+        let mut special = Self::default();
+        tokens.into_iter().for_each(|(name, spelling)| special.insert(name, spelling));
+        special
+    }
+}
+
+impl SpecialTokens {
+    /// Reads the names that tokenizer_config.json gives to tokens: all that end with `_token`, and those in
+    /// `extra_special_tokens`, which take precedence.
+    pub(super) fn read(settings: &Json) -> Self {
+        let none = Map::new();
+        let tokens = |json: Option<&Json>, is_name: fn(&str) -> bool| {
+            let entries = json.and_then(Json::as_object).unwrap_or(&none).iter();
+            let tokens = entries.filter(move |(name, _)| is_name(name));
+            let tokens = tokens.filter_map(|(name, json)| Some((name.clone(), token_text(json)?.to_owned())));
+            tokens.collect::<Vec<_>>()
+        };
+        let named = tokens(Some(settings), |name| name.ends_with("_token"));
+        Self(named.into_iter().chain(tokens(settings.get("extra_special_tokens"), |_| true)).collect())
+    }
+
+    /// Names a token, in place of an earlier one of this name.
+    pub(super) fn insert(&mut self, name: &str, spelling: &str) {
+        self.0.insert(name.to_owned(), spelling.to_owned());
+    }
+
+    /// The spelling of a token.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, spelling)| (name.as_str(), spelling.as_str()))
+    }
+}
+
+/// A token is given as a string, or as an object with the string.
+pub(super) fn token_text(json: &Json) -> Option<&str> {
+    json.as_str().or_else(|| json.get("content")?.as_str())
+}
