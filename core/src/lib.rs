@@ -59,6 +59,7 @@ pub mod bundle;
 mod engine;
 // The API for apps.
 mod info;
+mod model_text;
 mod loading;
 mod runner;
 mod conversation;
@@ -101,6 +102,7 @@ pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
+pub use model_text::ModelText;
 pub use options::{
     CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling,
     SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,

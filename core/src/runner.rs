@@ -357,10 +357,7 @@ impl ModelRunner {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn token_text(&self, id: u32) -> Option<String> {
-        self.loaded().ok()?.tokenizer.text(id).map(|text| match text {
-            TokenText::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            TokenText::Control(spelling) => spelling.to_string(),
-        })
+        self.loaded().ok()?.tokenizer.text(id).map(TokenText::shown)
     }
 
     /// The token ids of the prompt for these messages.
@@ -444,17 +441,9 @@ pub enum Prompt {
     Tokens(Vec<u32>),
 }
 
-/// The prompt for messages alone: without reasoning, variables and the data of images.
+/// The prompt for messages alone.
 fn rendered(loaded: &LoadedModel, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<Segment>> {
-    let frame = Frame {
-        add_generation_prompt,
-        continue_final_message: false,
-        enable_thinking: Some(false),
-        variables: None,
-        now: &Zoned::now(),
-        embeds_images: false,
-    };
-    loaded.render(messages, &frame)
+    loaded.render(messages, &Frame::shown(&Zoned::now(), add_generation_prompt))
 }
 
 impl From<&str> for Prompt {

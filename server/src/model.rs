@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use causerie::{FunctionNames, LoadOptions, ModelBytes, ModelInfo, ModelRunner};
+use causerie::{FunctionNames, LoadOptions, ModelBytes, ModelInfo, ModelRunner, ModelText};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
@@ -47,6 +47,14 @@ pub(crate) fn progress_bar(message: String) -> ProgressBar {
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
+}
+
+/// Reads the tokenizer and the chat template of the model that was named, or of the demo model, without loading it.
+pub(crate) fn text(name: Option<&str>) -> Result<ModelText, Failure> {
+    Ok(match name {
+        Some(name) => ModelText::read(name)?,
+        None => ModelText::read_from_bytes(demo())?,
+    })
 }
 
 /// Describes the model that was named, or the demo model, without loading it.

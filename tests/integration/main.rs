@@ -17,6 +17,7 @@ mod functions;
 mod images;
 mod loading;
 mod logprobs;
+mod model_text;
 mod mutations;
 mod scenarios;
 mod scripted;

@@ -10,4 +10,4 @@ mod rows;
 mod tests;
 
 pub(crate) use files::{FoundWeights, VisionFiles, find, has_candidates, in_listing};
-pub(crate) use reader::attach;
+pub(crate) use reader::{attach, attach_markers};

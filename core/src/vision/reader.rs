@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, TilingRules, Transparency, decode};
-use crate::model::{ImageTokens, VisionTower};
+use crate::model::{ImageTokens, VisionArchitecture, VisionTower};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
 use crate::tokenizer::ControlTokens;
@@ -87,22 +87,42 @@ pub(crate) fn attach(
         (None, _) => return false,
         (Some(tower), VisionFiles::Found(..)) => tower,
     };
-    let ImageTokens { markers, around } = &tower.architecture().family.tokens;
-    let marker = markers.iter().find(|marker| control.contains(marker));
-    let around = around.iter().flat_map(|(start, end)| [start, end]);
-    let missing = around.copied().find(|spelling| !control.contains(spelling));
-    match (marker, missing) {
-        (Some(marker), None) => {
+    match marker(tower.architecture(), control) {
+        Ok(marker) => {
             let has_marks = control.contains(THUMBNAIL) && control.contains(&tile_mark(1, 1));
             let reader = PictureReader::new(tower, has_marks, transparency, cache_bytes);
             renderer.set_image_input(ImageInput::new(marker, Arc::new(reader)));
             true
         }
-        (_, missing) => {
-            let spelling = missing.unwrap_or(markers[0]);
-            renderer.refuse_images(&format!("the vocabulary has no control token {spelling}"));
+        Err(reason) => {
+            renderer.refuse_images(&reason);
             false
         }
+    }
+}
+
+/// Lets messages contain images that are shown as their markers only, if the model sees.
+pub(crate) fn attach_markers(files: &VisionFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
+    let refusal = match files {
+        VisionFiles::Missing(reason) => Some(reason.clone()),
+        VisionFiles::Found(..) if !renderer.prints_images() => Some(NO_IMAGES_IN_TEMPLATE.to_owned()),
+        VisionFiles::Found(_, architecture) => marker(architecture, control).err(),
+    };
+    match refusal {
+        Some(reason) => renderer.refuse_images(&reason),
+        None => renderer.show_image_markers(),
+    }
+}
+
+/// The control token that stands for an image in prompts, or why there is none.
+fn marker(architecture: &VisionArchitecture, control: &ControlTokens) -> Result<&'static str, String> {
+    let ImageTokens { markers, around } = &architecture.family.tokens;
+    let marker = markers.iter().find(|marker| control.contains(marker));
+    let around = around.iter().flat_map(|(start, end)| [start, end]);
+    let missing = around.copied().find(|spelling| !control.contains(spelling));
+    match (marker, missing) {
+        (Some(marker), None) => Ok(marker),
+        (_, missing) => Err(format!("the vocabulary has no control token {}", missing.unwrap_or(markers[0]))),
     }
 }
 

@@ -40,7 +40,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         }
         messages[0].functions = read_definitions(file)?;
     }
-    let prompt = models::load(arguments.model.name.as_deref(), None)?.render_prompt(&messages, true)?;
+    let prompt = models::text(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
     match arguments.json {
         true => print_line(object([("prompt", prompt.as_str().into())]))?,
         false => print(prompt)?,
@@ -59,9 +59,9 @@ fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
 fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let runner = models::load(arguments.model.name.as_deref(), None)?;
-    for id in runner.tokenize(&text)? {
-        let piece = runner.token_text(id).unwrap_or_default();
+    let model = models::text(arguments.model.name.as_deref())?;
+    for id in model.tokenize(&text)? {
+        let piece = model.token_text(id).unwrap_or_default();
         if arguments.json {
             print_line(object([("id", Value::Integer(id.into())), ("piece", piece.as_str().into())]))?;
         } else {
