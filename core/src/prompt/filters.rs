@@ -168,7 +168,7 @@ fn int(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>)
     Ok(match value.as_str() {
         Some(text) => {
             spend(state, text.len())?;
-            let text = text.trim_matches(python::is_space);
+            let text = text.trim(); // unlike strip, Python's int and float keep U+001C to U+001F
             let digits = match base {
                 16 => text.trim_start_matches("0x").trim_start_matches("0X"),
                 8 => text.trim_start_matches("0o"),
@@ -198,7 +198,7 @@ fn float(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs
     let number = match value.as_str() {
         Some(text) => {
             spend(state, text.len())?;
-            without_underscores(text.trim_matches(python::is_space)).and_then(|text| text.parse().ok())
+            without_underscores(text.trim()).and_then(|text| text.parse().ok())
         }
         None if value.kind() == ValueKind::Bool => Some(f64::from(u8::from(value.is_true()))),
         None if value.kind() == ValueKind::Number => f64::try_from(value.clone()).ok(),

@@ -211,7 +211,7 @@ mod tests {
             ("{% set a = x + (y + z)[1:] %}", "{% set a = x|p + (((y|p + z|p))|i)[1:]|s|p %}"),
             ("{%+ if -a * +b is string +%}", "{%+ if (-a)|causerie_product(b) is string +%}"),
             ("{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}", "{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}"),
-            ("{% raw %}{{ a + b }}{% endraw %}{{ a + b }}", "{% raw %}{{ a + b }}{% endraw %}{{ a|p + b|p }}"),
+            ("{% raw %}{{ a + b }}{% endraw %}{{ a + b }}", "{% raw +%}{{ a + b }}{% endraw %}{{ a|p + b|p }}"),
             ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|p + 2|p}|l }}"),
             (
                 "{% for a in b[::-1] %}{{ c[d[1:]:2] }}",

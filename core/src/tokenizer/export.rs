@@ -253,7 +253,10 @@ mod tests {
     /// The exported entries of a tokenizer.json of the fixtures, in a folder of its own.
     fn exported(name: &str, n_rows: usize, family: &str) -> Result<Vec<(String, MetadataValue)>> {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
-        let folder = std::env::temp_dir().join(format!("causerie-export-{name}-{}", std::process::id()));
+        // Tests run at the same time, some of them with the same tokenizer.
+        static COUNTER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("causerie-export-{number}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
         for file in ["config.json", "model.safetensors"] {
