@@ -145,7 +145,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>]) -> Vec<Arc<[f32]>> {
     let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
     let tower = Compute::native(2, CacheType::F32).load_vision(found.weights(), &architecture).unwrap();
     let images = files_shown.iter().flat_map(|file| {
-        let shown = crate::media::decode(file).unwrap();
+        let shown = crate::media::decode(file, crate::media::Transparency::OnWhite).unwrap();
         architecture.rules.tiling(shown.width, shown.height).images(&shown)
     });
     let rows = images.map(|image| {
