@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
-use crate::constrain::GrammarFault;
-use crate::constrain::formats::pattern_of;
-use crate::constrain::numbers;
+use crate::constrain::{GrammarFault, keywords, numbers};
 use crate::names::percent_decoded;
 
 /// Keywords that restrict a value and that no grammar enforces.
@@ -43,6 +41,9 @@ const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "mi
 
 /// Limit in bytes on all schemas that become definitions. References into one another's schemas would repeat them without a limit.
 const LARGEST_MOVED: usize = 16 << 20;
+
+/// References that are followed from one that describes the names of properties.
+const MOST_REFERENCES: usize = 16;
 
 /// Prepares the schema of a reply.
 ///
@@ -91,24 +92,15 @@ impl<'a> Preparation<'a> {
     fn schema(&mut self, schema: &Json, place: &str, pointer: &str, is_part: bool) -> Result<Json, GrammarFault> {
         let Json::Object(keywords) = schema else { return Ok(schema.clone()) };
         let keywords = with_new_arrays(keywords);
-        let keywords = &*keywords;
+        let keywords = self.with_known_names(&keywords, place)?;
+        let Some(keywords) = keywords::simplified(&keywords) else { return Ok(Json::Bool(false)) };
+        let keywords = &*numbers::clamped(&keywords);
         numbers::check(keywords, place)?;
         let is_part = is_part || self.combined.contains(pointer);
         let mut prepared = Map::new();
         for (keyword, value) in keywords {
             let (inner_place, inner) = (format!("{place}.{keyword}"), format!("{pointer}/{}", escaped(keyword)));
             let value = match (keyword.as_str(), value) {
-                ("uniqueItems", Json::Bool(false)) => continue,
-                ("unevaluatedProperties" | "unevaluatedItems", Json::Bool(true)) => continue,
-                // Beside a pattern, llguidance enforces the format by its own rules.
-                ("format", Json::String(format)) => match pattern_of(format) {
-                    Some(_) if keywords.contains_key("pattern") => value.clone(),
-                    Some(pattern) => {
-                        prepared.insert("pattern".to_owned(), json!(pattern));
-                        continue;
-                    }
-                    None => continue,
-                },
                 ("$ref", value) => {
                     let found = value.as_str().filter(|_| !self.has_own_base(pointer));
                     let found = found.and_then(|reference| Some((reference, self.target(reference)?)));
@@ -150,8 +142,39 @@ impl<'a> Preparation<'a> {
         }
         if !is_part {
             close(&mut prepared);
+            drop_idle_counts(&mut prepared);
         }
         Ok(Json::Object(prepared))
+    }
+
+    /// The keywords with the target of a reference as the schema of property names, which becomes a pattern.
+    fn with_known_names<'k>(
+        &mut self,
+        keywords: &'k Map<String, Json>,
+        place: &str,
+    ) -> Result<Cow<'k, Map<String, Json>>, GrammarFault> {
+        let reference = |names: &Json| names.get("$ref")?.as_str().map(str::to_owned);
+        let (mut names, mut n_left) = (keywords.get("propertyNames"), MOST_REFERENCES);
+        let mut target = None;
+        while let Some(given) = names.and_then(reference).filter(|_| 0 < n_left) {
+            target = self.target(&given).map(|(_, target)| target);
+            (names, n_left) = (target, n_left - 1);
+        }
+        let Some(target) = target else { return Ok(Cow::Borrowed(keywords)) };
+        self.spend(size(target), place)?;
+        let mut keywords = keywords.clone();
+        keywords.insert("propertyNames".to_owned(), target.clone());
+        Ok(Cow::Owned(keywords))
+    }
+
+    /// Counts bytes of schemas that are repeated.
+    fn spend(&mut self, n_bytes: usize, place: &str) -> Result<(), GrammarFault> {
+        let n_left = self.n_left.checked_sub(n_bytes);
+        self.n_left = n_left.ok_or_else(|| {
+            let limit = "must not repeat more than 16 MiB of the schema, with the other references";
+            GrammarFault::new(format!("{place} {limit}"))
+        })?;
+        Ok(())
     }
 
     /// The schema that a reference points to, and its place as a pointer without the escapes of addresses.
@@ -183,11 +206,7 @@ impl<'a> Preparation<'a> {
         let i = match self.moved.get_index_of(&pointer) {
             Some(i) => i,
             None => {
-                let n_left = self.n_left.checked_sub(size(target));
-                self.n_left = n_left.ok_or_else(|| {
-                    let limit = "must not repeat more than 16 MiB of the schema, with the other references";
-                    GrammarFault::new(format!("{place} {limit}"))
-                })?;
+                self.spend(size(target), place)?;
                 self.moved.insert_full(pointer, (target, self.combined.contains(given))).0
             }
         };
@@ -238,6 +257,23 @@ fn close(schema: &mut Map<String, Json>) {
     schema.insert("additionalProperties".to_owned(), json!(false));
 }
 
+/// Removes limits on the number of members that every object meets, as far as its members are known.
+fn drop_idle_counts(schema: &mut Map<String, Json>) {
+    let is_closed =
+        schema.get("additionalProperties") == Some(&json!(false)) && !schema.contains_key("patternProperties");
+    let n_members = schema.get("properties").and_then(Json::as_object).map_or(0, Map::len);
+    let n_required = schema.get("required").and_then(Json::as_array).map_or(0, Vec::len);
+    let count =
+        |keyword: &str| schema.get(keyword).and_then(Json::as_u64).and_then(|count| usize::try_from(count).ok());
+    let (least, most) = (count("minProperties"), count("maxProperties"));
+    if least.is_some_and(|least| least <= n_required) {
+        schema.shift_remove("minProperties");
+    }
+    if is_closed && most.is_some_and(|most| n_members <= most) {
+        schema.shift_remove("maxProperties");
+    }
+}
+
 /// Whether the schemas of a combination describe parts of one object, together or with the keywords beside them.
 fn combines(keywords: &Map<String, Json>, keyword: &str, items: &[Json]) -> bool {
     let has_members =
@@ -276,155 +312,4 @@ fn collect_combined<'a>(schema: &'a Json, is_part: bool, found: &mut HashSet<&'a
 /// A name as part of a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(schema: &str, expect: &str) {
-        let read = |text: &str| serde_json::from_str::<Json>(text).unwrap();
-        match prepared(&read(schema)) {
-            Ok(found) => assert_eq!(found, read(expect), "{schema}"),
-            Err(fault) => assert_eq!(fault.message(), expect, "{schema}"),
-        }
-    }
-
-    #[test]
-    fn objects_with_declared_members_are_closed() {
-        check(
-            r#"{"properties": {"a": {"type": "object", "properties": {"b": {}}}}, "required": ["a", "c"]}"#,
-            r#"{"properties": {"a": {"type": "object", "properties": {"b": {}}, "additionalProperties": false}, "c": {}},
-                "required": ["a", "c"], "additionalProperties": false}"#,
-        );
-        for open in [
-            r#"{"type": "object"}"#,
-            r#"{"type": "object", "properties": {}}"#,
-            r#"{"properties": {"a": {}}, "additionalProperties": true}"#,
-            r#"{"properties": {"a": {}}, "patternProperties": {"^x": {}}}"#,
-            r#"{"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}"#,
-            r#"{"properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}]}"#,
-            r##"{"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": {}}}], "$defs": {"a": {"properties": {"a": {}}}}}"##,
-        ] {
-            check(open, open);
-        }
-        check(
-            r#"{"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}"#,
-            r#"{"anyOf": [{"properties": {"a": {}}, "additionalProperties": false}, {"type": "null"}]}"#,
-        );
-    }
-
-    #[test]
-    fn unknown_formats_are_notes_and_times_have_limited_digits() {
-        check(r#"{"type": "string", "format": "password"}"#, r#"{"type": "string"}"#);
-        let both = r#"{"type": "string", "format": "uuid", "pattern": "^f"}"#;
-        check(both, both);
-        let time = prepared(&json!({ "format": "time" })).unwrap();
-        assert!(time["pattern"].as_str().unwrap().contains("{1,9}") && time.get("format").is_none(), "{time}");
-        // A member of this name is not the keyword.
-        let member = r#"{"properties": {"format": {}}, "additionalProperties": false}"#;
-        check(member, member);
-    }
-
-    #[test]
-    fn a_reference_may_be_any_pointer() {
-        for (pointer, name) in
-            [("x~1y", "x/y"), ("x~0y", "x~y"), ("x%20y", "x y"), ("caf%C3%A9", "café"), ("x%25y", "x%y")]
-        {
-            check(
-                &format!(
-                    r##"{{"items": {{"$ref": "#/$defs/{pointer}"}}, "$defs": {{"{name}": {{"type": "null"}}}}}}"##
-                ),
-                &format!(
-                    r##"{{"items": {{"$ref": "#/$defs/causerie-0"}},
-                         "$defs": {{"{name}": {{"type": "null"}}, "causerie-0": {{"type": "null"}}}}}}"##
-                ),
-            );
-        }
-        // A schema that refers to itself, from the place of a property.
-        check(
-            r##"{"properties": {"a": {"items": {"$ref": "#/properties/a"}}}}"##,
-            r##"{"properties": {"a": {"items": {"$ref": "#/$defs/causerie-0"}}}, "additionalProperties": false,
-                "$defs": {"causerie-0": {"items": {"$ref": "#/$defs/causerie-0"}}}}"##,
-        );
-        check(
-            r##"{"items": {"$id": "https://e.com/inner", "prefixItems": [{"$ref": "#/$defs/x"}]}, "$defs": {"x": {}}}"##,
-            "schema.items.prefixItems[0].$ref must refer to a place in the same schema, found \"#/$defs/x\"",
-        );
-    }
-
-    #[test]
-    fn references_are_followed_within_a_limit() {
-        // Each refers to the next one.
-        let link = |i: usize| (format!("x/{i}"), json!({ "items": { "$ref": format!("#/$defs/x~1{}", i + 1) } }));
-        let mut links: Map<String, Json> = (0..20_000).map(link).collect();
-        links.insert("x/20000".to_owned(), json!({}));
-        assert!(prepared(&json!({ "$defs": links, "$ref": "#/$defs/x~10" })).is_ok());
-        // Each contains the next one, and all of them a large one.
-        let large: Map<String, Json> = (0..10_000).map(|i| (format!("p{i}"), json!({ "type": "null" }))).collect();
-        let nested = (0..60).fold(json!({ "properties": large }), |inner, _| json!({ "items": inner }));
-        let pointers = (0..60).map(|depth| json!({ "$ref": format!("#{}", "/items".repeat(depth + 1)) }));
-        let schema = json!({ "items": nested, "prefixItems": pointers.collect::<Json>() });
-        let fault = prepared(&schema).unwrap_err();
-        assert!(fault.message().contains("must not repeat more than 16 MiB"), "{}", fault.message());
-    }
-
-    #[test]
-    fn arrays_and_counts_are_read_in_all_forms() {
-        check(
-            r#"{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"format": "color"}], "additionalItems": false}"#,
-            r#"{"prefixItems": [{}], "items": false}"#,
-        );
-        check(r#"{"prefixItems": [{}], "additionalItems": false}"#, r#"{"prefixItems": [{}]}"#);
-        check(r#"{"minLength": 1.0, "maxItems": 2}"#, r#"{"minLength": 1, "maxItems": 2}"#);
-        check(r#"{"items": [{"not": {}}]}"#, "schema.prefixItems[0] has the keyword \"not\", which cannot be enforced");
-    }
-
-    #[test]
-    fn numbers_that_would_become_others_are_refused() {
-        for (schema, keyword) in [
-            (r#"{"const": 9007199254740993}"#, "const"),
-            (r#"{"enum": [1, {"a": [12345678901234567890]}]}"#, "enum"),
-            (r#"{"const": 888888888888888888888888888888888888881}"#, "const"),
-            (r#"{"enum": [-9300000000000000001]}"#, "enum"),
-            (r#"{"type": "integer", "minimum": 1e30}"#, "minimum"),
-            (r#"{"type": "integer", "minimum": 9007199254740993}"#, "minimum"),
-            (r#"{"type": "integer", "exclusiveMaximum": -1e30}"#, "exclusiveMaximum"),
-        ] {
-            check(schema, &format!("schema has the keyword {keyword:?}, which cannot be enforced for this value"));
-        }
-        let exact = r#"{"const": 9007199254740992, "enum": [-3, 1e18, 0.5], "maximum": 9223372036854775807}"#;
-        check(exact, exact);
-    }
-
-    #[test]
-    fn excluded_limits_are_moved_inside() {
-        check(
-            r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}"#,
-            r#"{"type": "number", "minimum": 5e-7, "maximum": 0.5}"#,
-        );
-        check(
-            r#"{"type": "number", "minimum": -0.5, "exclusiveMaximum": 0}"#,
-            r#"{"type": "number", "minimum": -0.5, "maximum": -5e-7}"#,
-        );
-        let exact = r#"{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}"#;
-        check(exact, exact);
-    }
-
-    #[test]
-    fn a_refusal_names_the_place_and_the_keyword() {
-        check(
-            r#"{"properties": {"a": {"items": {"not": {}}}}}"#,
-            "schema.properties.a.items has the keyword \"not\", which cannot be enforced",
-        );
-        check(
-            r##"{"anyOf": [{"$ref": "#/$defs/none"}]}"##,
-            "schema.anyOf[0].$ref must refer to a place in the same schema, found \"#/$defs/none\"",
-        );
-        check(
-            r#"{"$ref": "https://example.com/a"}"#,
-            "schema.$ref must refer to a place in the same schema, found \"https://example.com/a\"",
-        );
-    }
 }

@@ -1,15 +1,14 @@
 //! The limits that schemas set for strings, integers and arrays.
 //!
 //! Strings and integers with limits are written in JSON notation, which most call notations accept; strings without quotes are
-//! limited by regular expressions. Limits of other numbers
-//! are left out, because llguidance would allow such numbers to have any number of digits.
+//! limited by regular expressions.
 
 use llguidance::regex_to_lark;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
-use crate::constrain::formats::{expression_of, pattern_of};
+use crate::constrain::formats::enforced_patterns;
+use crate::constrain::refusal;
 use crate::function::Value;
-use crate::validate::is_pattern;
 
 const STRING_KEYWORDS: [&str; 4] = ["minLength", "maxLength", "pattern", "format"];
 const INTEGER_KEYWORDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
@@ -24,15 +23,12 @@ const FARTHEST: f64 = 9e18;
 pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     let keywords = if name == "string" { &STRING_KEYWORDS[..] } else { &INTEGER_KEYWORDS };
     let found = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
-    let mut limits: serde_json::Map<String, serde_json::Value> =
+    let mut limits: serde_json::Map<String, Json> =
         found.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
-    // Beside a pattern, llguidance enforces the format by its own rules.
-    if !limits.contains_key("pattern")
-        && let Some(format) = limits.remove("format")
-    {
-        let pattern = format.as_str().and_then(pattern_of);
-        limits.extend(pattern.map(|pattern| ("pattern".to_owned(), json!(pattern))));
-    }
+    let [pattern, format] = ["pattern", "format"].map(|keyword| limits.remove(keyword));
+    let patterns = enforced_patterns(pattern.as_ref().and_then(Json::as_str), format.as_ref().and_then(Json::as_str));
+    limits.extend(patterns.first().map(|first| ("pattern".to_owned(), json!(first))));
+    limits.extend(patterns.get(1).map(|second| ("allOf".to_owned(), json!([{ "pattern": second }]))));
     if limits.is_empty() {
         return None;
     }
@@ -46,9 +42,12 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
         }
     }
     limits.insert("type".to_owned(), json!(name));
+    if !refusal::is_accepted(&limits) {
+        return None; // other values keep their limits
+    }
     // Lenient: llguidance ignores what it does not support, such as some formats. Escapes that come in pairs are excluded.
     limits.insert("x-guidance".to_owned(), json!({ "lenient": true, "json_allowed_escapes": "nrbtf\\\"" }));
-    Some(serde_json::Value::Object(limits).to_string())
+    Some(Json::Object(limits).to_string())
 }
 
 /// What a schema demands of strings without quotes, as regular expressions of a terminal; `None` if it allows all.
@@ -59,18 +58,16 @@ pub(super) fn of_text(schema: &Value) -> Option<String> {
     let most = most.map_or(String::new(), |most| most.to_string());
     let length = is_limited.then(|| format!("/(.|\\n){{{},{most}}}/", least.unwrap_or(0)));
     let text = |keyword| schema.get(keyword).and_then(Value::as_str);
-    let pattern = text("pattern").and_then(of_pattern);
-    let format = text("format").and_then(expression_of).map(|format| format!("/{}/", regex_to_lark(&format, "")));
-    let all: Vec<String> = length.into_iter().chain(pattern).chain(format).collect();
+    let (pattern, format) = (text("pattern"), text("format"));
+    // The pattern of a format has anchors at its ends.
+    let patterns = enforced_patterns(pattern, format).into_iter().filter_map(|pattern| of_pattern(&pattern));
+    let all: Vec<String> = length.into_iter().chain(patterns).collect();
     (!all.is_empty()).then(|| all.join(" & "))
 }
 
 /// The regular expression of whole texts in which a pattern matches somewhere; `None` if the grammar cannot follow it. Anchors
 /// must be at its ends, and apply to all of it.
 fn of_pattern(pattern: &str) -> Option<String> {
-    if !is_supported(pattern) {
-        return None;
-    }
     let without_start = pattern.strip_prefix('^');
     let body = without_start.unwrap_or(pattern);
     let n_escapes = |text: &str| text.bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -104,11 +101,10 @@ pub(super) fn of_array(schema: &Value) -> Option<(u32, Option<u32>)> {
 }
 
 /// The value of a keyword, if llguidance supports it. One unsupported value would make it refuse all limits.
-fn limit(keyword: &str, value: &Value) -> Option<serde_json::Value> {
+fn limit(keyword: &str, value: &Value) -> Option<Json> {
     match keyword {
         "minLength" | "maxLength" => count(value).map(|count| json!(count)),
-        "pattern" => value.as_str().filter(|pattern| is_supported(pattern)).map(|pattern| json!(pattern)),
-        "format" => value.as_str().map(|format| json!(format)),
+        "pattern" | "format" => value.as_str().map(|text| json!(text)),
         "multipleOf" => count(value).filter(|step| (1..=LARGEST_STEP).contains(step)).map(|step| json!(step)),
         _ => value.as_f64().filter(|limit| limit.is_finite()).map(|limit| json!(limit)),
     }
@@ -118,11 +114,4 @@ fn limit(keyword: &str, value: &Value) -> Option<serde_json::Value> {
 fn count(value: &Value) -> Option<u32> {
     let whole = value.as_f64().filter(|count| count.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(count));
     whole.map(|count| count as u32) // exact: whole, and in range
-}
-
-/// Whether llguidance supports a pattern: it has no lookahead, lookbehind, word boundary or backreference.
-fn is_supported(pattern: &str) -> bool {
-    let looks = ["(?=", "(?!", "(?<=", "(?<!", "\\b", "\\B"].iter().any(|look| pattern.contains(look));
-    let refers = pattern.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && (b'1'..=b'9').contains(&pair[1]));
-    !looks && !refers && is_pattern(pattern)
 }

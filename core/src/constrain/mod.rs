@@ -12,6 +12,7 @@ mod constrainer;
 mod constraint;
 mod formats;
 mod keys;
+mod keywords;
 mod limits;
 mod literals;
 mod notations;
@@ -21,6 +22,7 @@ mod refusal;
 mod tests;
 mod values;
 mod vocabulary;
+mod whole_values;
 mod xml;
 
 use crate::error::{ErrorKind, SdkError};
@@ -98,7 +100,10 @@ fn answer(schema: &str) -> Result<String, GrammarFault> {
         serde_json::Value::Bool(true) => serde_json::json!({}),
         schema => answer_schema::prepared(&schema)?,
     };
-    let Some(keywords) = schema.as_object_mut() else { return Err(GrammarFault::new("the schema must be an object")) };
+    let Some(keywords) = schema.as_object_mut() else {
+        let message = if schema == false { "schema allows no value" } else { "the schema must be an object" };
+        return Err(GrammarFault::new(message));
+    };
     keywords.insert("x-guidance".to_owned(), serde_json::json!({ "whitespace_pattern": "[ \\n\\r\\t]{0,16}" }));
     Ok(schema.to_string())
 }

@@ -1,5 +1,7 @@
 //! Numbers in the schema of a reply that llguidance would not follow: it computes with floats.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::constrain::GrammarFault;
@@ -9,6 +11,24 @@ const FARTHEST: f64 = 9e18;
 
 /// How far a limit is moved, as a share of the range.
 const INSIDE: f64 = 1e-6;
+
+/// The keywords with limits that llguidance can compute with: one that every 64-bit float meets is left out, another one beyond
+/// [`FARTHEST`] takes its place there.
+pub(super) fn clamped(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>> {
+    let mut clamped = Cow::Borrowed(keywords);
+    for (keyword, side) in [("minimum", -1.0), ("exclusiveMinimum", -1.0), ("maximum", 1.0), ("exclusiveMaximum", 1.0)]
+    {
+        // How far the limit lies on the side where it excludes little.
+        match keywords.get(keyword).and_then(Json::as_f64).map(|limit| limit * side) {
+            Some(distance) if f64::MAX <= distance => drop(clamped.to_mut().shift_remove(keyword)),
+            Some(distance) if FARTHEST < distance => {
+                clamped.to_mut().insert(keyword.to_owned(), json!(FARTHEST * side));
+            }
+            _ => {}
+        }
+    }
+    clamped
+}
 
 /// Refuses limits and values that would become others.
 ///

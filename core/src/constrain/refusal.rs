@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use llguidance::api::ParserLimits;
 use llguidance::{GrammarBuilder, JsonCompileOptions};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::constrain::GrammarFault;
 use crate::constrain::answer_schema::{LISTS, MAPS, SCHEMAS};
@@ -76,6 +76,11 @@ fn alone(part: &Json, root: &Json) -> Json {
         }
     }
     part
+}
+
+/// Whether llguidance follows a prepared schema.
+pub(super) fn is_accepted(schema: &Map<String, Json>) -> bool {
+    compile(&Json::Object(schema.clone())).is_ok()
 }
 
 /// Compiles a schema without a vocabulary.

@@ -3,9 +3,9 @@
 use std::slice;
 
 use crate::constrain::calls::{GrammarWriter, Member, literal};
-use crate::constrain::limits;
 use crate::constrain::literals::{LiteralSyntax, number_spellings, spellings};
 use crate::constrain::notations::is_word;
+use crate::constrain::{limits, whole_values};
 use crate::function::{Arguments, Value};
 use crate::validate::{as_passed_on, fits_schema};
 
@@ -25,6 +25,12 @@ impl GrammarWriter {
         } else if !fitting.is_empty() && self.syntax != LiteralSyntax::Gemma {
             let syntax = self.syntax;
             return self.one_of(fitting.iter().flat_map(|value| value_spellings(syntax, value)));
+        }
+        if matches!(self.syntax, LiteralSyntax::Python | LiteralSyntax::Json)
+            && let Some(whole) = self.limits(|| whole_values::of(schema))
+        {
+            self.has_free_maps = true;
+            return self.json(whole);
         }
         match schema.get("type") {
             Some(Value::Array(types)) => return self.any_of(types.iter(), |writer, name| writer.typed(name, schema)),
@@ -59,7 +65,10 @@ impl GrammarWriter {
                 None if name == "string" => "str".to_owned(),
                 None => "INT".to_owned(),
             },
-            Some("number") => "NUM".to_owned(),
+            Some("number") => match self.limits(|| whole_values::of_number(schema)) {
+                Some(limits) => self.json(limits),
+                None => "NUM".to_owned(),
+            },
             Some("boolean") => "BOOL".to_owned(),
             Some("null") => "NULL".to_owned(),
             Some("array") => {

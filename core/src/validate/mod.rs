@@ -111,7 +111,7 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
     Validation { arguments, diagnostics }
 }
 
-pub(crate) use pattern::is_pattern;
+pub(crate) use pattern::{is_pattern, matches_all};
 
 /// Whether a value fits a JSON Schema, as far as arguments are validated against one.
 pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {

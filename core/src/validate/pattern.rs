@@ -8,6 +8,8 @@ use llguidance::regex_to_lark;
 
 /// Steps of backtracking that a search may take.
 const MAX_BACKTRACKING: usize = 100_000;
+/// The same for a search in each of many texts.
+const MAX_STEPS_OF_MANY: usize = 4_000;
 /// Bytes that a compiled pattern may take, approximately.
 const MAX_PATTERN_BYTES: usize = 128 << 10;
 /// Compiled patterns that a thread keeps: most are needed for many values.
@@ -20,6 +22,13 @@ thread_local! {
 /// Whether a pattern matches somewhere in a text; `None` for a pattern that is not valid or exceeds the limits.
 pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
     with_regex(pattern, |regex| regex?.is_match(text).ok())
+}
+
+/// Whether a pattern matches in each of several texts, in few steps.
+pub(crate) fn matches_all(pattern: &str, texts: &[String]) -> bool {
+    let mut builder = builder(pattern);
+    let regex = builder.backtrack_limit(MAX_STEPS_OF_MANY).build();
+    regex.is_ok_and(|regex| !texts.is_empty() && texts.iter().all(|text| regex.is_match(text).is_ok_and(|found| found)))
 }
 
 /// Whether a pattern is valid and within the limits.
@@ -40,12 +49,16 @@ fn with_regex<T>(pattern: &str, f: impl FnOnce(Option<&Regex>) -> T) -> T {
 }
 
 fn compile(pattern: &str) -> Option<Regex> {
+    builder(pattern).build().ok()
+}
+
+fn builder(pattern: &str) -> RegexBuilder {
     let mut builder = RegexBuilder::new(&regex_to_lark(pattern, "dw"));
     builder
         .backtrack_limit(MAX_BACKTRACKING)
         .delegate_size_limit(MAX_PATTERN_BYTES)
         .delegate_dfa_size_limit(MAX_PATTERN_BYTES);
-    builder.build().ok()
+    builder
 }
 
 #[cfg(test)]

@@ -58,6 +58,66 @@ fn limits_of_strings_integers_and_arrays_are_enforced() {
 }
 
 #[test]
+fn limits_of_numbers_are_enforced() {
+    check_values(
+        r#"{"type": "number", "minimum": 0.5, "exclusiveMaximum": 2}"#,
+        &["0.5", "1", "1.999"],
+        &["0.4", "2", "-1", "\"1\""],
+    );
+    check_values(r#"{"type": "number", "multipleOf": 0.25}"#, &["0.75", "3", "-1.25"], &["0.3"]);
+    check_values(
+        r#"{"type": "number", "minimum": -1.7976931348623157e308, "maximum": 1.7976931348623157e308}"#,
+        &["6.02e23", "-1"],
+        &["\"1\""],
+    );
+    check_values(r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#, &["0", "7"], &["-1"]);
+}
+
+/// The keywords that a reply's schema may have.
+#[test]
+fn schemas_are_enforced_as_those_of_replies() {
+    check_values(
+        r#"{"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false, "minItems": 2}"#,
+        &[r#"[1, "a"]"#],
+        &["[1]", r#"["a", 1]"#, r#"[1, "a", 2]"#],
+    );
+    check_values(
+        r#"{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {"type": "integer"}}"#,
+        &["{}", r#"{"b": 1}"#, r#"{"b": 1, "a": 2}"#],
+        &[r#"{"c": 1}"#, r#"{"a": "x"}"#],
+    );
+    check_values(
+        r#"{"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "number"}}"#,
+        &["{}", r#"{"anything": 1.5}"#],
+        &[r#"{"a": "x"}"#],
+    );
+    check_values(
+        r#"{"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": false}"#,
+        &["{}", r#"{"x1": 1}"#],
+        &[r#"{"y": 1}"#, r#"{"x": "a"}"#],
+    );
+    check_values(
+        r#"{"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1, "maxProperties": 2}"#,
+        &[r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#],
+        &["{}", r#"{"a": 1, "b": 2, "c": 3}"#],
+    );
+    check_values(
+        r#"{"allOf": [{"type": "string", "minLength": 2}, {"type": "string", "maxLength": 3}]}"#,
+        &[r#""ab""#],
+        &[r#""a""#, r#""abcd""#],
+    );
+    // What a reply's schema may not have leaves the types.
+    check_values(r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#, &["[1, 2]"], &[r#"["a"]"#]);
+}
+
+#[test]
+fn one_limit_that_cannot_be_met_leaves_the_others() {
+    let schema = r#"{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "maximum": 3},
+        "m": {"type": "integer", "minimum": 3, "maximum": 2}}}"#;
+    check_values(schema, &[r#"{"n": 3}"#], &[r#"{"n": 4}"#]);
+}
+
+#[test]
 fn types_are_enforced_if_limits_are_not_supported() {
     check_values(r#"{"type": "string", "pattern": "^(?!x)y"}"#, &[r#""y""#], &["1"]);
     check_values(r#"{"type": "string", "pattern": "^(?!x)", "maxLength": 2}"#, &[r#""yy""#], &[r#""yyy""#]);
@@ -145,6 +205,11 @@ fn formats_are_enforced_in_all_notations() {
 fn a_format_and_a_pattern_are_enforced_together() {
     let schema = r#"{"type": "string", "format": "date", "pattern": "^2026"}"#;
     check_values(schema, &[r#""2026-01-31""#], &[r#""2025-01-31""#, r#""2026""#]);
+    // The format limits the digits, and stands for a pattern that no grammar can follow.
+    let schema = r#"{"type": "string", "format": "time", "pattern": "^\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$"}"#;
+    check_values(schema, &[r#""12:00:00.123456789Z""#], &[r#""12:00:00.1234567890Z""#, r#""12:00:00+01:00""#]);
+    let schema = r#"{"type": "string", "format": "duration", "pattern": "^P(?!$)(\\d+Y)?(\\d+M)?(\\d+W)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+S)?)?$"}"#;
+    check_values(schema, &[r#""P1Y2M""#, r#""PT36H""#], &[r#""P""#, r#""1 day""#]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Tests what grammars accept, and that the parser and validation agree.
 
+mod answer_schema;
+mod libraries;
 mod limits;
 mod untagged;
 mod notations;
@@ -248,8 +250,17 @@ fn types_of_unsupported_schemas_are_enforced() {
     check(
         DefaultFunctionCallParser,
         functions,
-        &[r#"[f(unit="a", n=2, l=["x", 1], o={"k": [1]}, any=None, p={'y': 1})]"#, "[f(unit=\"b\u{7f}\")]"],
-        &[r#"[f(unit="c")]"#, r#"[f(n="x")]"#, "[f(l={})]", "[f(o=[])]", "[f(p=1)]", "[f(p={'x': 'a'})]"],
+        &[r#"[f(unit="a", n=2, l=["x", 1], o={"k": [1]}, any=None, p={"y": 1})]"#, "[f(unit=\"b\u{7f}\")]"],
+        &[
+            r#"[f(unit="c")]"#,
+            r#"[f(n="x")]"#,
+            "[f(l={})]",
+            "[f(o=[])]",
+            "[f(o={})]",
+            "[f(p=1)]",
+            "[f(p={})]",
+            r#"[f(p={"x": "a"})]"#,
+        ],
     );
 }
 

@@ -112,10 +112,13 @@ pub(in crate::serve) fn read_tools(
             fields.ignore(place);
             continue;
         }
-        let function: PlainFunction = match tool.get("function") {
+        // Some clients write it beside the function.
+        let strict = tool.get("strict").and_then(Json::as_bool);
+        let mut function: PlainFunction = match tool.get("function") {
             Some(function) => read_value(&format!("{place}.function"), function.clone())?,
             None => read_value(&place, tool.clone())?,
         };
+        function.strict = function.strict.or(strict);
         let is_of_chat = tool.pointer("/function/parameters").is_some();
         let entry = if is_of_chat { tool } else { json!({ "type": "function", "function": function }) };
         functions.push(OfferedFunction { place, function, entry });
