@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
 
 /// Stack size in bytes: enough for what the limits on templates, schemas and sets of functions let nest.
-const STACK: usize = 256 << 20;
+pub(crate) const STACK: usize = 256 << 20;
 
 thread_local! {
     static IS_DEEP: Cell<bool> = const { Cell::new(false) };

@@ -39,6 +39,13 @@ pub enum ErrorKind {
     ModelNotFound,
     /// The model's files are unreadable, broken, incomplete or of an unsupported kind.
     ModelLoad,
+    /// The model needs more memory than the system gives to this process.
+    OutOfMemory {
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that are left, as far as the system says.
+        available: u64,
+    },
     /// The progress callback cancelled the loading, or the quantising.
     LoadCancelled,
     /// The model was unloaded. Its conversations can be read, but not continued.

@@ -41,6 +41,7 @@ mod history;
 mod media;
 // Model files and their tokens.
 pub mod names;
+mod memory;
 mod weights;
 mod tokenizer;
 // Prompts, tokens and grammars: one stage each.

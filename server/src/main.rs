@@ -32,9 +32,14 @@ use causerie_server::output;
 use clap::Parser;
 
 use arguments::{CauserieCommand, CommandLine};
+use causerie_backend::ProgramAllocator;
 use failure::Failure;
 
+#[global_allocator]
+static ALLOCATOR: ProgramAllocator = ProgramAllocator;
+
 fn main() -> ExitCode {
+    ProgramAllocator::exit_without_memory();
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(shown) => return show(&shown),

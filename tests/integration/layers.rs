@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 const CANDLE: [&str; 3] = ["model/candle/", "model/compute.rs", "model/mod.rs"];
 
 /// The only files of `core` that may name `causerie_backend`: the network on the CPU and where it is chosen, the memory that is
-/// given back after unloading, the reader of model files, and the generator of random numbers.
-const BACKEND: [&str; 8] = [
+/// left, the reader of model files, and the generator of random numbers.
+const BACKEND: [&str; 9] = [
+    "memory.rs",
     "sample.rs",
     "model/native/",
     "model/compute.rs",

@@ -23,7 +23,7 @@ pub use cores::fast_cores;
 pub use cpu::{AttentionStep, ConvolutionStep, Cpu, DeltaStep, Product, ResidualAddition, Rotation};
 pub use delta_memory::DeltaMemory;
 pub use matrix::{Format, Matrix};
-pub use memory::give_back as give_memory_back;
+pub use memory::{ProgramAllocator, give_back as give_memory_back, is_reservable};
 pub use model_file::ModelFile;
 pub use ops::attention::AttentionMask;
 pub use ops::delta_net::{DeltaShape, DeltaTokens, HeadSharing};

@@ -1,8 +1,10 @@
 //! Memory for weights: blocks of zeroed bytes, aligned for vectors and placed next to each other, on large pages where the
 //! system grants them. Every token reads all weights, and each page costs a look-up.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a cache line, and of the widest vector.
@@ -60,6 +62,11 @@ impl ArenaBytes {
     }
 }
 
+/// Whether the system would reserve so many bytes now. Nothing stays reserved, and no page is written.
+pub fn is_reservable(n_bytes: usize) -> bool {
+    n_bytes == 0 || system::allocate(n_bytes).map(|mut allocation| system::free(&mut allocation)).is_some()
+}
+
 /// Returns unused memory to the system. glibc otherwise keeps most of what was freed, expecting that the program will soon
 /// need it again.
 pub fn give_back() {
@@ -68,6 +75,72 @@ pub fn give_back() {
     unsafe {
         libc::malloc_trim(0)
     };
+}
+
+/// The system's allocator for a program that ends in an ordinary way when memory does: after
+/// [`exit_without_memory`](Self::exit_without_memory), an allocation that fails where it cannot be reported as an error ends
+/// the process with exit code 1 and one line instead of a signal.
+#[derive(Debug)]
+pub struct ProgramAllocator;
+
+/// The size of the last allocation that failed; 0 if none did.
+static FAILED: AtomicUsize = AtomicUsize::new(0);
+
+impl ProgramAllocator {
+    /// Ends the process with exit code 1 where it would be aborted because memory ended. On Windows, it is aborted all the
+    /// same.
+    pub fn exit_without_memory() {
+        #[cfg(unix)]
+        // SAFETY: the handler only calls functions that may be called in a signal handler. It is installed before any other
+        // thread runs, and a process that aborts for another reason is aborted: `abort` restores the default and raises the
+        // signal again.
+        unsafe {
+            libc::signal(libc::SIGABRT, on_abort as *const () as libc::sighandler_t);
+        }
+    }
+
+    fn note(start: *mut u8, n_bytes: usize) -> *mut u8 {
+        if start.is_null() {
+            FAILED.store(n_bytes, Ordering::Relaxed);
+        }
+        start
+    }
+}
+
+#[cfg(unix)]
+extern "C" fn on_abort(_: libc::c_int) {
+    if FAILED.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let message = b"causerie: not enough memory\n";
+    // SAFETY: both functions may be called in a signal handler, and the message is static.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
+        libc::_exit(1);
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator, which keeps the contract.
+unsafe impl GlobalAlloc for ProgramAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc`.
+        Self::note(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        Self::note(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `realloc`.
+        Self::note(unsafe { System.realloc(start, layout, n_bytes) }, n_bytes)
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(start, layout) };
+    }
 }
 
 /// Zeroed memory from the system, which provides each page when a thread first writes to it.
@@ -165,6 +238,11 @@ mod system {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_system_has_is_not_reservable() {
+        assert!(is_reservable(0) && is_reservable(1 << 20) && !is_reservable(usize::MAX >> 1));
+    }
 
     #[test]
     fn allocations_are_zeroed_aligned_and_disjoint() {

@@ -74,7 +74,9 @@ impl ModelFile {
         if range.end < range.start || self.n_bytes < range.end {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let mut bytes = vec![0; range.len()];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(range.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(range.len(), 0);
         self.read_into(range.start, &mut bytes)?;
         Ok(bytes)
     }

@@ -3,6 +3,7 @@
 //! A clone shares all pages, so a snapshot costs next to nothing. Appending to a shared page that is not full copies that one
 //! page. Pages never move, and attention reads them in place.
 
+use std::io;
 use std::sync::Arc;
 
 use half::f16;
@@ -179,12 +180,12 @@ impl CacheShape {
         self.head_dim.next_multiple_of(LANES)
     }
 
-    fn page(self) -> CachePage {
-        match self.cache_type {
-            CacheType::F16 => CachePage::F16(PageElements::new(self)),
-            CacheType::F32 => CachePage::F32(PageElements::new(self)),
-            CacheType::Q8_0 => CachePage::Q8_0(PageElements::new(self)),
-        }
+    fn page(self) -> io::Result<CachePage> {
+        Ok(match self.cache_type {
+            CacheType::F16 => CachePage::F16(PageElements::new(self)?),
+            CacheType::F32 => CachePage::F32(PageElements::new(self)?),
+            CacheType::Q8_0 => CachePage::Q8_0(PageElements::new(self)?),
+        })
     }
 
     /// Groups of a head.
@@ -210,15 +211,15 @@ impl CacheShape {
 }
 
 impl<T: CacheElement> PageElements<T> {
-    fn new(shape: CacheShape) -> Self {
+    fn new(shape: CacheShape) -> io::Result<Self> {
         let n_rows = shape.n_heads * PAGE;
         let n_scales = if T::HAS_SCALE { n_rows * shape.n_groups() } else { 0 };
-        Self {
-            keys: vec![T::default(); n_rows * shape.head_dim],
-            values: vec![T::default(); n_rows * shape.padded_dim()],
-            key_scales: vec![0.0; n_scales],
-            value_scales: vec![0.0; n_scales],
-        }
+        Ok(Self {
+            keys: zeros(n_rows * shape.head_dim)?,
+            values: zeros(n_rows * shape.padded_dim())?,
+            key_scales: zeros(n_scales)?,
+            value_scales: zeros(n_scales)?,
+        })
     }
 
     fn set_token(&mut self, shape: CacheShape, token: usize, keys: &[f32], values: &[f32]) {
@@ -253,6 +254,14 @@ impl<T: CacheElement> PageElements<T> {
         let key = self.keys[key_index(shape.head_dim, token, head, at)].to_f32(key_scale);
         (key, self.values[value_index(shape.padded_dim(), token, head, at)].to_f32(value_scale))
     }
+}
+
+/// Zeroed elements, or an error where memory ends.
+fn zeros<T: Copy + Default>(n: usize) -> io::Result<Vec<T>> {
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(n).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    elements.resize(n, T::default());
+    Ok(elements)
 }
 
 /// Index of a key's element in a page, `(heads, PAGE / 16, width, 16)`.
@@ -294,10 +303,24 @@ impl KeyValues {
         self.pages.iter().map(|page| Arc::as_ptr(page).addr())
     }
 
+    /// Allocates the pages for more tokens, so that [`append`](Self::append) needs no memory for them.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::OutOfMemory`].
+    pub fn reserve(&mut self, n_tokens: usize) -> io::Result<()> {
+        let n_pages = (self.n_tokens + n_tokens).div_ceil(PAGE);
+        self.pages.try_reserve(n_pages.saturating_sub(self.pages.len())).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        while self.pages.len() < n_pages {
+            self.pages.push(Arc::new(self.shape.page()?));
+        }
+        Ok(())
+    }
+
     /// Appends tokens; keys and values are `(tokens, heads, head_dim)`.
     ///
     /// # Panics
-    /// If their lengths differ, or are not a multiple of a token's elements.
+    /// If their lengths differ, or are not a multiple of a token's elements; and if memory ends that was not
+    /// [reserved](Self::reserve).
     pub fn append(&mut self, keys: &[f32], values: &[f32]) {
         let width = self.shape.n_heads * self.shape.head_dim;
         assert!(
@@ -306,11 +329,9 @@ impl KeyValues {
         );
         for (keys, values) in keys.chunks_exact(width).zip(values.chunks_exact(width)) {
             let token = self.n_tokens % PAGE;
-            if token == 0 {
-                self.pages.push(Arc::new(self.shape.page()));
-            }
+            assert!(self.reserve(1).is_ok(), "memory for a page of keys and values has ended");
             // Copies the page if clones share it.
-            if let Some(page) = self.pages.last_mut() {
+            if let Some(page) = self.pages.get_mut(self.n_tokens / PAGE) {
                 match Arc::make_mut(page) {
                     CachePage::F16(elements) => elements.set_token(self.shape, token, keys, values),
                     CachePage::F32(elements) => elements.set_token(self.shape, token, keys, values),

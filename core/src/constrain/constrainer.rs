@@ -10,6 +10,7 @@ use llguidance::{Matcher, ParserFactory};
 use crate::constrain::vocabulary::{Vocabulary, environment};
 use crate::constrain::{Constraint, Grammar, GrammarFault, refusal};
 use crate::deep_stack::{self, DeepStackError};
+use crate::memory;
 
 /// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
 const MOST_PREPARED: usize = 16;
@@ -65,7 +66,7 @@ impl Constrainer {
     /// Compiles on a stack that is large enough for nested schemas and functions.
     fn compile(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
         deep_stack::run(|| self.compile_here(grammar)).unwrap_or_else(|err| match err {
-            DeepStackError::Spawn(_) => Err(GrammarFault::new("no thread could be started")),
+            DeepStackError::Spawn(_) => Err(GrammarFault::new(memory::no_deep_thread("the grammar").message())),
             DeepStackError::Panic => Err(GrammarFault::new("the grammar engine failed")),
         })
     }

@@ -7,7 +7,7 @@ use futures_channel::oneshot;
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pool::PreparationPool;
 use crate::engine::request::{Prepare, Prepared};
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 
 pub(super) enum PendingPrompt {
     /// Other replies come first.
@@ -29,9 +29,7 @@ impl PendingPrompt {
             }
             Self::Running(receiver) => match receiver.try_recv() {
                 Ok(prepared) => prepared,
-                Err(oneshot::Canceled) => {
-                    Some(Err(SdkError::new(ErrorKind::Internal, "the engine failed on this reply's prompt")))
-                }
+                Err(oneshot::Canceled) => Some(Err(pool.failure())),
             },
         }
     }

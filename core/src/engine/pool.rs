@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
-use crate::deep_stack;
+use crate::error::{ErrorKind, SdkError};
+use crate::{deep_stack, memory};
 
 /// Threads of a model's pool: one long job must not delay all short ones, and more would only take processor time from
 /// the engine's own threads.
@@ -42,6 +43,8 @@ struct Jobs {
     n_idle: usize,
     n_running: usize,
     is_closed: bool,
+    /// Whether no thread could be started for the last job.
+    lacks_thread: bool,
     /// Run once the pool is closed and the last job has ended.
     then: Vec<PreparationJob>,
 }
@@ -79,9 +82,18 @@ impl PreparationPool {
             } else if jobs.n_threads == 0 {
                 jobs.queued.clear();
             }
+            jobs.lacks_thread = jobs.n_threads == 0;
         }
         drop(jobs);
         self.shared.changed.notify_one();
+    }
+
+    /// Why a job of this pool ended without a result.
+    pub(super) fn failure(&self) -> SdkError {
+        match self.shared.lock().lacks_thread {
+            true => memory::no_deep_thread("the prompt"),
+            false => SdkError::new(ErrorKind::Internal, "the engine failed on this reply's prompt"),
+        }
     }
 
     /// Drops the jobs that have not begun, and refuses later ones. Runs `then` after those that have begun: on this thread if

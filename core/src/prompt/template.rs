@@ -12,6 +12,7 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::deep_stack::{self, DeepStackError};
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::memory;
 use crate::prompt::budget::{self, refused};
 use crate::prompt::guards::{
     ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
@@ -121,9 +122,7 @@ fn is_lack(err: &Error) -> bool {
 /// the stack takes memory.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T> {
     deep_stack::run(run).map_err(|err| match err {
-        DeepStackError::Spawn(err) => {
-            SdkError::new(ErrorKind::InvalidMessage, "no thread could be started for the chat template").caused_by(err)
-        }
+        DeepStackError::Spawn(err) => memory::no_deep_thread("the chat template").caused_by(err),
         DeepStackError::Panic => SdkError::new(ErrorKind::InvalidMessage, "the chat template failed"),
     })
 }

@@ -31,6 +31,8 @@ impl Content {
     pub(super) fn read_with<'a>(&'a self, range: Range<usize>, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         match self {
             Self::OnDisk(file) => {
+                buffer.clear();
+                buffer.try_reserve(range.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
                 buffer.resize(range.len(), 0);
                 file.read_into(range.start, buffer)?;
                 Ok(buffer)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::memory;
 use crate::weights::content::Content;
 use crate::weights::dequantise::dequantise;
 use crate::weights::tensor_type::TensorType;
@@ -88,7 +89,8 @@ impl TensorBlocks<'_> {
     /// The values, as f32.
     pub(crate) fn values(&self) -> Result<Vec<f32>> {
         let (block, block_bytes) = (self.tensor_type.block(), self.tensor_type.block_bytes());
-        let mut values = Vec::with_capacity(self.n_bytes() / block_bytes * block);
+        let (mut values, n_values) = (Vec::new(), self.n_bytes() / block_bytes * block);
+        values.try_reserve_exact(n_values).map_err(|_| self.unreadable(io::ErrorKind::OutOfMemory.into()))?;
         let chunk = CHUNK / block_bytes * block_bytes;
         for start in (0..self.n_bytes()).step_by(chunk) {
             let blocks = self.read(start..self.n_bytes().min(start + chunk)).map_err(|err| self.unreadable(err))?;
@@ -105,8 +107,11 @@ impl TensorBlocks<'_> {
         self.tensor_type == other.tensor_type && self.n_bytes() == other.n_bytes() && chunks().all(is_same)
     }
 
-    /// The error for a file that has changed since its header was checked.
+    /// The error for a file that has changed since its header was checked, or for memory that has ended.
     pub(crate) fn unreadable(&self, err: io::Error) -> SdkError {
+        if err.kind() == io::ErrorKind::OutOfMemory {
+            return memory::exhausted(&format!("tensor {}", self.name), self.n_bytes());
+        }
         SdkError::new(ErrorKind::ModelLoad, format!("cannot read tensor {}", self.name)).caused_by(err)
     }
 }

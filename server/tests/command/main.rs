@@ -127,6 +127,17 @@ fn generate_continues_a_prompt_and_repeats_with_a_seed() {
     assert!(text(&first.stderr).contains("seed 7"), "{}", text(&first.stderr));
 }
 
+/// The stack on which prompts are prepared alone exceeds the limit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_that_exceeds_the_limit_on_memory_is_refused_in_one_line() {
+    let mut command = Command::new("sh");
+    let limited = r#"ulimit -v 250000 && exec "$0" "$@""#;
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_causerie"), "generate", "--prompt", "Hi", "--model"]);
+    command.arg(fixture("../../models/demo.gguf"));
+    check_failure(&mut command, 1, "memory for the model must be at least");
+}
+
 #[test]
 fn the_context_size_can_be_set() {
     let mut command = causerie("context");

@@ -100,13 +100,16 @@ impl Decoder<Native> {
     }
 
     /// # Errors
-    /// A file with a part of the weights that cannot be read any more.
+    /// A file with a part of the weights that cannot be read any more, and memory that ends.
     fn compute(&self, sequences: &mut [PassSequence<'_>]) -> Result<()> {
         let mut buffers = self.backend.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = &mut *buffers;
         let ropes = self.ropes();
         buffers.set_angles(&ropes, sequences.iter().flat_map(PassSequence::positions));
-        sequences.iter_mut().for_each(|sequence| sequence.state.expect_cut(1 < sequence.n_logits));
+        for sequence in &mut *sequences {
+            sequence.state.reserve(sequence.rows.len())?;
+            sequence.state.expect_cut(1 < sequence.n_logits);
+        }
         self.embed(sequences, &mut buffers.stream);
         if let Some(embedding) = &self.per_layer {
             let rows = sequences.iter().flat_map(|sequence| token_ids(sequence.inputs));

@@ -9,6 +9,7 @@ use std::ops::Range;
 use causerie_backend::{CacheShape, CacheType, DeltaMemory, KeyValues};
 
 use crate::error::Result;
+use crate::memory;
 use crate::model::network::SequenceState;
 use crate::model::saved_state::{SavedLayerKind, StateReader, StateWriter};
 
@@ -100,6 +101,20 @@ impl NativeState {
         Self { layers, n_positions: 0 }
     }
 
+    /// Allocates the keys and values of the next step.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::error::ErrorKind::OutOfMemory).
+    pub(super) fn reserve(&mut self, n_tokens: usize) -> Result<()> {
+        for layer in &mut self.layers {
+            if let NativeLayerState::Attention(past) = layer {
+                let n_bytes = past.shape().page_bytes();
+                past.reserve(n_tokens).map_err(|_| memory::exhausted("keys and values", n_bytes))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Says whether [`cut`](SequenceState::cut) must be able to return into the next step.
     pub(super) fn expect_cut(&mut self, is_expected: bool) {
         for layer in &mut self.layers {
@@ -136,7 +151,9 @@ impl NativeLayerState {
                 let CacheShape { n_heads, head_dim, cache_type } = past.shape();
                 reader.expect_layer(attention(cache_type), [n_heads, head_dim])?;
                 let shape = [n_heads, reader.n_positions(), head_dim];
-                past.append_heads(&reader.values(&shape)?, &reader.values(&shape)?);
+                let (keys, values) = (reader.values(&shape)?, reader.values(&shape)?);
+                past.reserve(reader.n_positions()).ok()?;
+                past.append_heads(&keys, &values);
             }
             Self::Shared => {}
         }

@@ -4,11 +4,13 @@
 //! same values in somewhat more bits.
 
 use std::borrow::Cow;
+use std::io;
 
 use causerie_backend::{Cpu, Format, Matrix};
 use half::f16;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::memory;
 use crate::weights::{
     GROUP, IQ4_LEVELS, MatrixPlace, SUPER, TensorBlocks, TensorDescription, TensorType, Weights, dequantise, half_at,
     iq4_xs_scale, q3_k_scale, q3_k_value,
@@ -76,9 +78,12 @@ pub(super) fn matrix(cpu: &Cpu, weights: &Weights, place: &MatrixPlace<'_>) -> R
 pub(super) fn matrix_of(cpu: &Cpu, values: &[f32], shape: (usize, usize)) -> Result<Matrix> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let packed = cpu.matrix(Format::F32, shape, |range| {
-        bytes.get(range).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
+        bytes.get(range).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
     });
-    packed.map_err(|err| SdkError::new(ErrorKind::ModelLoad, "a matrix does not fit in memory").caused_by(err))
+    packed.map_err(|err| match err.kind() {
+        io::ErrorKind::OutOfMemory => memory::exhausted("a matrix", bytes.len()),
+        _ => SdkError::new(ErrorKind::ModelLoad, "a matrix cannot be packed").caused_by(err),
+    })
 }
 
 fn pack(cpu: &Cpu, blocks: &TensorBlocks<'_>, shape: (usize, usize)) -> Result<Matrix> {
