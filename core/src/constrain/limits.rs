@@ -106,7 +106,12 @@ fn limit(keyword: &str, value: &Value) -> Option<Json> {
         "minLength" | "maxLength" => count(value).map(|count| json!(count)),
         "pattern" | "format" => value.as_str().map(|text| json!(text)),
         "multipleOf" => count(value).filter(|step| (1..=LARGEST_STEP).contains(step)).map(|step| json!(step)),
-        _ => value.as_f64().filter(|limit| limit.is_finite()).map(|limit| json!(limit)),
+        // Beyond the last integers, a limit excludes either nothing or everything.
+        _ => {
+            let side = if keyword.ends_with("inimum") { -1.0 } else { 1.0 };
+            let limit = value.as_f64().filter(|limit| -FARTHEST <= limit * side)?;
+            Some(json!(limit.clamp(-FARTHEST, FARTHEST)))
+        }
     }
 }
 

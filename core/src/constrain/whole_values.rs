@@ -53,7 +53,8 @@ pub(super) fn of_number(schema: &Value) -> Option<String> {
 fn enforced(schema: &Json) -> Option<String> {
     let mut prepared = answer_schema::prepared(schema).ok()?;
     let keywords = prepared.as_object_mut()?;
-    if !refusal::is_accepted(keywords) {
+    let is_type_alone = keywords.keys().all(|keyword| keyword == "type");
+    if is_type_alone || !refusal::is_accepted(keywords) {
         return None;
     }
     let style = json!({

@@ -71,6 +71,12 @@ fn limits_of_numbers_are_enforced() {
         &["\"1\""],
     );
     check_values(r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#, &["0", "7"], &["-1"]);
+    check_values(
+        r#"{"type": "integer", "minimum": -9223372036854775808, "maximum": 9223372036854775807}"#,
+        &["-9000000000000000000", "7"],
+        &["1.5"],
+    );
+    check_values(r#"{"type": "integer", "minimum": 1e300, "maximum": 1e308}"#, &["7"], &["\"1\""]);
 }
 
 /// The keywords that a reply's schema may have.
