@@ -70,7 +70,7 @@ impl From<causerie::SdkError> for SdkError {
         let (reason, is_retryable) = (err.to_string(), err.is_retryable());
         match err.kind() {
             ErrorKind::ModelNotFound => Self::ModelNotFound { reason },
-            ErrorKind::ModelLoad => Self::ModelLoad { reason },
+            ErrorKind::ModelLoad | ErrorKind::OutOfMemory { .. } => Self::ModelLoad { reason },
             ErrorKind::LoadCancelled => Self::LoadCancelled { reason },
             ErrorKind::ModelUnloaded => Self::ModelUnloaded { reason },
             ErrorKind::Busy => Self::Busy { reason },
