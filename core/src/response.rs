@@ -190,7 +190,8 @@ pub struct Completion {
     /// [`Typed`](crate::ToolCallConstraint::Typed) was requested.
     pub unconstrained: Option<String>,
     /// Remarks about the reply as a whole. [`MissedCall`](crate::DiagnosticCode::MissedCall): functions were offered, none was
-    /// called, and the text looks like a call.
+    /// called, and the text looks like a call. [`RepeatedTail`](crate::DiagnosticCode::RepeatedTail): the reply was ended in
+    /// a loop.
     pub diagnostics: Vec<Diagnostic>,
 }
 

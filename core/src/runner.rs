@@ -53,6 +53,9 @@ struct Inner {
     function_names: FunctionNames,
 }
 
+/// The name that the embedded demo model has in its file. It is too small to leave a loop.
+const DEMO_MODEL: &str = "causerie-demo";
+
 /// Settings of the engine that only tests change.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the feature exports it"))]
@@ -160,6 +163,7 @@ impl ModelRunner {
     ) -> Result<Self> {
         loaded.function_names = options.function_names;
         loaded.looks_ahead = settings.looks_ahead;
+        loaded.stops_on_repetition = info.name.as_deref() == Some(DEMO_MODEL);
         let inner = Inner {
             function_names: options.function_names,
             control: Arc::new(loaded.tokenizer.control_tokens()?),

@@ -1,6 +1,6 @@
 //! `causerie generate`: replies to one prompt.
 
-use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+use causerie::{ChatMessage, DiagnosticCode, FinishReason, GenerationOptions, MessageResponse};
 use causerie_server::output::{print, remark};
 
 use crate::arguments::GenerateArguments;
@@ -36,6 +36,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
                         stats.time_to_first_token.as_secs_f64(),
                         stats.seed
                     ));
+                }
+                if completion.diagnostics.iter().any(|found| found.code == DiagnosticCode::RepeatedTail) {
+                    remark("the reply was ended: it only repeated itself");
                 }
                 if completion.finish_reason == FinishReason::ExceedContext {
                     remark(format_args!("the context of {} tokens is full", stats.context_size));

@@ -213,3 +213,48 @@ fn a_reply_in_another_spelling_than_the_templates_is_prefilled_again_but_nothing
     assert_eq!(first.finish_reason, FinishReason::ToolCalls);
     assert_eq!(second.stats.cached_prompt_tokens, first.stats.prompt_tokens);
 }
+
+/// A reply that says a part so many times.
+fn repeated(part: &str, times: usize) -> ScriptedReply {
+    (0..times).fold(ScriptedReply::new(), |reply, _| reply.text(part))
+}
+
+fn codes(completion: &Completion) -> Vec<&'static str> {
+    completion.diagnostics.iter().map(|found| found.code.code()).collect()
+}
+
+#[test]
+fn a_reply_that_only_repeats_itself_is_ended_if_that_is_requested() {
+    let answer = |reply: ScriptedReply, stop_on_repetition| {
+        let runner = ScriptedModel::new().reply(reply).context_size(20_000).load().unwrap();
+        let options = GenerationOptions { stop_on_repetition, ..options() };
+        read(&mut ask(&runner.create_conversation(""), options)).1.unwrap()
+    };
+    let completion = answer(repeated("sunny ", 2000), Some(true));
+    assert_eq!((completion.finish_reason, codes(&completion)), (FinishReason::Stop, vec!["repeated_tail"]));
+    assert_eq!(completion.text(), "sunny ".repeat(512));
+    assert!(!completion.full_message.incomplete);
+    for off in [Some(false), None] {
+        let completion = answer(repeated("sunny ", 2000), off);
+        assert_eq!((completion.text().len(), codes(&completion)), (12_000, vec![]));
+    }
+    let thought = ScriptedReply::new().text("<think>");
+    let completion = answer((0..2000).fold(thought, |reply, _| reply.text("Wait. ")), Some(true));
+    assert_eq!(codes(&completion), ["repeated_tail"]);
+    for (part, times) in [("0, ", 500), ("| a | b |\n", 300), ("I will not talk in class.\n", 100)] {
+        assert_eq!(answer(repeated(part, times), Some(true)).text(), part.repeat(times));
+    }
+}
+
+#[test]
+fn a_constrained_reply_is_never_ended_because_it_repeats_itself() {
+    let array = (0..9000).fold(ScriptedReply::new().text("[0"), |reply, _| reply.text(", 0")).text("]");
+    let runner = ScriptedModel::new().reply(array).context_size(20_000).load().unwrap();
+    let options = GenerationOptions {
+        stop_on_repetition: Some(true),
+        json_schema_constraint: Some(r#"{"type": "array", "items": {"type": "integer"}}"#.to_owned()),
+        ..options()
+    };
+    let completion = read(&mut ask(&runner.create_conversation(""), options)).1.unwrap();
+    assert_eq!((completion.text().len(), codes(&completion)), (27_003, vec![]));
+}

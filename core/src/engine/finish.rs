@@ -6,6 +6,7 @@ use crate::engine::generate::Generation;
 use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
 use crate::error::SdkError;
+use crate::function::{Diagnostic, DiagnosticCode};
 use crate::message::ChatMessage;
 use crate::parse::ReplyEnd;
 use crate::position::can_be_cut_at;
@@ -22,11 +23,12 @@ impl Generation {
         let reply = &self.transcript.reply;
         let stop_sequence = reply.stop_sequence().map(str::to_owned);
         let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
-        let diagnostics = if is_cut { Vec::new() } else { reply.diagnostics() };
+        let mut diagnostics = if is_cut { Vec::new() } else { reply.diagnostics() };
+        diagnostics.extend((self.repeats && !is_cut).then(repeated_tail));
         self.report_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
-        let missed = (self.constraint.constrains_blocks() && !diagnostics.is_empty())
-            .then_some("the model began no block of calls");
+        let has_missed = diagnostics.iter().any(|found| found.code == DiagnosticCode::MissedCall);
+        let missed = (self.constraint.constrains_blocks() && has_missed).then_some("the model began no block of calls");
         self.stats.constraint_time = self.constraint.time;
         self.stats.peak_memory = peak_memory();
         let completion = Completion {
@@ -100,6 +102,12 @@ impl Generation {
             listener(ReplyNews::Ended(reply));
         }
     }
+}
+
+/// The diagnostic of a reply that was ended in a loop.
+fn repeated_tail() -> Diagnostic {
+    let message = "the end of the reply only repeated itself, so it was ended".to_owned();
+    Diagnostic { code: DiagnosticCode::RepeatedTail, path: String::new(), message }
 }
 
 /// A reply that is dropped unfinished, with its engine, reports its end as well.

@@ -10,6 +10,7 @@ use crate::engine::embeddings::Embeddings;
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pending_prompt::PendingPrompt;
 use crate::engine::pool::PreparationPool;
+use crate::engine::repetition::RepetitionFinder;
 use crate::engine::request::{Listener, Prepared, ReplyNews, Request};
 use crate::engine::speculative::Drafter;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
@@ -56,6 +57,10 @@ pub(crate) struct Generation {
     logits: Vec<f32>,
     pub(super) constraint: ReplyConstraint,
     drafter: Drafter,
+    /// Finds loops, if they end the reply.
+    repetition: Option<RepetitionFinder>,
+    /// Whether the reply was ended in a loop.
+    pub(super) repeats: bool,
     sampler: Sampler,
     pub(super) transcript: Transcript,
     pub(super) sender: EventSender,
@@ -87,6 +92,8 @@ impl Generation {
             logits: Vec::new(),
             constraint: ReplyConstraint::default(),
             drafter: Drafter::new(),
+            repetition: options.stop_on_repetition.unwrap_or(loaded.stops_on_repetition).then(RepetitionFinder::new),
+            repeats: false,
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
@@ -411,7 +418,8 @@ impl Generation {
         }
         if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);
-        } else if self.transcript.reply.has_stopped() || self.constraint.is_done() && !self.ignores_end {
+        } else if self.transcript.reply.has_stopped() || self.repeats || self.constraint.is_done() && !self.ignores_end
+        {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
@@ -426,6 +434,13 @@ impl Generation {
         let text = transcript.push(token, tokenizer);
         let (reply, now) = (&transcript.reply, transcript.section());
         self.drafter.follow(now, &text);
+        if let Some(finder) = &mut self.repetition {
+            match (before, now) {
+                _ if self.constraint.is_active() => finder.clear(),
+                (ReplySection::Calls, _) | (_, ReplySection::Calls) => finder.clear(),
+                _ => self.repeats = finder.push(&text),
+            }
+        }
         self.constraint.follow(before, now, || transcript.open_block(), reply.n_calls());
         // The markers around a section belong to it.
         match (before, now) {

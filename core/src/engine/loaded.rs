@@ -24,6 +24,8 @@ pub(crate) struct LoadedModel {
     pub(crate) constrainer: Constrainer,
     /// Whether forced tokens and draft tokens are computed in one step with the token before them.
     pub(crate) looks_ahead: bool,
+    /// Whether a reply ends in a loop, unless its options say otherwise.
+    pub(crate) stops_on_repetition: bool,
     /// Prompts that are made at the same time.
     pub(crate) preparation_threads: usize,
 }
@@ -45,6 +47,7 @@ impl LoadedModel {
             function_names: FunctionNames::default(),
             constrainer: Constrainer::new(vocabulary),
             looks_ahead: true,
+            stops_on_repetition: false,
             preparation_threads: PREPARATION_THREADS,
         }
     }

@@ -17,6 +17,7 @@ mod pending_prompt;
 mod pool;
 mod prefill_progress;
 mod reply_builder;
+mod repetition;
 mod request;
 mod speculative;
 mod step_plan;

@@ -84,6 +84,9 @@ pub enum DiagnosticCode {
     MissingMarkers,
     /// No function was called, and the text of the reply looks like a call of this one.
     MissedCall,
+    /// The end of the reply only repeated itself, and [`stop_on_repetition`](crate::GenerationOptions::stop_on_repetition)
+    /// ended it.
+    RepeatedTail,
 }
 
 impl DiagnosticCode {
@@ -94,7 +97,7 @@ impl DiagnosticCode {
     ///
     /// assert!(DiagnosticCode::ALL.contains(&DiagnosticCode::MissingRequired));
     /// ```
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::UnwrappedArguments,
         Self::StringToNumber,
         Self::StringToBool,
@@ -113,6 +116,7 @@ impl DiagnosticCode {
         Self::ParallelLimit,
         Self::MissingMarkers,
         Self::MissedCall,
+        Self::RepeatedTail,
     ];
 
     /// How much it matters.
@@ -129,7 +133,11 @@ impl DiagnosticCode {
             | Self::NullForRequired
             | Self::UndeclaredArgument
             | Self::UndeclaredFunction => Severity::Error,
-            Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers | Self::MissedCall => Severity::Warning,
+            Self::ToolNotAllowed
+            | Self::ParallelLimit
+            | Self::MissingMarkers
+            | Self::MissedCall
+            | Self::RepeatedTail => Severity::Warning,
             _ => Severity::Coerced,
         }
     }
@@ -159,6 +167,7 @@ impl DiagnosticCode {
             Self::ParallelLimit => "parallel_limit",
             Self::MissingMarkers => "missing_markers",
             Self::MissedCall => "missed_call",
+            Self::RepeatedTail => "repeated_tail",
         }
     }
 }

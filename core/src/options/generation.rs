@@ -54,6 +54,11 @@ pub struct GenerationOptions {
     /// Continues after tokens that end a reply, until `max_tokens` or the end of the context. For benchmarks, which need
     /// replies of equal length. Default false.
     pub ignore_end: bool,
+    /// Ends a reply whose end only repeats itself, with the diagnostic
+    /// [`RepeatedTail`](crate::DiagnosticCode::RepeatedTail): the same words over three kilobytes and 128 times, or the same
+    /// paragraph over eight kilobytes. Data, code and drawings may repeat a part 1,024 times. Text that is held to a schema
+    /// and calls never end so. Default: on for the demo model, and off for others.
+    pub stop_on_repetition: Option<bool>,
     /// Strings that end the reply. They are not part of it.
     pub stop_sequences: Vec<String>,
     /// The notation of calls in the reply. `None` disables parsing: calls arrive as chunks of text. Default: the notation that
@@ -116,6 +121,7 @@ impl Default for GenerationOptions {
             seed: None,
             max_tokens: None,
             ignore_end: false,
+            stop_on_repetition: None,
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),

@@ -42,6 +42,9 @@ pub(crate) struct SamplingArguments {
     /// Values above 1 make repeated tokens less probable [default: the model's, else 1.0].
     #[arg(long, value_name = "X")]
     repetition_penalty: Option<f32>,
+    /// Let a reply go on whose end only repeats itself; otherwise it is ended.
+    #[arg(long)]
+    allow_repetition: bool,
     /// Seed of the sampler; the same seed gives the same reply [default: random].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -57,6 +60,7 @@ impl SamplingArguments {
             repetition_penalty: self.repetition_penalty,
             seed: self.seed,
             max_tokens: self.max_tokens,
+            stop_on_repetition: Some(!self.allow_repetition),
             ..Default::default()
         }
     }

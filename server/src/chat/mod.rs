@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use causerie::{
-    ChatMessage, ChatMessageContent, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
-    Role, SdkFunctionCall, ToolCallConstraint,
+    ChatMessage, ChatMessageContent, Conversation, DiagnosticCode, FinishReason, GenerationOptions, MessageResponse,
+    ResponseStream, Role, SdkFunctionCall, ToolCallConstraint,
 };
 use causerie_server::output;
 use jiff::Zoned;
@@ -235,6 +235,9 @@ impl ChatLoop {
                 Ok(MessageResponse::FunctionCallsRejected(rejected)) => self.terminal.rejected(&rejected)?,
                 Ok(MessageResponse::Complete(completion)) => {
                     self.terminal.end_line()?;
+                    if completion.diagnostics.iter().any(|found| found.code == DiagnosticCode::RepeatedTail) {
+                        self.terminal.warn("ended: the reply only repeated itself");
+                    }
                     let made = completion.full_message.function_calls.unwrap_or_default();
                     let cut = match completion.finish_reason {
                         FinishReason::Interrupted => "cancelled",

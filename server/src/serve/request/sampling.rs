@@ -40,6 +40,8 @@ pub(in crate::serve) struct SamplingFields {
     logit_bias: Option<LogitBias>,
     /// -1 takes a random one.
     seed: Option<Seed>,
+    /// Whether a reply is ended whose end only repeats itself; default: true for the demo model.
+    stop_on_repetition: Option<bool>,
     /// The notation of calls in the reply; default: the one that the model writes.
     function_call_parser: Option<RequestedNotation>,
     /// Whether the reply is sent as server-sent events.
@@ -61,6 +63,7 @@ impl SamplingFields {
             frequency_penalty: self.frequency_penalty,
             logit_bias: self.logit_bias.unwrap_or_default().0,
             seed: self.seed.and_then(|seed| seed.0),
+            stop_on_repetition: self.stop_on_repetition,
             function_call_parser: self.function_call_parser.unwrap_or_default().parser(),
             ..Default::default()
         };
