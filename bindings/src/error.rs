@@ -2,7 +2,7 @@
 
 use causerie::{ErrorKind, SessionFault};
 
-use crate::number::{SdkCount, count};
+use crate::number::{SdkCount, SdkLong, count};
 
 /// What can go wrong. `reason` is one readable line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, uniffi::Error)]
@@ -15,6 +15,9 @@ pub enum SdkError {
     /// The model's files are unreadable, damaged, incomplete or of an unknown kind.
     #[error("{reason}")]
     ModelLoad { reason: String },
+    /// The model needs more memory than the system gives to this process: `needed` and `available` are bytes.
+    #[error("{reason}")]
+    OutOfMemory { reason: String, needed: SdkLong, available: SdkLong },
     /// The app cancelled loading.
     #[error("{reason}")]
     LoadCancelled { reason: String },
@@ -70,7 +73,10 @@ impl From<causerie::SdkError> for SdkError {
         let (reason, is_retryable) = (err.to_string(), err.is_retryable());
         match err.kind() {
             ErrorKind::ModelNotFound => Self::ModelNotFound { reason },
-            ErrorKind::ModelLoad | ErrorKind::OutOfMemory { .. } => Self::ModelLoad { reason },
+            ErrorKind::ModelLoad => Self::ModelLoad { reason },
+            ErrorKind::OutOfMemory { needed, available } => {
+                Self::OutOfMemory { reason, needed: SdkLong(needed), available: SdkLong(available) }
+            }
             ErrorKind::LoadCancelled => Self::LoadCancelled { reason },
             ErrorKind::ModelUnloaded => Self::ModelUnloaded { reason },
             ErrorKind::Busy => Self::Busy { reason },

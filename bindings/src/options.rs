@@ -86,6 +86,10 @@ pub struct GenerationOptions {
     /// Ends the reply after its first block of calls.
     #[uniffi(default = false)]
     pub stop_after_tool_calls: bool,
+    /// Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+    /// for others.
+    #[uniffi(default)]
+    pub stop_on_repetition: Option<bool>,
     /// What remains of a cancelled reply in the history. Default: the text so far.
     #[uniffi(default)]
     pub on_cancel: Option<OnCancel>,
@@ -344,6 +348,7 @@ impl From<GenerationOptions> for core::GenerationOptions {
             inline_thinking_tags: options.inline_thinking_tags,
             template_variables: options.template_variables.map(|variables| variables.0).unwrap_or_default(),
             stop_after_tool_calls: options.stop_after_tool_calls,
+            stop_on_repetition: options.stop_on_repetition,
             on_cancel: options.on_cancel.map_or_else(Default::default, |on_cancel| match on_cancel {
                 OnCancel::KeepPartial => core::OnCancel::KeepPartial,
                 OnCancel::DropPartial => core::OnCancel::DropPartial,

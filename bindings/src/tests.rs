@@ -37,6 +37,7 @@ fn plain() -> GenerationOptions {
         inline_thinking_tags: false,
         template_variables: None,
         stop_after_tool_calls: false,
+        stop_on_repetition: None,
         on_cancel: None,
         on_busy: None,
         context_policy: None,

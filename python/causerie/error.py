@@ -13,6 +13,7 @@ class SdkError(Exception):
 
     ModelNotFound: ClassVar[type[error.ModelNotFound]]
     ModelLoad: ClassVar[type[error.ModelLoad]]
+    OutOfMemory: ClassVar[type[error.OutOfMemory]]
     LoadCancelled: ClassVar[type[error.LoadCancelled]]
     ModelUnloaded: ClassVar[type[error.ModelUnloaded]]
     Busy: ClassVar[type[error.Busy]]
@@ -54,6 +55,17 @@ class ModelNotFound(SdkError):
 
 class ModelLoad(SdkError):
     """The model's files are unreadable, damaged, incomplete or not supported."""
+
+
+class OutOfMemory(SdkError):
+    """The model needs more memory than the system gives to this process."""
+
+    def __init__(self, reason: str, needed: int, available: int) -> None:
+        super().__init__(reason, needed, available)
+        self.needed = needed
+        """Number of bytes that are needed."""
+        self.available = available
+        """Number of bytes that are left, as far as the system says."""
 
 
 class LoadCancelled(SdkError):

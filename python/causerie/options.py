@@ -64,6 +64,10 @@ def _flag(value: Any) -> bool:
     return value
 
 
+def _optional_flag(value: Any) -> bool:
+    return _flag(value)  # None is taken before, as the default
+
+
 def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a string")
@@ -197,6 +201,7 @@ class GenerationOptions(CheckedOptions):
         "inline_thinking_tags": _flag,
         "template_variables": _entries,
         "stop_after_tool_calls": _flag,
+        "stop_on_repetition": _optional_flag,
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
@@ -255,6 +260,9 @@ class GenerationOptions(CheckedOptions):
     """Additional variables for the chat template."""
     stop_after_tool_calls: bool = False
     """Ends the reply after its first block of calls."""
+    stop_on_repetition: bool | None = None
+    """Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+    for others."""
     on_cancel: OnCancel | str | None = None
     """What remains of a cancelled reply in the history. Default: the text so far."""
     on_busy: OnBusy | str | None = None
@@ -293,6 +301,7 @@ class GenerationKeywords(TypedDict, total=False):
     inline_thinking_tags: bool
     template_variables: dict[str, Any] | None
     stop_after_tool_calls: bool
+    stop_on_repetition: bool | None
     on_cancel: OnCancel | str | None
     on_busy: OnBusy | str | None
     context_policy: ContextPolicy | str | None

@@ -351,6 +351,7 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
             "logprobs" => options.logprobs = Some(count()),
             "rng_seed" => options.seed = Some(count() as u64),
             "max_tokens" => options.max_tokens = Some(count()),
+            "stop_on_repetition" => options.stop_on_repetition = Some(flag()),
             "stop_sequences" => {
                 options.stop_sequences = as_items(value).iter().map(|text| as_text(text).to_owned()).collect();
             }

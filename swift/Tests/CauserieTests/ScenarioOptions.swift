@@ -20,6 +20,7 @@ extension GenerationOptions {
             case "rng_seed": options.rngSeed = UInt64(try value.count)
             case "max_tokens": options.maxTokens = try value.count
             case "stop_sequences": options.stopSequences = try #require(value.items).compactMap(\.string)
+            case "stop_on_repetition": options.stopOnRepetition = try value.flag
             case "continue_final_message": options.continueFinalMessage = try value.flag
             case "enable_thinking": options.enableThinking = try value.flag
             case "inline_thinking_tags": options.inlineThinkingTags = try value.flag

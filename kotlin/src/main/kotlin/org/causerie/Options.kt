@@ -151,6 +151,12 @@ public class GenerationOptionsBuilder {
     /** Ends the reply after its first block of calls. */
     public var stopAfterToolCalls: Boolean = false
 
+    /**
+     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+     * for others.
+     */
+    public var stopOnRepetition: Boolean? = null
+
     /** What remains of a cancelled reply in the history. Default: the text so far. */
     public var onCancel: OnCancel? = null
 
@@ -190,6 +196,7 @@ public class GenerationOptionsBuilder {
         inlineThinkingTags = inlineThinkingTags,
         templateVariables = templateVariables,
         stopAfterToolCalls = stopAfterToolCalls,
+        stopOnRepetition = stopOnRepetition,
         onCancel = onCancel,
         onBusy = onBusy,
         contextPolicy = contextPolicy,

@@ -304,6 +304,7 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
                 "llama" -> LlamaFunctionCallParser()
                 else -> error("unknown parser $value")
             }
+            "stop_on_repetition" -> stopOnRepetition = value as Boolean
             "continue_final_message" -> continueFinalMessage = value as Boolean
             "enable_thinking" -> enableThinking = value as Boolean
             "inline_thinking_tags" -> inlineThinkingTags = value as Boolean
