@@ -170,22 +170,40 @@ impl<'a> GemmaReader<'a> {
             self.cursor.at += self.string_token().unwrap_or(0);
             return Ok(Some(self.cursor.text[from..end].to_owned()));
         }
-        if self.cursor.peek() == Some('\'') {
-            return Ok(self.single_quoted());
+        match self.cursor.peek() {
+            Some('\'') => Ok(self.single_quoted()),
+            Some('`') => Ok(self.in_backticks()),
+            Some('"') => {
+                self.repairs.add(Repair::StringDelimiters);
+                json::string_at(&mut self.cursor).map(Some).ok_or_else(|| self.unexpected())
+            }
+            _ => Ok(None),
         }
-        if self.cursor.peek() != Some('"') {
-            return Ok(None);
+    }
+
+    /// Reads a string between backticks, one or three on each side; `None` for a word that begins with one. It has no escapes.
+    fn in_backticks(&mut self) -> Option<String> {
+        let rest = self.cursor.rest();
+        let limit = self.block.next_control(self.cursor.at).map_or(rest.len(), |at| at - self.cursor.at);
+        let delimiter = if rest.starts_with("```") { "```" } else { "`" };
+        let length = rest[delimiter.len()..limit].find(delimiter)?;
+        #[cfg(test)]
+        crate::parse::work::count(length + 1);
+        let string = &rest[delimiter.len()..][..length];
+        let end = length + 2 * delimiter.len();
+        if !ends_value(&rest[end..]) {
+            return None;
         }
+        self.cursor.at += end;
         self.repairs.add(Repair::StringDelimiters);
-        json::string_at(&mut self.cursor).map(Some).ok_or_else(|| self.unexpected())
+        Some(string.to_owned())
     }
 
     /// Reads a string in single quotes; `None` for a word that begins with an apostrophe.
     fn single_quoted(&mut self) -> Option<String> {
         let rest = self.cursor.rest();
         let end = QuoteStyle::single(rest)?.end(rest, 0)?;
-        let is_last = rest[end..].trim_start().starts_with([',', ':', '}', ']']);
-        let (value, repairs) = python::read_literal(&rest[..end]).filter(|_| is_last)?;
+        let (value, repairs) = python::read_literal(&rest[..end]).filter(|_| ends_value(&rest[end..]))?;
         self.cursor.at += end;
         self.repairs.add_all(&repairs);
         self.repairs.add(Repair::StringDelimiters);
@@ -280,4 +298,9 @@ impl<'a> GemmaReader<'a> {
     fn fault(&self, reason: RejectionReason) -> CallFault {
         CallFault::new(reason, self.cursor.at)
     }
+}
+
+/// Whether a text that follows a string begins with what may follow a value or a key.
+fn ends_value(after: &str) -> bool {
+    after.trim_start().starts_with([',', ':', '}', ']'])
 }
