@@ -11,7 +11,7 @@ use crate::number::SdkLong;
 /// A function that the model may call.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct SdkFunction {
-    /// Letters, `_` and digits, not starting with a digit.
+    /// Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,

@@ -248,9 +248,9 @@ pub enum CacheType {
 /// The rule for names of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FunctionNames {
-    /// Letters, `_` and digits, not starting with a digit.
+    /// Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
     Plain,
-    /// Also several such names joined by dots or hyphens.
+    /// Also several such names joined by dots.
     Dotted,
 }
 
@@ -292,7 +292,7 @@ pub struct LoadOptions {
     /// the model's, whose name contains `mmproj` or `projector`.
     #[uniffi(default)]
     pub projector: Option<String>,
-    /// The rule for names of functions. Default: letters, `_` and digits.
+    /// The rule for names of functions. Default: letters, digits, `_` and `-`.
     #[uniffi(default)]
     pub function_names: Option<FunctionNames>,
     /// Sampling values that replace those that the model's files recommend.

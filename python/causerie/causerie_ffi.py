@@ -5398,12 +5398,12 @@ class FunctionNames(enum.Enum):
 
     PLAIN = 0
     """
-    Letters, `_` and digits, not starting with a digit.
+    Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
 """
 
     DOTTED = 1
     """
-    Also several such names joined by dots or hyphens.
+    Also several such names joined by dots.
 """
 
 

@@ -126,9 +126,9 @@ class FunctionNames(str, Enum):
     """The rule for names of functions."""
 
     PLAIN = "plain"
-    """Letters, `_` and digits, not starting with a digit."""
+    """Letters, digits, `_` and `-`, at most 200; identifiers are recommended."""
     DOTTED = "dotted"
-    """Also several such names joined by dots or hyphens."""
+    """Also several such names joined by dots."""
 
 
 @adopted

@@ -93,7 +93,7 @@ class SdkFunctionParameter:
 @adopted
 @dataclass
 class SdkFunction:
-    """A function that the model may call. Its name has letters, `_` and digits, and does not start with a digit."""
+    """A function that the model may call. Its name has at most 200 letters, digits, `_` and `-`; identifiers are recommended."""
 
     name: str
     description: str

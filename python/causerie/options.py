@@ -376,7 +376,7 @@ class LoadOptions(CheckedOptions):
     """A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
     the model's, whose name contains `mmproj` or `projector`."""
     function_names: FunctionNames | str | None = None
-    """The rule for names of functions. Default: letters, `_` and digits."""
+    """The rule for names of functions. Default: letters, digits, `_` and `-`."""
     generation_defaults: SamplingDefaults | None = None
     """Sampling values that replace those that the model's files recommend."""
     cache_bytes: int | None = None

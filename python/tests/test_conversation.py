@@ -103,7 +103,7 @@ def test_an_unknown_role_is_refused() -> None:
         ChatMessage("nobody", "Hi")
 
 
-@pytest.mark.parametrize("function", [SdkFunction("9x", "Starts with a digit."), {"type": "function"}, {}])
+@pytest.mark.parametrize("function", [SdkFunction("9 x", "Has a space."), {"type": "function"}, {}])
 def test_invalid_functions_are_refused(function: Any) -> None:
     conversation = scripted()
     with pytest.raises(SdkError):

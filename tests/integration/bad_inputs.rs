@@ -79,11 +79,11 @@ fn many_functions_and_large_ones_are_accepted_or_refused_by_rule() {
         let prompt = runner.render_prompt(&history, true).unwrap();
         assert!(5_000 < prompt.len(), "the functions are in the prompt");
     }
-    let long = "n".repeat(10_000);
-    for name in ["a.b", "a b", "a\"b", "a\nb", "", "9", "naïve", "👍", "<|im_end|>", "a\0"] {
+    let long = "n".repeat(201);
+    for name in ["a.b", "a b", "a\"b", "a\nb", "", "naïve", "👍", "<|im_end|>", "a\0", &long] {
         assert_eq!(kind(SdkFunction::new(name, "", vec![]).check()), ErrorKind::InvalidFunction, "{name:?}");
     }
-    SdkFunction::new(long, "", vec![]).check().unwrap();
+    SdkFunction::new(&long[1..], "", vec![]).check().unwrap();
 }
 
 #[test]

@@ -401,3 +401,47 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     stream.cancel();
     assert_eq!(waiting.join().unwrap(), "Two.");
 }
+
+/// A model that writes calls in Python knows functions by identifiers; the app knows them by their names.
+#[test]
+fn names_that_python_cannot_write_are_identifiers_for_the_model_only() {
+    const NAMES: [&str; 4] = ["get-weather", "21st_magic", "get_weather", "browser--open"];
+    let call = call("[get_weather_2(n=1), _21st_magic(n='1'), get_weather(), browser__open(m=1)]");
+    let runner = ScriptedModel::new().reply(call).reply("[browser__open(n=1) or not").load().unwrap();
+    let conversation = runner.create_conversation("");
+    let number = SdkFunctionParameter::new("n", SdkFunctionParameterType::integer(), "").optional();
+    let functions = NAMES.map(|name| SdkFunction::new(name, "", vec![number.clone()]));
+    conversation.register_functions(functions.to_vec()).unwrap();
+    let handlers = NAMES
+        .into_iter()
+        .fold(FunctionHandlers::new(), |handlers, name| handlers.on(name, |call| Ok::<_, SdkError>(call.name.clone())));
+    let mut results = Vec::new();
+    let stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
+    let end = ends(stream.inspect(|event| {
+        if let Ok(MessageResponse::FunctionResult(result)) = event {
+            results.push((result.name.clone().unwrap(), result.text.clone(), result.is_error));
+        }
+    }));
+    results.sort();
+    let outcomes: Vec<(&str, bool)> = results.iter().map(|(name, _, is_error)| (name.as_str(), *is_error)).collect();
+    assert_eq!(
+        outcomes,
+        [("21st_magic", false), ("browser--open", true), ("get-weather", false), ("get_weather", false)],
+        "{results:?}"
+    );
+    assert!(results.iter().all(|(name, text, is_error)| *is_error || name == text), "{results:?}");
+    assert!(end.diagnostics[0].message.ends_with("looks like a call of browser--open"), "{:?}", end.diagnostics);
+
+    let history = conversation.history();
+    let calls = history.iter().flat_map(|message| message.function_calls.iter().flatten());
+    assert_eq!(
+        calls.map(|call| call.name.as_str()).collect::<Vec<_>>(),
+        ["get-weather", "21st_magic", "get_weather", "browser--open"]
+    );
+    let prompt = runner.render_prompt(&history[..history.len() - 1], true).unwrap();
+    for identifier in ["get_weather_2", "_21st_magic", "get_weather", "browser__open"] {
+        assert!(prompt.contains(&format!(r#""name": "{identifier}""#)), "{prompt}");
+        assert!(prompt.contains(&format!("{identifier}(")), "{prompt}");
+    }
+    assert!(!prompt.contains(r#""name": "get-weather""#) && !prompt.contains("browser--open("), "{prompt}");
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::constrain::literals::{LiteralSyntax, rules, spellings};
 use crate::constrain::{Grammar, GrammarFault, HEADER};
-use crate::function::{FunctionNames, SdkFunction};
+use crate::function::{FunctionNames, PythonNames, SdkFunction};
 use crate::options::FunctionCallParser;
 
 /// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
@@ -33,6 +33,8 @@ pub(crate) enum Edge {
 pub(crate) struct CallRules<'a> {
     pub(crate) notation: FunctionCallParser,
     pub(crate) functions: &'a [SdkFunction],
+    /// How Python writes the names of these functions among all that are offered.
+    pub(crate) identifiers: &'a PythonNames,
     /// Whether the block contains exactly one call.
     pub(crate) is_single: bool,
     pub(crate) edges: &'a BlockEdges,
@@ -90,7 +92,7 @@ impl CallRules<'_> {
         for function in self.functions {
             if !names.contains(&function.name.as_str()) {
                 names.push(&function.name);
-                match writer.call(function) {
+                match writer.call(function, &self.spellings(&function.name)) {
                     Ok(call) => calls.push(call),
                     Err(refused) => fault = refused,
                 }
@@ -158,9 +160,9 @@ pub(super) struct Member {
 
 impl GrammarWriter {
     /// Writes the rule for calls of a function.
-    fn call(&mut self, function: &SdkFunction) -> Result<String, GrammarFault> {
+    fn call(&mut self, function: &SdkFunction, names: &[&str]) -> Result<String, GrammarFault> {
         function.check_with(FunctionNames::Dotted).map_err(|err| GrammarFault::new(err.message()))?;
-        let body = self.call_body(function)?;
+        let body = self.call_body(function, names)?;
         Ok(self.rule(&body))
     }
 

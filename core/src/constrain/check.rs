@@ -9,7 +9,7 @@ use crate::constrain::{
     BlockEdges, BlockPart, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word,
 };
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::SdkFunction;
+use crate::function::{PythonNames, SdkFunction};
 use crate::options::FunctionCallParser;
 use crate::parse::{MISTRAL_ARGUMENTS, MISTRAL_CALL_ID, Notation};
 
@@ -70,8 +70,14 @@ impl CallGrammar {
     /// that the notation cannot express, and if the grammar exceeds the limits.
     pub fn new(parser: FunctionCallParser, functions: &[SdkFunction], parallel: bool) -> Result<Self> {
         let edges = edges(parser);
-        let rules =
-            CallRules { notation: parser, functions, is_single: !parallel, edges: &edges, part: BlockPart::AfterStart };
+        let rules = CallRules {
+            notation: parser,
+            functions,
+            identifiers: &PythonNames::of(functions.iter().map(|function| function.name.as_str())),
+            is_single: !parallel,
+            edges: &edges,
+            part: BlockPart::AfterStart,
+        };
         let refused = |fault: GrammarFault| SdkError::new(ErrorKind::InvalidFunction, fault.message());
         let grammar = rules.grammar().map_err(refused)?;
         let text = grammar.text.clone();

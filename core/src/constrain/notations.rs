@@ -61,6 +61,19 @@ impl CallRules<'_> {
         }
     }
 
+    /// How calls may write the name of a function. Without markers, a model may write the name itself where the prompt has an
+    /// identifier.
+    pub(super) fn spellings<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
+        let written = self.identifiers.written(name);
+        match self.notation {
+            FunctionCallParser::DefaultFunctionCallParser if self.part != BlockPart::FromName || written == name => {
+                vec![written]
+            }
+            FunctionCallParser::DefaultFunctionCallParser => vec![written, name],
+            _ => vec![name],
+        }
+    }
+
     /// The symbols of Mistral's control tokens before arguments, if the vocabulary has them.
     pub(super) fn arguments(&self) -> Option<String> {
         let inner = |spelling: &str| {
@@ -90,8 +103,8 @@ impl GrammarWriter {
         }
     }
 
-    /// The symbols for a call of a function, without what all calls begin with.
-    pub(super) fn call_body(&mut self, function: &SdkFunction) -> Result<String, GrammarFault> {
+    /// The symbols for a call of a function with one of these names, without what all calls begin with.
+    pub(super) fn call_body(&mut self, function: &SdkFunction, names: &[&str]) -> Result<String, GrammarFault> {
         let name = &function.name;
         let members = self.parameters(function)?;
         let is_empty = members.is_empty();
@@ -117,8 +130,12 @@ impl GrammarWriter {
                 let (name, key) = (literal(&format!("\"{name}\"")), literal(&format!("\"{key}\"")));
                 format!("{name} SEP {key} COLON \"{{\" {gap} {members} {gap} \"}}\" {gap} \"}}\"")
             }
-            _ if is_empty => literal(&format!("{name}()")),
-            _ => format!("{} {members} \")\"", literal(&format!("{name}("))),
+            _ => {
+                let arguments = if is_empty { String::new() } else { format!(" {members} \")\"") };
+                let opening = if is_empty { "()" } else { "(" };
+                let calls = names.iter().map(|name| literal(&format!("{name}{opening}")) + &arguments);
+                calls.collect::<Vec<_>>().join(" | ")
+            }
         })
     }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::constrain::{BlockEdges, BlockPart, CallRules, Constraint, Edge, Grammar, GrammarFault};
 use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::SdkFunction;
-use crate::options::{FunctionCallParser, GenerationOptions, Strictness, ToolCallConstraint, ToolChoice};
-use crate::parse::{Notation, OpenBlock};
+use crate::function::{PythonNames, SdkFunction};
+use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
+use crate::parse::{Notation, OpenBlock, reads_untagged};
 use crate::prompt::PromptRenderer;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
@@ -71,9 +71,11 @@ impl ReplyConstraint {
             is_single: !options.parallel_tool_calls,
             ..Self::default()
         };
+        let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
         let rules = options.function_call_parser.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,
+            identifiers: &identifiers,
             is_single: constraint.is_single,
             edges,
             part: BlockPart::AfterStart,
@@ -112,17 +114,16 @@ impl ReplyConstraint {
                 Ok(block) => constraint.block = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
             }
-            let reads_untagged = match rules.notation {
-                FunctionCallParser::JsonStyleFunctionCallParser => options.parser_strictness == Strictness::Recover,
-                FunctionCallParser::LlamaFunctionCallParser => true,
-                _ => false,
-            };
-            if reads_untagged && !callable.is_required {
-                // Its faults are those of the block.
-                constraint.untagged = compile(CallRules { part: BlockPart::FromName, ..rules }.grammar()).ok();
-                if rules.notation == FunctionCallParser::LlamaFunctionCallParser {
-                    let notation = FunctionCallParser::DefaultFunctionCallParser;
-                    constraint.python_list = compile(CallRules { notation, ..rules }.grammar()).ok();
+            if reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required {
+                // Their faults are those of the block.
+                let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
+                let is_llama = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
+                constraint.untagged = of(match rules.notation {
+                    FunctionCallParser::LlamaFunctionCallParser => rules.notation,
+                    _ => FunctionCallParser::JsonStyleFunctionCallParser,
+                });
+                if is_llama || rules.notation == FunctionCallParser::DefaultFunctionCallParser {
+                    constraint.python_list = of(FunctionCallParser::DefaultFunctionCallParser);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::stop::StopFinder;
-use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
+use crate::function::{Diagnostic, DiagnosticCode, PythonNames, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::{Note, Parsed, missed_call};
@@ -225,10 +225,15 @@ impl ReplyBuilder {
         if !self.parses_calls || !self.calls.is_empty() || !self.rejected.is_empty() {
             return Vec::new();
         }
-        let names = self.functions.iter().map(|function| function.name.as_str());
+        let names = || self.functions.iter().map(|function| function.name.as_str());
+        let identifiers = PythonNames::of(names());
         let callable =
-            names.filter(|&name| self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|it| it == name)));
-        let missed = missed_call(&self.text, callable).map(|name| Diagnostic {
+            names().filter(|&name| self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|it| it == name)));
+        // In Python, the model knows some functions by identifiers.
+        let spellings: Vec<(&str, &str)> =
+            callable.flat_map(|name| [(name, name), (identifiers.written(name), name)]).collect();
+        let missed = missed_call(&self.text, spellings.iter().map(|(spelling, _)| *spelling));
+        let missed = spellings.iter().find(|(spelling, _)| Some(*spelling) == missed).map(|(_, name)| Diagnostic {
             code: DiagnosticCode::MissedCall,
             path: String::new(),
             message: format!("no function was called, but the text of the reply looks like a call of {name}"),

@@ -98,9 +98,9 @@ pub enum Repair {
     SeveralObjects,
     /// The markers around the calls were missing.
     MissingMarkers,
-    /// A tag within the block was missing.
+    /// A tag within the block, or the end of one, was missing.
     MissingTag,
-    /// A string had no delimiters, or others than those of the notation.
+    /// A string had no delimiters, or others than those of the notation, or a name had some.
     StringDelimiters,
     /// Doubled braces, as in a template that shows the form of a call, were read as single ones.
     DoubledBraces,
@@ -108,6 +108,10 @@ pub enum Repair {
     PlainBackslashes,
     /// Closing brackets after complete calls, which nothing had opened, were left out.
     SurplusBrackets,
+    /// White space of JSON that was written as an escape, such as `\n`, was left out.
+    EscapedSpace,
+    /// An underscore in the name stood for a hyphen in the name of the function.
+    NameSpelling,
 }
 
 /// Text of a call that could not be delivered.
@@ -189,7 +193,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -218,6 +222,8 @@ impl Repair {
         Self::DoubledBraces,
         Self::PlainBackslashes,
         Self::SurplusBrackets,
+        Self::EscapedSpace,
+        Self::NameSpelling,
     ];
 
     /// The name in every language and in JSON.
@@ -255,6 +261,8 @@ impl Repair {
             Self::DoubledBraces => "doubled_braces",
             Self::PlainBackslashes => "plain_backslashes",
             Self::SurplusBrackets => "surplus_brackets",
+            Self::EscapedSpace => "escaped_space",
+            Self::NameSpelling => "name_spelling",
         }
     }
 }

@@ -2,14 +2,18 @@
 
 mod call;
 mod diagnostic;
+mod names;
 mod value;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 
 pub use call::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
+pub use names::FunctionNames;
+pub(crate) use names::PythonNames;
+use names::invalid;
 pub use value::{Arguments, BigInteger, Value};
 pub(crate) use value::{python_float, write_json_string};
 
@@ -30,8 +34,8 @@ const MAX_TYPE_DEPTH: usize = 32;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunction {
-    /// Letters, digits and `_`, not starting with a digit. With [`FunctionNames::Dotted`], dots and hyphens may join several
-    /// of these.
+    /// Letters, digits, `_` and `-`, at most 200. With [`FunctionNames::Dotted`], dots may join several such names. Identifiers
+    /// are recommended: letters, digits and `_`, not starting with a digit.
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
@@ -40,23 +44,6 @@ pub struct SdkFunction {
     /// The JSON that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with the
     /// name above, as long as it has the same description and parameters.
     pub definition: Option<Value>,
-}
-
-/// Which names functions may have.
-///
-/// ```
-/// use causerie::{FunctionNames, LoadOptions, SdkFunction};
-/// let options = LoadOptions { function_names: FunctionNames::Dotted, ..Default::default() };
-/// let function = SdkFunction::new("calendar.create_event", "Create an event.", vec![]);
-/// assert!(function.check_with(options.function_names).is_ok() && function.check().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FunctionNames {
-    /// Letters, digits and `_`, not starting with a digit: `create_event`.
-    #[default]
-    Plain,
-    /// Also several such names joined by dots or hyphens: `calendar.create_event`, `get-weather`.
-    Dotted,
 }
 
 /// A parameter of a function.
@@ -164,13 +151,13 @@ impl SdkFunction {
     ///
     /// ```
     /// let err = causerie::SdkFunction::new("9 lives", "", vec![]).check().unwrap_err();
-    /// assert_eq!(err.to_string(), r#"function "9 lives": the name must consist of letters, digits and _, and must not start with a digit"#);
+    /// assert_eq!(err.to_string(), r#"function "9 lives": the name must consist of 1 to 200 letters, digits, _ and -"#);
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] for a name that is not an identifier, a parameter name that is empty or not unique,
-    /// an empty array of enum values, an enum value that is not finite, a required property that does not exist, or
-    /// types nested deeper than 32.
+    /// [`ErrorKind::InvalidFunction`](crate::ErrorKind::InvalidFunction) for a name that breaks the rule for
+    /// [names](FunctionNames), a parameter name that is empty or not unique, an empty array of enum values, an enum value that
+    /// is not finite, a required property that does not exist, or types nested deeper than 32.
     pub fn check(&self) -> Result<()> {
         self.check_with(FunctionNames::Plain)
     }
@@ -185,18 +172,7 @@ impl SdkFunction {
     /// # Errors
     /// The same as for [`check`](Self::check).
     pub fn check_with(&self, names: FunctionNames) -> Result<()> {
-        let (is_valid, parts) = match names {
-            FunctionNames::Plain => {
-                (is_identifier(&self.name), "letters, digits and _, and must not start with a digit")
-            }
-            FunctionNames::Dotted => (
-                self.name.split('.').all(is_hyphenated),
-                "letters, digits and _, with single dots and hyphens between them, and must not start with a digit",
-            ),
-        };
-        if !is_valid {
-            return Err(invalid(&self.name, &format!("the name must consist of {parts}")));
-        }
+        names.check(&self.name)?;
         let mut names = HashSet::new();
         for parameter in &self.parameters {
             if parameter.name.is_empty() {
@@ -292,23 +268,6 @@ impl SdkFunctionParameterType {
     }
 }
 
-fn invalid(function: &str, rule: &str) -> SdkError {
-    SdkError::new(ErrorKind::InvalidFunction, format!("function {function:?}: {rule}"))
-}
-
-fn is_identifier(name: &str) -> bool {
-    name.bytes().next().is_some_and(|first| !first.is_ascii_digit()) && name.bytes().all(is_word_byte)
-}
-
-fn is_hyphenated(name: &str) -> bool {
-    let mut parts = name.split('-');
-    parts.next().is_some_and(is_identifier) && parts.all(|part| !part.is_empty() && part.bytes().all(is_word_byte))
-}
-
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
 fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result<(), String> {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
     if depth > MAX_TYPE_DEPTH {
@@ -338,6 +297,7 @@ fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn with(parameter_type: SdkFunctionParameterType) -> SdkFunction {
         SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "")])
@@ -347,26 +307,6 @@ mod tests {
     fn check_refused(function: &SdkFunction, expect: &str) {
         let err = function.check().unwrap_err();
         assert_eq!((err.kind(), err.message()), (ErrorKind::InvalidFunction, expect));
-    }
-
-    #[test]
-    fn names_are_ascii_identifiers() {
-        for name in ["f", "_f9", "get_weather", "class"] {
-            SdkFunction::new(name, "", vec![]).check().unwrap();
-        }
-        for name in ["", "9f", "a.b", "a-b", "é"] {
-            assert!(SdkFunction::new(name, "", vec![]).check().is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn names_may_be_joined_if_that_is_allowed() {
-        for name in ["f", "a.b", "Cal.create_event.v2", "get-weather", "mcp__maps__resolve-3d-model", "a-b.c"] {
-            SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).unwrap();
-        }
-        for name in ["", ".", "a.", ".a", "a..b", "a.9", "a. b", "-a", "a-", "a--b", "9-a", "a.-b"] {
-            assert!(SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).is_err(), "{name}");
-        }
     }
 
     #[test]

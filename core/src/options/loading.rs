@@ -35,7 +35,7 @@ pub struct LoadOptions {
     /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
     /// never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
     pub ignores_transparency: bool,
-    /// Which names functions may have. Default: letters, `_` and digits.
+    /// Which names functions may have. Default: letters, digits, `_` and `-`.
     pub function_names: FunctionNames,
     /// Sampling values that replace those recommended by the model's files. The options of a reply take precedence.
     pub generation_defaults: SamplingDefaults,

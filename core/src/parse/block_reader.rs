@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
+use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_text::BlockText;
 use crate::parse::cursor::{Cursor, starts_word};
@@ -11,6 +11,7 @@ use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_CALLS;
 use crate::parse::list::{List, ListItem};
 use crate::parse::notation::Notation;
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::{gemma, json, mistral, python, xml};
 
 /// Characters of the model's text that a message may quote.
@@ -91,12 +92,12 @@ impl BlockContent {
     }
 }
 
-/// Reads the body of a block. `functions` are those that were offered: the values of calls in XML have their types.
+/// Reads the body of a block. Calls get the names of the offered functions, and the values of calls in XML their types.
 pub(super) fn read(
     parser: FunctionCallParser,
     strictness: Strictness,
     block: BlockText<'_>,
-    functions: &[SdkFunction],
+    offered: &OfferedFunctions,
     ending: Ending,
 ) -> BlockContent {
     let body = block.text;
@@ -107,9 +108,9 @@ pub(super) fn read(
     }
     let notation = BodyNotation::of(parser, &text[inside.start..]);
     let mut list = match notation {
-        BodyNotation::Python => python::read(text, inside.start),
+        BodyNotation::Python => python::read(text, inside.start, offered),
         BodyNotation::Json | BodyNotation::JsonInTags | BodyNotation::JsonList => json::read(text, inside.start),
-        BodyNotation::Xml => xml::read(text, inside.start, functions, ending == Ending::Closed),
+        BodyNotation::Xml => xml::read(text, inside.start, offered, ending == Ending::Closed),
         BodyNotation::Gemma => gemma::read(block.until(inside.end), inside.start),
         BodyNotation::Mistral => mistral::read(text, inside.start),
         BodyNotation::Llama => json::read_llama(text, inside.start),
@@ -117,41 +118,50 @@ pub(super) fn read(
     if matches!(notation, BodyNotation::Python)
         && !list.is_sound()
         && ending == Ending::Closed
-        && let Some(with_paths) = python::read_paths(text, inside.start)
+        && let Some(with_paths) = python::read_paths(text, inside.start, offered)
     {
         list = with_paths;
     }
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
         // In a block that was cut off, the missing end could be what decides.
-        let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start)).flatten();
+        let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start, offered)).flatten();
         match recovered {
             Some(recovered) => list = recovered,
             None => reject_quotes(&mut list, ending),
         }
     }
+    for ListItem { name, call, .. } in &mut list.items {
+        *name = name.take().map(|name| offered.name_of(name));
+        if let Ok(call) = call {
+            offered.name_call(call);
+        }
+    }
     let mut repairs = notation.repairs(&list);
     repairs.extend(is_fenced.then_some(Repair::CodeFence));
     repairs.extend(list.has_surplus.then_some(Repair::SurplusBrackets));
+    repairs.extend(list.has_escaped_space.then_some(Repair::EscapedSpace));
     let lacks_end = ending == Ending::Stopped && Notation::of(parser).has_ends();
     repairs.extend((lacks_end && list.is_balanced).then_some(Repair::UnclosedBlock));
     for call in list.items.iter_mut().filter_map(|item| item.call.as_mut().ok()) {
         call.repairs.extend(&repairs);
         call.repairs.sort_unstable();
+        call.repairs.dedup();
     }
     let is_broken = !list.is_balanced || ending == Ending::Cut;
     Classifier { body, ending, strictness, is_broken }.classify(list, inside)
 }
 
 /// The rejection of a block that exceeds the size limit.
-pub(super) fn too_large(parser: FunctionCallParser, body: &str) -> RejectedCall {
+pub(super) fn too_large(parser: FunctionCallParser, body: &str, offered: &OfferedFunctions) -> RejectedCall {
     let start = body.trim_start_matches(|character: char| character == '[' || character.is_whitespace());
     let name = match BodyNotation::of(parser, body) {
-        BodyNotation::Python => python::name_of(start),
+        BodyNotation::Python => python::name_of(start, offered),
         BodyNotation::Xml => xml::name_of(body),
         BodyNotation::Gemma => gemma::name_of(body),
         BodyNotation::Mistral => mistral::name_of(body),
         _ => json::name_of(body),
     };
+    let name = name.map(|name| offered.name_of(name));
     reject(body, 0..body.len(), name, CallFault::new(RejectionReason::TooLarge, 0), None)
 }
 

@@ -1,9 +1,9 @@
 //! A block of calls while it is being written: the text between its start marker and its end marker.
 
-use crate::function::SdkFunction;
 use crate::parse::block_reader::WrittenBlock;
 use crate::parse::block_text::BlockText;
 use crate::parse::limits::MAX_BLOCK_BYTES;
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::quoted::QuoteState;
 use crate::parse::xml::ValueTracker;
 
@@ -111,9 +111,9 @@ impl CallBlock {
     }
 
     /// Whether a marker that follows is part of a value. `starts` and `ends` are whether it starts and ends a block.
-    pub(super) fn hides(&mut self, starts: bool, ends: bool, functions: &[SdkFunction]) -> bool {
+    pub(super) fn hides(&mut self, starts: bool, ends: bool, offered: &OfferedFunctions) -> bool {
         let BlockSyntax::Tags(tracker) = &mut self.content else { return false };
-        if !tracker.is_in_value(&self.body, functions, ends) {
+        if !tracker.is_in_value(&self.body, offered, ends) {
             return false;
         }
         if self.ignores_quotes {

@@ -42,6 +42,15 @@ impl<'a> Cursor<'a> {
         self.eat_while(char::is_whitespace);
     }
 
+    /// Reads white space that is written as an escape, such as `\n`, and white space after it; returns whether there was any.
+    pub(super) fn eat_escaped_space(&mut self) -> bool {
+        let is_here = ["\\n", "\\r", "\\t"].iter().any(|escape| self.eat(escape));
+        if is_here {
+            self.skip_space();
+        }
+        is_here
+    }
+
     /// Reads an identifier; returns an empty string if none comes next.
     pub(super) fn word(&mut self) -> &'a str {
         if self.peek().is_some_and(starts_word) { self.eat_while(continues_word) } else { "" }

@@ -13,6 +13,13 @@ use crate::parse::limits::{MAX_CALLS, MAX_DEPTH};
 /// How single calls are written.
 pub(super) trait CallNotation<'a> {
     fn cursor(&mut self) -> &mut Cursor<'a>;
+    fn skip_space(&mut self) {
+        self.cursor().skip_space();
+    }
+    /// Whether white space around the calls was written as escapes.
+    fn has_escaped_space(&self) -> bool {
+        false
+    }
     /// Whether a call starts where `cursor` is.
     fn starts_call(&self, cursor: Cursor<'a>) -> bool;
     /// The position of the opening bracket whose partner ends the call that starts at `cursor`.
@@ -48,6 +55,8 @@ pub(super) struct List {
     pub(super) has_neighbour: bool,
     /// Whether brackets followed that nothing had opened.
     pub(super) has_surplus: bool,
+    /// Whether white space around the calls was written as escapes.
+    pub(super) has_escaped_space: bool,
     /// Where the text after the calls starts.
     pub(super) trailing: Option<usize>,
 }
@@ -70,12 +79,12 @@ impl List {
 /// Reads one or more lists, to the end of the text.
 pub(super) fn read<'a>(notation: &mut impl CallNotation<'a>) -> List {
     let mut list = List { is_balanced: true, ..List::default() };
-    notation.cursor().skip_space();
+    notation.skip_space();
     list.has_brackets = notation.cursor().eat("[");
     read_items(notation, &mut list);
     while list.goes_on(notation) {
         let after_items = notation.cursor().at;
-        notation.cursor().skip_space();
+        notation.skip_space();
         match notation.cursor().peek() {
             None => break,
             Some(_) if eat_surplus(notation, &mut list) => break,
@@ -90,6 +99,7 @@ pub(super) fn read<'a>(notation: &mut impl CallNotation<'a>) -> List {
             }
         }
     }
+    list.has_escaped_space = notation.has_escaped_space();
     list
 }
 
@@ -137,7 +147,7 @@ fn eat_neighbour<'a>(notation: &mut impl CallNotation<'a>) -> bool {
 /// Reads calls up to the closing bracket, or without brackets as long as calls follow.
 fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
     while list.goes_on(notation) {
-        notation.cursor().skip_space();
+        notation.skip_space();
         match notation.cursor().peek() {
             None => {
                 list.is_balanced = !list.has_brackets;
@@ -153,7 +163,7 @@ fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
             return;
         }
         let after_item = notation.cursor().at;
-        notation.cursor().skip_space();
+        notation.skip_space();
         let here = *notation.cursor();
         match here.peek() {
             None | Some(']') if list.has_brackets => {}

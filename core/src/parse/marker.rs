@@ -29,9 +29,13 @@ pub(super) const LONGEST: usize = 24;
 /// How a marker is spelled.
 pub(super) type MarkerSpelling = (&'static str, Marker);
 
-/// Tags that some models write around calls in JSON, with their ends.
-pub(super) const NEAR_TAGS: [(&str, &str); 3] =
-    [("<tools>", "</tools>"), ("<function_call>", "</function_call>"), ("<response>", "</response>")];
+/// Tags that some models write around calls in place of the right markers, with their ends. The last are right ones in JSON.
+pub(super) const NEAR_TAGS: [(&str, &str); 4] = [
+    ("<tools>", "</tools>"),
+    ("<function_call>", "</function_call>"),
+    ("<response>", "</response>"),
+    ("<tool_call>", "</tool_call>"),
+];
 
 /// What a text starts with.
 pub(super) enum MarkerStart {

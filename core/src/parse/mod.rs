@@ -14,7 +14,7 @@
 //!
 //! The table of [`notation`] has the markers around blocks. Llama's and Phi's blocks contain JSON.
 //!
-//! JSON calls of offered functions are also read without markers, see [`untagged`]; other text that looks like a call is only
+//! Calls of offered functions are also read without markers, see [`untagged`]; other text that looks like a call is only
 //! reported, see [`missed_call`]. After a block, the parser looks for
 //! an [`echo`] of it. Nothing here fails: what is not a call is text, or is rejected
 //! with a reason.
@@ -37,6 +37,7 @@ mod marker;
 mod missed_call;
 mod mistral;
 mod notation;
+mod offered;
 mod python;
 mod quoted;
 mod render;
@@ -65,6 +66,7 @@ pub(crate) use quoted::QuoteStyle;
 pub(crate) use render::render;
 pub use render::{render_calls, render_json_calls};
 pub use reply_parser::ReplyParser;
+pub(crate) use untagged::reads_untagged;
 pub(crate) use written::Written;
 
 /// The arguments in the text of a call, with numbers as strings, exactly as the model wrote them; `None` for other text.

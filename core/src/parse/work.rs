@@ -14,13 +14,21 @@ mod tests {
     use crate::function::SdkFunction;
     use crate::options::FunctionCallParser;
     use crate::options::FunctionCallParser::{
-        DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, XmlFunctionCallParser,
+        DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, MistralFunctionCallParser,
+        XmlFunctionCallParser,
     };
     use crate::parse::{Piece, ReplyEnd, ReplyParser};
 
     /// The notations with readers of their own. The others contain JSON.
-    const PARSERS: [FunctionCallParser; 4] =
-        [DefaultFunctionCallParser, JsonStyleFunctionCallParser, XmlFunctionCallParser, GemmaFunctionCallParser];
+    const PARSERS: [FunctionCallParser; 5] = [
+        DefaultFunctionCallParser,
+        JsonStyleFunctionCallParser,
+        XmlFunctionCallParser,
+        GemmaFunctionCallParser,
+        MistralFunctionCallParser,
+    ];
+
+    const FUNCTIONS: [&str; 3] = ["f", "f-f", "9"];
 
     /// The work of parsing a text inside and outside of a block, followed by its echo, in one piece and by the character.
     fn work_of(text: &str) -> usize {
@@ -37,7 +45,8 @@ mod tests {
                     }
                     reply.finish(ReplyEnd::Ended, &mut |_| ());
                 }
-                let mut reply = ReplyParser::new(Some(parser)).offering(&[SdkFunction::new("f", "", vec![])]);
+                let mut reply =
+                    ReplyParser::new(Some(parser)).offering(&FUNCTIONS.map(|name| SdkFunction::new(name, "", vec![])));
                 pieces.iter().for_each(|piece| reply.push(Piece::Text(piece), &mut |_| ()));
                 reply.finish(ReplyEnd::Ended, &mut |_| ());
             }
@@ -59,7 +68,8 @@ mod tests {
             <tool_call>{"name":"f}</tool_call> <tool_call>{"name":"f"}</tool_call> {"name":"f"} {"name":
             <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}
             <function= <function=f> </function> <parameter=a> <parameter= </parameter> <function=f><parameter=a>
-            </parameter></function> <parameter=a>1</parameter> call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}"#;
+            </parameter></function> <parameter=a>1</parameter> <parameter=a=b <parameter="a" \n {\n [f()], f-f( 9( a:`x, `x`
+            call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}"#;
         for part in parts.split_whitespace() {
             for part in [part, &format!("{part} ")] {
                 check(|n| part.repeat(n));
@@ -108,12 +118,15 @@ mod tests {
             "\n<parameter=b>\n1\n</parameter>",
             "call:f{a:",
             "a:{",
+            "a:`b",
+            "a:`b,",
+            "a:```b``,",
         ] {
             let (parsers, opening) = match part {
                 _ if part.contains("function") || part.contains("parameter") => {
                     (&PARSERS[2..3], "<function=f>\n<parameter=a>")
                 }
-                _ if part.contains("a:") => (&PARSERS[3..], "call:f{a:"),
+                _ if part.contains("a:") => (&PARSERS[3..4], "call:f{a:"),
                 _ => (&PARSERS[..2], "[f(a='"),
             };
             let text = |n_bytes: usize| format!("{opening}{}", part.repeat(n_bytes / part.len()));

@@ -16,6 +16,7 @@ mod filters;
 mod fitting;
 mod formatting;
 mod guards;
+mod identifiers;
 mod images;
 #[cfg(test)]
 mod input_tests;
@@ -243,6 +244,9 @@ impl PromptRenderer {
             Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => tool_use,
             _ => self,
         };
+        let mut functions = messages.iter().flat_map(|message| &message.functions);
+        functions.try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
+        let messages = &*identifiers::written(messages, renderer.notation);
         let segments = renderer.render_fitting(messages, frame).map_err(|refusal| match refusal.kind() {
             ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
                 refused(refusal, messages, |first| renderer.render_fitting(first, frame).is_ok())
@@ -314,7 +318,6 @@ impl PromptRenderer {
                 "functions are registered, but the model's chat template does not support functions",
             ));
         }
-        functions.iter().try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
         let others = Value::Object(frame.variables.cloned().unwrap_or_default());
         let printed = others.to_string();
         let mut texts = texts_of(messages);

@@ -32,8 +32,8 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place, for text that is not such an array, for `anyOf` and similar keywords
 /// without `properties`, for references to places outside of the schema, for schemas that refer to themselves and show no type,
-/// and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`] for a function that breaks a
-/// rule. Names may have dots and hyphens here.
+/// and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`], naming the place as
+/// well, for a function that breaks a rule. Names may have dots here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -71,7 +71,9 @@ pub(super) fn read_members(entry: &Json, place: &str) -> Result<SdkFunction> {
     let name = function.required("name", function.string("name")?)?;
     let description = function.string("description")?.unwrap_or_default();
     let parameters = function.get("parameters").map(|schema| read_parameters(schema, &function.place_of("parameters")));
-    Ok(SdkFunction::new(name, description, parameters.transpose()?.unwrap_or_default()))
+    let function = SdkFunction::new(name, description, parameters.transpose()?.unwrap_or_default());
+    function.check_with(FunctionNames::Dotted).map_err(|err| err.at(place))?;
+    Ok(function)
 }
 
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {

@@ -4307,7 +4307,7 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var projector: String?
     /**
-     * The rule for names of functions. Default: letters, `_` and digits.
+     * The rule for names of functions. Default: letters, digits, `_` and `-`.
      */
     public var functionNames: FunctionNames?
     /**
@@ -4347,7 +4347,7 @@ public struct LoadOptions: Equatable, Hashable {
          * the model's, whose name contains `mmproj` or `projector`.
          */projector: String? = nil,
         /**
-         * The rule for names of functions. Default: letters, `_` and digits.
+         * The rule for names of functions. Default: letters, digits, `_` and `-`.
          */functionNames: FunctionNames? = nil,
         /**
          * Sampling values that replace those that the model's files recommend.
@@ -5415,7 +5415,7 @@ public func FfiConverterTypeScoredToken_lower(_ value: ScoredToken) -> RustBuffe
  */
 public struct SdkFunction: Equatable, Hashable {
     /**
-     * Letters, `_` and digits, not starting with a digit.
+     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
      */
     public var name: String
     /**
@@ -5436,7 +5436,7 @@ public struct SdkFunction: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Letters, `_` and digits, not starting with a digit.
+         * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
          */name: String,
         /**
          * The purpose of the function, written for the model.
@@ -6574,11 +6574,11 @@ public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser
 public enum FunctionNames: Equatable, Hashable {
 
     /**
-     * Letters, `_` and digits, not starting with a digit.
+     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
      */
     case plain
     /**
-     * Also several such names joined by dots or hyphens.
+     * Also several such names joined by dots.
      */
     case dotted
 

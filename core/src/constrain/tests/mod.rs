@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::check::{ByteVocabulary, END, START, body_tokens, edges};
 use super::*;
-use crate::function::{SdkFunction, SdkFunctionCall};
+use crate::function::{PythonNames, SdkFunction, SdkFunctionCall};
 use crate::options::FunctionCallParser::{
     self, DefaultFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser, XmlFunctionCallParser,
 };
@@ -24,7 +24,15 @@ fn leaked_edges(notation: FunctionCallParser) -> &'static BlockEdges {
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
-    CallRules { notation, functions, is_single: false, edges: leaked_edges(notation), part: BlockPart::AfterStart }
+    let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
+    CallRules {
+        notation,
+        functions,
+        identifiers: Box::leak(Box::new(identifiers)),
+        is_single: false,
+        edges: leaked_edges(notation),
+        part: BlockPart::AfterStart,
+    }
 }
 
 /// The body of a block, cut after each control token inside of it.

@@ -190,3 +190,31 @@ fn random_body(constraint: &Constraint, seed: &mut u64) -> Option<String> {
 }
 
 const END_ID: usize = END as usize;
+
+/// Python gets identifiers for the names that it cannot write; all other notations write the names.
+#[test]
+fn every_notation_writes_every_name() {
+    const NAMES: &str = r#"[{"name": "21st--open"}, {"name": "a-b"}, {"name": "a_b"}]"#;
+    let object = |name: &str| format!(r#"{{"name": "{name}", "arguments": {{}}}}"#);
+    let llama = |name: &str| format!(r#"{{"name": "{name}", "parameters": {{}}}}"#);
+    let names = ["21st--open", "a-b", "a_b"];
+    let identifiers = ["21st__open", "_21st__open", "a_b_2", "a--b"];
+    let written: [(FunctionCallParser, &dyn Fn(&str) -> String); 6] = [
+        (JsonStyleFunctionCallParser, &object),
+        (XmlFunctionCallParser, &|name| xml(name, &[])),
+        (GemmaFunctionCallParser, &|name| format!("call:{name}{{}}")),
+        (MistralFunctionCallParser, &|name| format!("{name}[ARGS]{{}}")),
+        (LlamaFunctionCallParser, &llama),
+        (PhiFunctionCallParser, &|name| format!("[{}]", object(name))),
+    ];
+    for (notation, call) in written {
+        for name in names {
+            check(notation, NAMES, &[&call(name)], &[]);
+        }
+        for identifier in identifiers {
+            check(notation, NAMES, &[], &[&call(identifier)]);
+        }
+    }
+    let refused = ["[21st--open()]", "[a-b()]", "[a__b()]"];
+    check(DefaultFunctionCallParser, NAMES, &["[_21st__open(), a_b_2(), a_b()]"], &refused);
+}

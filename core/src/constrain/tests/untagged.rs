@@ -54,19 +54,34 @@ fn calls_without_markers_are_constrained_from_their_first_name_on() {
 #[test]
 fn a_list_in_python_without_markers_is_constrained_from_its_first_name_on() {
     let functions = functions_from_json(WEATHER).unwrap();
-    let accepts = |text: &str| {
-        let grammar = rules(DefaultFunctionCallParser, &functions).grammar().unwrap();
-        let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
-        let mut parser = ReplyParser::new(Some(LlamaFunctionCallParser)).offering(&functions);
-        let named = text.find('(').unwrap() + 1;
-        parser.push(Piece::Text(&text[..named]), &mut |_| ());
-        let Some(OpenBlock::PythonList(open)) = parser.open_block() else { panic!("{text} opens no list") };
-        constraint.take_text(&open) && constraint.take_text(&text[named..])
-    };
-    for text in ["[get_weather(city=\"Oslo\", days=3)]", "[ ping(), get_weather(city='a')]"] {
-        assert!(accepts(text), "{text} is refused");
+    for notation in [LlamaFunctionCallParser, DefaultFunctionCallParser] {
+        for text in ["[get_weather(city=\"Oslo\", days=3)]", "[ ping(), get_weather(city='a')]", "[ping(),\n  ping()]"]
+        {
+            assert!(accepts_list(notation, &functions, text), "{text} is refused");
+        }
+        for text in ["[get_weather()]", "[get_weather(city=3)]", "[ping(), pong()]"] {
+            assert!(!accepts_list(notation, &functions, text), "{text} is accepted");
+        }
     }
-    for text in ["[get_weather()]", "[get_weather(city=3)]", "[ping(), pong()]"] {
-        assert!(!accepts(text), "{text} is accepted");
+}
+
+#[test]
+fn a_list_without_markers_has_names_or_identifiers() {
+    let functions = functions_from_json(r#"[{"name": "get-weather"}, {"name": "21st"}]"#).unwrap();
+    for text in ["[get_weather(), _21st()]", "[get-weather(), 21st()]", "[21st()]"] {
+        assert!(accepts_list(LlamaFunctionCallParser, &functions, text), "{text} is refused");
     }
+    assert!(!accepts_list(LlamaFunctionCallParser, &functions, "[get-weather(), get()]"));
+}
+
+/// Whether the grammar for a list in Python accepts a text from the first name on, in the words of the parser.
+fn accepts_list(notation: FunctionCallParser, functions: &[SdkFunction], text: &str) -> bool {
+    let part = BlockPart::FromName;
+    let grammar = CallRules { part, ..rules(DefaultFunctionCallParser, functions) }.grammar().unwrap();
+    let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
+    let mut parser = ReplyParser::new(Some(notation)).offering(functions);
+    let named = text.find('(').unwrap() + 1;
+    parser.push(Piece::Text(&text[..named]), &mut |_| ());
+    let Some(OpenBlock::PythonList(open)) = parser.open_block() else { panic!("{text} opens no list") };
+    constraint.take_text(&open) && constraint.take_text(&text[named..])
 }

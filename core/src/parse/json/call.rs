@@ -80,11 +80,24 @@ struct JsonCalls<'a> {
     is_llama: bool,
     /// Whether the last call was read, and has nothing that may belong to arguments closed too early.
     is_whole: bool,
+    /// Whether white space around the calls was written as escapes.
+    has_escaped_space: bool,
 }
 
 impl<'a> CallNotation<'a> for JsonCalls<'a> {
     fn cursor(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
+    }
+
+    fn skip_space(&mut self) {
+        self.cursor.skip_space();
+        while self.cursor.eat_escaped_space() {
+            self.has_escaped_space = true;
+        }
+    }
+
+    fn has_escaped_space(&self) -> bool {
+        self.has_escaped_space
     }
 
     fn starts_call(&self, cursor: Cursor<'a>) -> bool {
@@ -130,7 +143,7 @@ impl<'a> CallNotation<'a> for JsonCalls<'a> {
 
 impl<'a> JsonCalls<'a> {
     fn new(cursor: Cursor<'a>) -> Self {
-        Self { cursor, is_llama: false, is_whole: false }
+        Self { cursor, is_llama: false, is_whole: false, has_escaped_space: false }
     }
 
     /// Reads an object as JSON or, if that fails, as Python.

@@ -41,8 +41,8 @@ pub(in crate::parse) fn string_at(cursor: &mut Cursor<'_>) -> Option<String> {
     Some(string)
 }
 
-/// Reads JSON. Near misses with one reading are repaired: a comma after the last item, doubled braces. Raw control characters in
-/// strings are kept.
+/// Reads JSON. Near misses with one reading are repaired: a comma after the last item, doubled braces, `\n` between values. Raw
+/// control characters in strings are kept.
 pub(super) struct JsonReader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) repairs: Repairs,
@@ -252,6 +252,9 @@ impl<'a> JsonReader<'a> {
 
     pub(super) fn skip_space(&mut self) {
         self.cursor.eat_while(|character| matches!(character, ' ' | '\t' | '\n' | '\r'));
+        while self.is_lenient && self.cursor.eat_escaped_space() {
+            self.repairs.add(Repair::EscapedSpace);
+        }
     }
 
     fn digits(&mut self) -> &'a str {

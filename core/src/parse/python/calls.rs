@@ -5,43 +5,63 @@ use crate::parse::cursor::{Cursor, starts_word};
 use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_DEPTH;
 use crate::parse::list::{self, CallNotation, List};
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::python::closings::{Closings, ValuePosition, starts_argument};
 use crate::parse::python::expression::is_operator;
 use crate::parse::python::literal::{KeyRule, Literals};
 use crate::parse::repairs::Repairs;
 
 /// Reads the calls between `from` and the end of `text`.
-pub(in crate::parse) fn read(text: &str, from: usize) -> List {
-    list::read(&mut PythonCalls { literals: Literals::new(Cursor { text, at: from }, MAX_DEPTH) })
+pub(in crate::parse) fn read(text: &str, from: usize, offered: &OfferedFunctions) -> List {
+    list::read(&mut PythonCalls::new(Literals::new(Cursor { text, at: from }, MAX_DEPTH), offered))
 }
 
 /// Reads the calls like [`read`], if paths that end with a backslash are all that is wrong with them.
-pub(in crate::parse) fn read_paths(text: &str, from: usize) -> Option<List> {
+pub(in crate::parse) fn read_paths(text: &str, from: usize, offered: &OfferedFunctions) -> Option<List> {
     let literals = Literals::new(Cursor { text, at: from }, MAX_DEPTH);
-    let list = list::read(&mut PythonCalls { literals: Literals { ends_with_backslash: true, ..literals } });
+    let literals = Literals { ends_with_backslash: true, ..literals };
+    let list = list::read(&mut PythonCalls::new(literals, offered));
     list.is_sound().then_some(list)
 }
 
 /// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
 pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
     let literals = Literals::new(Cursor { text, at: 0 }, MAX_DEPTH);
-    let mut calls = PythonCalls { literals: Literals { keeps_lexemes: true, ..literals } };
+    let mut calls = PythonCalls { literals: Literals { keeps_lexemes: true, ..literals }, offered: None };
     let start = calls.literals.cursor;
     calls.starts_call(start).then(|| calls.call().ok()).flatten().map(|call| call.arguments)
 }
 
 /// Reads calls with the closing quotes that `closings` chooses; also returns the position that was reached.
-pub(super) fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
+pub(super) fn read_with(
+    text: &str,
+    from: usize,
+    offered: &OfferedFunctions,
+    closings: Option<&mut Closings>,
+) -> (List, usize) {
     let literals = Literals { closings, ..Literals::new(Cursor { text, at: from }, MAX_DEPTH) };
-    let mut calls = PythonCalls { literals };
+    let mut calls = PythonCalls::new(literals, offered);
     let list = list::read(&mut calls);
     (list, calls.literals.cursor.at)
 }
 
 /// The name of the call that starts the text.
-pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
-    let name = Cursor { text, at: 0 }.name();
+pub(in crate::parse) fn name_of(text: &str, offered: &OfferedFunctions) -> Option<String> {
+    let name = call_name(&mut Cursor { text, at: 0 }, Some(offered));
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Reads the name of a function: one that Python can write, perhaps with hyphens, or any of an offered function. Without
+/// offered functions, it may be any valid name.
+fn call_name<'a>(cursor: &mut Cursor<'a>, offered: Option<&OfferedFunctions>) -> &'a str {
+    let mut plain = *cursor;
+    let name = plain.name();
+    let written = cursor.eat_while(|character| character.is_ascii_alphanumeric() || "_-.".contains(character));
+    if name.len() < written.len() && offered.is_none_or(|offered| offered.named(written).is_some()) {
+        return written;
+    }
+    *cursor = plain;
+    name
 }
 
 /// Whether calls can use this text as the name of an argument.
@@ -49,37 +69,39 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && Cursor { text, at: 0 }.name() == text
 }
 
-struct PythonCalls<'a, 'c> {
+struct PythonCalls<'a, 'c, 'o> {
     literals: Literals<'a, 'c>,
+    offered: Option<&'o OfferedFunctions>,
 }
 
-impl<'a> CallNotation<'a> for PythonCalls<'a, '_> {
+impl<'a> CallNotation<'a> for PythonCalls<'a, '_, '_> {
     fn cursor(&mut self) -> &mut Cursor<'a> {
         &mut self.literals.cursor
     }
 
     fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
-        let name = cursor.name();
+        let name = call_name(&mut cursor, self.offered);
         cursor.skip_space();
         !name.is_empty() && cursor.peek() == Some('(')
     }
 
     fn group_of(&self, mut cursor: Cursor<'a>) -> usize {
-        cursor.name();
+        call_name(&mut cursor, self.offered);
         cursor.skip_space();
         cursor.at
     }
 
     fn call(&mut self) -> Result<SdkFunctionCall, CallFault> {
         self.literals.repairs = Repairs::default();
-        let name = self.literals.cursor.name().to_owned();
+        let name = call_name(&mut self.literals.cursor, self.offered).to_owned();
         let arguments = self.arguments()?;
         let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
         Ok(SdkFunctionCall { name, arguments, repairs, ..SdkFunctionCall::default() })
     }
 
     fn name_of(&self, raw_text: &str) -> Option<String> {
-        name_of(raw_text)
+        let name = call_name(&mut Cursor { text: raw_text, at: 0 }, self.offered);
+        (!name.is_empty()).then(|| name.to_owned())
     }
 
     fn makes_expression(&self, next: char) -> bool {
@@ -91,7 +113,11 @@ impl<'a> CallNotation<'a> for PythonCalls<'a, '_> {
     }
 }
 
-impl PythonCalls<'_, '_> {
+impl<'a, 'c, 'o> PythonCalls<'a, 'c, 'o> {
+    fn new(literals: Literals<'a, 'c>, offered: &'o OfferedFunctions) -> Self {
+        Self { literals, offered: Some(offered) }
+    }
+
     fn arguments(&mut self) -> Result<Arguments, CallFault> {
         let mut arguments = Arguments::new();
         self.literals.cursor.skip_space();

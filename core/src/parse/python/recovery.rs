@@ -4,6 +4,7 @@
 //! exactly one choice can be read as a whole.
 
 use crate::parse::list::List;
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::python::calls::read_with;
 use crate::parse::python::closings::Closings;
 
@@ -11,14 +12,14 @@ use crate::parse::python::closings::Closings;
 const WORK_PER_BYTE: usize = 64;
 
 /// Reads the calls between `from` and the end of `text`, if exactly one choice of closing quotes makes them readable.
-pub(in crate::parse) fn recover(text: &str, from: usize) -> Option<List> {
+pub(in crate::parse) fn recover(text: &str, from: usize, offered: &OfferedFunctions) -> Option<List> {
     let most_work = WORK_PER_BYTE.saturating_mul(text.len() - from);
     let mut closings = Closings::default();
     let mut found = None;
     loop {
         closings.n_seen = 0;
         closings.is_doubtful = false;
-        let (list, end) = read_with(text, from, Some(&mut closings));
+        let (list, end) = read_with(text, from, offered, Some(&mut closings));
         closings.work += end - from;
         if list.is_sound() {
             if found.is_some() || closings.is_doubtful {

@@ -43,7 +43,7 @@ impl ReplyParser {
                 return false;
             }
         };
-        if is_ended && let Some(content) = candidate.read(self.finder.names()) {
+        if is_ended && let Some(content) = candidate.read(&self.functions) {
             self.finder.pass_block();
             self.emit_content(
                 content,
@@ -110,14 +110,17 @@ impl ReplyParser {
         }
         self.has_open_end = true;
         self.release_space(emit);
-        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
+        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body, &self.functions)]));
         emit_text(&block.written("").text(), emit);
     }
 
     pub(super) fn read_block(&self, parser: FunctionCallParser, block: &CallBlock, ending: Ending) -> BlockContent {
         let mut content = block_reader::read(parser, self.strictness, block.text(), &self.functions, ending);
         if block.unmarked.is_some() {
-            content.calls.iter_mut().for_each(|call| call.repairs.push(Repair::MissingMarkers));
+            for call in &mut content.calls {
+                call.repairs.push(Repair::MissingMarkers);
+                call.repairs.sort_unstable();
+            }
         }
         content
     }

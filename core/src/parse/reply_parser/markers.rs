@@ -88,6 +88,12 @@ impl ReplyParser {
     pub(super) fn push_inner(&mut self, spelling: Option<&'static str>, parser: FunctionCallParser, emit: Emit<'_>) {
         let Some(spelling) = spelling else { return };
         self.release_held(parser, emit);
+        if let ParserState::Untagged(candidate) = &mut self.state
+            && candidate.expects_tag()
+        {
+            let followed = candidate.follow(spelling, &self.functions);
+            self.handle_followed(parser, followed, spelling, emit);
+        }
         if let ParserState::Block(block) = &mut self.state {
             let n_added = block.add_control(spelling);
             if n_added < spelling.len() {

@@ -12,7 +12,8 @@ use crate::parse::call_ids::CallIds;
 use crate::parse::echo::{Compared, Echo};
 use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
 use crate::parse::notation::Notation;
-use crate::parse::untagged::{CandidateFinder, UntaggedBlock};
+use crate::parse::offered::OfferedFunctions;
+use crate::parse::untagged::{CandidateFinder, UntaggedBlock, reads_untagged};
 use crate::response::ReplySection;
 
 /// Turns the pieces of a reply into text, reasoning and calls. The way in which the reply is cut into pieces only affects
@@ -68,7 +69,7 @@ pub struct ReplyParser {
     /// Line ends that are held back, because a block in XML may follow them.
     n_line_ends: usize,
     /// The offered functions.
-    functions: Vec<SdkFunction>,
+    functions: OfferedFunctions,
     /// Finds calls without markers.
     finder: CandidateFinder,
     call_ids: CallIds,
@@ -115,7 +116,7 @@ impl ReplyParser {
             channel_line: "",
             loose_space: Some(String::new()),
             n_line_ends: 0,
-            functions: Vec::new(),
+            functions: OfferedFunctions::default(),
             finder: CandidateFinder::default(),
             call_ids: CallIds::default(),
         }
@@ -134,9 +135,9 @@ impl ReplyParser {
 
     /// Sets the functions that the model may call. The values of calls in XML are read as the types that the functions
     /// declare. Unless parsing is [strict](Strictness::Strict), calls of these functions are also delivered if they lack
-    /// the markers around them: in JSON as the whole reply, in a code fence, or between `<tools>`, `<function_call>` or
-    /// `<response>` tags; in XML without `<tool_call>`. Llama's calls, which have no markers, are only recognised by the names
-    /// of these functions: objects of JSON, or a list of calls in Python.
+    /// the markers around them: in JSON or in a list in Python as the whole reply, in a code fence, or between tags such as
+    /// `<tools>`; in XML without `<tool_call>`. Llama's calls, which have no markers, are only recognised by the names of
+    /// these functions.
     ///
     /// ```
     /// use causerie::{FunctionCallParser, Parsed, Piece, Repair, ReplyEnd, ReplyParser, SdkFunction};
@@ -150,15 +151,10 @@ impl ReplyParser {
     /// assert_eq!((calls[0].name.as_str(), &calls[0].repairs[..]), ("now", &[Repair::MissingMarkers][..]));
     /// ```
     pub fn offering(self, functions: &[SdkFunction]) -> Self {
-        let reads_untagged = match self.parser {
-            Some(FunctionCallParser::JsonStyleFunctionCallParser) => self.strictness == Strictness::Recover,
-            Some(FunctionCallParser::LlamaFunctionCallParser) => true,
-            _ => false,
-        };
-        let is_llama = self.parser == Some(FunctionCallParser::LlamaFunctionCallParser);
-        let named = if reads_untagged && !self.is_text_last { functions } else { &[] };
-        let names = named.iter().map(|function| function.name.clone()).collect();
-        Self { finder: CandidateFinder::new(names, is_llama), functions: functions.to_vec(), ..self }
+        let functions = OfferedFunctions::new(functions, self.parser, self.strictness);
+        let may_be_untagged = !self.is_text_last && !functions.is_empty();
+        let notation = self.parser.filter(|parser| may_be_untagged && reads_untagged(*parser, self.strictness));
+        Self { finder: CandidateFinder::new(notation), functions, ..self }
     }
 
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
@@ -327,7 +323,7 @@ impl ReplyParser {
             };
         }
         if let ParserState::Untagged(candidate) = &mut self.state {
-            let followed = candidate.follow(text, self.finder.names());
+            let followed = candidate.follow(text, &self.functions);
             return self.handle_followed(parser, followed, text, emit);
         }
         if !self.held.is_empty() {
@@ -337,7 +333,7 @@ impl ReplyParser {
             ParserState::Block(_) if Notation::of(parser).in_block.is_empty() => None,
             ParserState::Block(block) => block.next_angle(text),
             ParserState::Reasoning => text.find('<'),
-            _ => self.finder.next_opening(text),
+            _ => self.finder.next_opening(text, &self.functions),
         };
         let plain = &text[..opening.unwrap_or(text.len())];
         let taken = self.take_plain(plain, emit);

@@ -1,10 +1,10 @@
 //! What is particular to calls in XML: line ends before them, calls without the tag around them, calls that end reasoning.
 
-use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::call_block::{CallBlock, UnmarkedName};
 use crate::parse::event::{Emit, Parsed, emit_text};
 use crate::parse::marker::{Marker, MarkerSpelling};
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::reply_parser::{ParserState, ReplyParser};
 use crate::parse::xml::{FUNCTION, tag_name};
 
@@ -95,7 +95,7 @@ impl ReplyParser {
             return;
         }
         match tag_name(&block.body[FUNCTION.len()..]) {
-            Some(name) if is_offered(&self.functions, name) => {
+            Some(name) if self.functions.named(name).is_some() => {
                 block.unmarked = Some(UnmarkedName::Offered);
                 block.n_line_ends = std::mem::take(&mut self.n_line_ends);
             }
@@ -114,12 +114,10 @@ impl ReplyParser {
     }
 }
 
-fn is_offered(functions: &[SdkFunction], name: &str) -> bool {
-    functions.iter().any(|function| function.name == name)
-}
-
-/// Whether the beginning of a name may become that of an offered function.
-fn may_become_offered(functions: &[SdkFunction], beginning: &str) -> bool {
+/// Whether the beginning of a name, which may be in quotes, may become that of an offered function.
+fn may_become_offered(functions: &OfferedFunctions, beginning: &str) -> bool {
     let beginning = beginning.trim_start();
-    functions.iter().any(|function| function.name.starts_with(beginning) || function.name == beginning.trim_end())
+    let name = beginning.strip_prefix(['"', '\'']).unwrap_or(beginning);
+    let is_whole = |name: &str| functions.named(name).is_some();
+    functions.may_begin(name) || is_whole(name.trim_end()) || is_whole(name.trim_end().trim_end_matches(['"', '\'']))
 }

@@ -5,41 +5,43 @@ use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::block_text::BlockText;
 use crate::parse::call_block::OpenBlock;
-use crate::parse::limits::MAX_BLOCK_BYTES;
-use crate::parse::notation::TAG_END;
+use crate::parse::limits::{MAX_BLOCK_BYTES, MAX_CALLS};
+use crate::parse::offered::OfferedFunctions;
+use crate::parse::untagged::named_scan::NamedScan;
+use crate::parse::untagged::opening::CandidatePlace;
 use crate::parse::untagged::python_scan::PythonScan;
 use crate::parse::untagged::scan::{CallScan, Scanned};
 
-/// Bytes before the calls, of a fence and the white space around it.
-const LONGEST_OPENING: usize = 64;
-const FENCE: &str = "```";
-const FENCE_LANGUAGE: &str = "json";
 /// Repairs with which an object is rather data than a call.
 const DOUBTFUL: [Repair; 3] = [Repair::MissingArguments, Repair::ArgumentsBesideName, Repair::ArgumentsDecoded];
 
 /// The text of a block that may hold calls.
 #[derive(Debug)]
 pub(in crate::parse) struct UntaggedBlock {
+    /// The notation of the reply.
+    notation: FunctionCallParser,
+    place: CandidatePlace,
     form: CandidateForm,
     text: String,
     stage: CandidateStage,
+    /// Whether the text ends with a backslash after a call, which may begin an escape for white space.
+    has_backslash: bool,
     scan: CallScan,
     python: PythonScan,
+    named: NamedScan,
     /// Where the calls start and end in the text.
     calls: (usize, usize),
 }
 
+/// How the calls are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CandidateForm {
-    Bare,
-    /// Bare, in Llama's notation.
-    Llama,
-    /// A list of calls in Python, which models with Llama's notation also write.
+    /// An object, or a list of objects.
+    Json,
+    /// A list of calls in Python.
     PythonList,
-    Fenced,
-    InTag {
-        end: &'static str,
-    },
+    /// Names with arguments after them, as Mistral's models write calls.
+    Named,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,38 +69,41 @@ pub(in crate::parse) enum Followed {
 }
 
 impl UntaggedBlock {
-    pub(super) fn bare(is_llama: bool) -> Self {
-        Self::new(if is_llama { CandidateForm::Llama } else { CandidateForm::Bare }, "")
+    pub(super) fn bare(notation: FunctionCallParser) -> Self {
+        Self::new(notation, CandidatePlace::Bare, "")
     }
 
-    pub(super) fn fenced() -> Self {
-        Self::new(CandidateForm::Fenced, "")
+    pub(super) fn fenced(notation: FunctionCallParser) -> Self {
+        Self::new(notation, CandidatePlace::Fenced, "")
     }
 
-    pub(super) fn in_tag(tag: &str, end: &'static str) -> Self {
-        Self::new(CandidateForm::InTag { end }, tag)
+    pub(super) fn in_tag(notation: FunctionCallParser, tag: &str, end: &'static str) -> Self {
+        Self::new(notation, CandidatePlace::InTag { end }, tag)
     }
 
-    fn new(form: CandidateForm, text: &str) -> Self {
+    fn new(notation: FunctionCallParser, place: CandidatePlace, text: &str) -> Self {
         Self {
-            form,
+            notation,
+            place,
+            form: CandidateForm::Json,
             text: text.to_owned(),
             stage: CandidateStage::Opening,
+            has_backslash: false,
             scan: CallScan::default(),
             python: PythonScan::default(),
+            named: NamedScan::default(),
             calls: (text.len(), text.len()),
         }
     }
 
-    /// Adds text up to the end of the candidate, or up to a byte that cannot follow. `names` are the functions that may be
-    /// called.
-    pub(in crate::parse) fn follow(&mut self, text: &str, names: &[String]) -> Followed {
+    /// Adds text up to the end of the candidate, or up to a byte that cannot follow.
+    pub(in crate::parse) fn follow(&mut self, text: &str, offered: &OfferedFunctions) -> Followed {
         for (at, byte) in text.bytes().enumerate() {
             #[cfg(test)]
             crate::parse::work::count(1);
-            let (n_held, stage) = (self.text.len() + at, self.stage);
+            let (n_held, stage, had_backslash) = (self.text.len() + at, self.stage, self.has_backslash);
             let Some(next) =
-                self.next(byte, &text[..text.floor_char_boundary(at)], names).filter(|_| n_held < MAX_BLOCK_BYTES)
+                self.next(byte, &text[..text.floor_char_boundary(at)], offered).filter(|_| n_held < MAX_BLOCK_BYTES)
             else {
                 let at = text.floor_char_boundary(at); // at the size limit, it may be within a character of a string
                 self.text.push_str(&text[..at]);
@@ -107,9 +112,11 @@ impl UntaggedBlock {
             self.stage = next;
             match next {
                 CandidateStage::Calls if stage == CandidateStage::Opening => self.calls.0 = n_held,
-                CandidateStage::BetweenCalls if stage == CandidateStage::Calls => self.calls.1 = n_held + 1,
+                CandidateStage::BetweenCalls if stage == CandidateStage::Calls || had_backslash => {
+                    self.calls.1 = n_held + 1
+                }
                 CandidateStage::Surplus if !byte.is_ascii_whitespace() => self.calls.1 = n_held + 1,
-                CandidateStage::Closing(n_written) if n_written == self.closing().len() => {
+                CandidateStage::Closing(n_written) if n_written == self.place.closing().len() => {
                     self.text.push_str(&text[..=at]);
                     return Followed::Complete(at + 1);
                 }
@@ -121,18 +128,23 @@ impl UntaggedBlock {
     }
 
     /// The stage after a byte that follows the text and `added`; `None` if it cannot follow.
-    fn next(&mut self, byte: u8, added: &str, names: &[String]) -> Option<CandidateStage> {
+    fn next(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
         let is_space = byte.is_ascii_whitespace();
         match self.stage {
-            CandidateStage::Opening if matches!(byte, b'{' | b'[') && self.may_begin(added) => {
-                self.scan_next(byte, added, names)
+            CandidateStage::Opening => self.open(byte, added, offered),
+            CandidateStage::Calls => self.scan_next(byte, added, offered),
+            CandidateStage::BetweenCalls if std::mem::take(&mut self.has_backslash) => {
+                b"nrt".contains(&byte).then_some(CandidateStage::BetweenCalls)
             }
-            CandidateStage::Opening => self.opening_goes_on(byte, added).then_some(CandidateStage::Opening),
-            CandidateStage::Calls => self.scan_next(byte, added, names),
+            CandidateStage::BetweenCalls if byte == b'\\' && self.form == CandidateForm::Json => {
+                self.has_backslash = true;
+                Some(CandidateStage::BetweenCalls)
+            }
             CandidateStage::BetweenCalls if is_space || self.separates(byte) => Some(CandidateStage::BetweenCalls),
-            CandidateStage::BetweenCalls if self.form == CandidateForm::PythonList => None,
-            CandidateStage::BetweenCalls if byte == b'{' => self.scan_next(byte, added, names),
-            CandidateStage::BetweenCalls | CandidateStage::Surplus if matches!(byte, b'}' | b']') => {
+            CandidateStage::BetweenCalls if self.begins_another(byte, offered) => self.scan_next(byte, added, offered),
+            CandidateStage::BetweenCalls | CandidateStage::Surplus
+                if self.form == CandidateForm::Json && matches!(byte, b'}' | b']') =>
+            {
                 Some(CandidateStage::Surplus)
             }
             CandidateStage::Surplus if is_space => Some(CandidateStage::Surplus),
@@ -141,14 +153,33 @@ impl UntaggedBlock {
         }
     }
 
-    fn scan_next(&mut self, byte: u8, added: &str, names: &[String]) -> Option<CandidateStage> {
-        if self.form == CandidateForm::Llama && PythonScan::may_begin(byte) && self.scan.is_open_list() {
+    fn open(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
+        let opening = self.text.clone() + added;
+        let is_bracket = matches!(byte, b'{' | b'[');
+        if is_bracket && self.place.may_begin_after(&opening, self.notation) {
+            return self.scan_next(byte, added, offered);
+        }
+        let is_mistral = self.notation == FunctionCallParser::MistralFunctionCallParser;
+        if is_mistral && self.place == CandidatePlace::Bare {
+            self.form = CandidateForm::Named;
+            return self.scan_next(byte, added, offered);
+        }
+        self.place.goes_on(&opening, byte, self.notation).then_some(CandidateStage::Opening)
+    }
+
+    fn scan_next(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
+        if self.form == CandidateForm::Json
+            && self.reads_python()
+            && self.scan.is_open_list()
+            && offered.has_initial(byte)
+        {
             self.form = CandidateForm::PythonList;
         }
         let before = [&self.text[..], added];
         let scanned = match self.form {
-            CandidateForm::PythonList => self.python.next(byte, before, names),
-            _ => self.scan.next(byte, before, names),
+            CandidateForm::Json => self.scan.next(byte, before, offered),
+            CandidateForm::PythonList => self.python.next(byte, before, offered),
+            CandidateForm::Named => self.named.next(byte, before, offered),
         };
         match scanned {
             Scanned::Continues => Some(CandidateStage::Calls),
@@ -157,75 +188,69 @@ impl UntaggedBlock {
         }
     }
 
+    /// Whether the calls may be a list in Python.
+    fn reads_python(&self) -> bool {
+        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
+        self.is_python() || is_llama && self.place == CandidatePlace::Bare
+    }
+
+    /// Whether the notation is Python.
+    fn is_python(&self) -> bool {
+        self.notation == FunctionCallParser::DefaultFunctionCallParser
+    }
+
+    /// Whether a byte after a call begins another one, or another list.
+    fn begins_another(&self, byte: u8, offered: &OfferedFunctions) -> bool {
+        match self.form {
+            CandidateForm::Json => byte == b'{',
+            CandidateForm::PythonList => byte == b'[' && self.is_python(),
+            CandidateForm::Named => offered.has_initial(byte),
+        }
+    }
+
     fn separates(&self, byte: u8) -> bool {
-        byte == b',' && self.form != CandidateForm::PythonList || byte == b';' && self.form == CandidateForm::Llama
+        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
+        self.form == CandidateForm::Json
+            && (byte == b',' || byte == b';' && is_llama && self.place == CandidatePlace::Bare)
     }
 
     fn closing_goes_on(&self, byte: u8, n_written: usize) -> Option<CandidateStage> {
-        let goes_on = self.closing().as_bytes().get(n_written) == Some(&byte);
+        let goes_on = self.place.closing().as_bytes().get(n_written) == Some(&byte);
         goes_on.then_some(CandidateStage::Closing(n_written + 1))
-    }
-
-    /// What is written after the calls.
-    fn closing(&self) -> &'static str {
-        match self.form {
-            CandidateForm::Bare | CandidateForm::Llama | CandidateForm::PythonList => TAG_END.0,
-            CandidateForm::Fenced => FENCE,
-            CandidateForm::InTag { end } => end,
-        }
-    }
-
-    /// Whether the calls may begin after the opening and `added`.
-    fn may_begin(&self, added: &str) -> bool {
-        self.form != CandidateForm::Fenced
-            || FENCE.len() <= self.text.len() + added.len() && {
-                let opening = self.text.clone() + added;
-                let language = opening[FENCE.len()..].trim();
-                language.is_empty() || language.eq_ignore_ascii_case(FENCE_LANGUAGE)
-            }
-    }
-
-    fn opening_goes_on(&self, byte: u8, added: &str) -> bool {
-        let opening = self.text.clone() + added;
-        if LONGEST_OPENING <= opening.len() {
-            return false;
-        }
-        if self.form != CandidateForm::Fenced {
-            return byte.is_ascii_whitespace();
-        }
-        let Some(after) = opening.strip_prefix(FENCE) else { return byte == b'`' };
-        if byte.is_ascii_whitespace() {
-            let language = after.trim();
-            return language.is_empty() || language.eq_ignore_ascii_case(FENCE_LANGUAGE);
-        }
-        let expected = FENCE_LANGUAGE.as_bytes().get(after.trim_start_matches(' ').len());
-        expected.is_some_and(|expected| expected.eq_ignore_ascii_case(&byte))
     }
 
     /// Whether the calls are complete, and nothing else was begun.
     fn is_whole(&self) -> bool {
-        matches!(self.stage, CandidateStage::BetweenCalls | CandidateStage::Surplus)
+        matches!(self.stage, CandidateStage::BetweenCalls | CandidateStage::Surplus) && !self.has_backslash
     }
 
     /// Whether an end marker without its start may end the candidate.
     pub(in crate::parse) fn ends_at_marker(&self) -> bool {
-        self.form == CandidateForm::Bare && self.is_whole()
+        self.place == CandidatePlace::Bare && self.is_whole()
+    }
+
+    /// Whether a control token that is part of calls may come next.
+    pub(in crate::parse) fn expects_tag(&self) -> bool {
+        self.form == CandidateForm::Named && self.named.expects_tag()
     }
 
     /// Whether the name of an offered function was read, so that this is almost certainly a call.
     pub(in crate::parse) fn is_named(&self) -> bool {
-        self.scan.is_named() || self.python.first_name().is_some()
+        self.scan.is_named() || self.python.first_name().is_some() || self.named.is_named()
     }
 
     /// The open block for a constraint, if the first name was read and its arguments come after it: the opening bracket, and
     /// the text from the name on.
     pub(in crate::parse) fn open_block(&self) -> Option<OpenBlock> {
         let since = |first_name: usize| self.text.get(first_name..);
-        if self.form == CandidateForm::PythonList {
-            return Some(OpenBlock::PythonList(format!("[{}", since(self.python.first_name()?)?)));
+        match self.form {
+            CandidateForm::Json => {
+                let bracket = if self.scan.is_list() { "[" } else { "{" };
+                Some(OpenBlock::Untagged(format!("{bracket}{}", since(self.scan.first_name()?)?)))
+            }
+            CandidateForm::PythonList => Some(OpenBlock::PythonList(format!("[{}", since(self.python.first_name()?)?))),
+            CandidateForm::Named => None,
         }
-        let bracket = if self.scan.is_list() { "[" } else { "{" };
-        Some(OpenBlock::Untagged(format!("{bracket}{}", since(self.scan.first_name()?)?)))
     }
 
     pub(in crate::parse) fn text(&self) -> &str {
@@ -239,7 +264,8 @@ impl UntaggedBlock {
     /// Whether a call is rather the declaration of its function, whose parameters are a schema.
     fn is_declaration(&self, call: &SdkFunctionCall) -> bool {
         let is_schema = |value: &Value| matches!(value, Value::Object(_));
-        let has_parameters = self.form == CandidateForm::Llama || call.repairs.contains(&Repair::AliasKey);
+        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
+        let has_parameters = is_llama || call.repairs.contains(&Repair::AliasKey);
         let is_object = call.arguments.get("type") == Some(&Value::from("object"));
         let properties = call.arguments.get("properties");
         let are_schemas = matches!(properties, Some(Value::Object(all)) if all.values().all(is_schema));
@@ -247,38 +273,57 @@ impl UntaggedBlock {
     }
 
     /// The calls, if the text is nothing but calls of offered functions.
-    pub(in crate::parse) fn read(&self, names: &[String]) -> Option<BlockContent> {
-        let is_closed = self.stage == CandidateStage::Closing(self.closing().len());
+    pub(in crate::parse) fn read(&self, offered: &OfferedFunctions) -> Option<BlockContent> {
+        let is_closed = self.stage == CandidateStage::Closing(self.place.closing().len());
         if !is_closed && !self.is_whole() {
             return None;
         }
-        let body = &self.text[self.calls.0..self.calls.1];
-        let parser = match self.form {
-            CandidateForm::Llama => FunctionCallParser::LlamaFunctionCallParser,
-            CandidateForm::PythonList => FunctionCallParser::DefaultFunctionCallParser,
-            CandidateForm::Bare | CandidateForm::Fenced | CandidateForm::InTag { .. } => {
-                FunctionCallParser::JsonStyleFunctionCallParser
-            }
-        };
-        let block = BlockText { text: body, controls: &[] };
-        let mut content = block_reader::read(parser, Strictness::Recover, block, &[], Ending::Closed);
+        let mut content = self.content(offered)?;
         let is_call = |call: &SdkFunctionCall| {
-            names.contains(&call.name)
+            offered.named(&call.name).is_some()
                 && !call.repairs.iter().any(|repair| DOUBTFUL.contains(repair))
                 && !self.is_declaration(call)
         };
-        let is_sound = content.rejected.is_empty() && content.trailing.is_none() && !content.calls.is_empty();
-        if !is_sound || !content.calls.iter().all(is_call) {
+        if content.calls.is_empty() || !content.calls.iter().all(is_call) {
             return None;
         }
-        let has_markers = matches!(self.form, CandidateForm::Fenced | CandidateForm::InTag { .. });
-        let lacks_end = !is_closed && has_markers;
-        let is_regular = matches!(self.form, CandidateForm::Llama | CandidateForm::PythonList);
+        let is_regular =
+            self.notation == FunctionCallParser::LlamaFunctionCallParser && self.place == CandidatePlace::Bare;
+        let lacks_end = !is_closed && self.place != CandidatePlace::Bare;
         for call in &mut content.calls {
             call.repairs.extend((!is_regular).then_some(Repair::MissingMarkers));
             call.repairs.extend(lacks_end.then_some(Repair::UnclosedBlock));
             call.repairs.sort_unstable();
         }
         Some(content)
+    }
+
+    /// The calls, if all of the text between the opening and the closing can be read.
+    fn content(&self, offered: &OfferedFunctions) -> Option<BlockContent> {
+        let body = |from: usize, to: usize| BlockText { text: &self.text[from..to], controls: &[] };
+        let read = |body: BlockText<'_>| {
+            let content = block_reader::read(self.reader(), Strictness::Recover, body, offered, Ending::Closed);
+            (content.rejected.is_empty() && content.trailing.is_none()).then_some(content)
+        };
+        if self.form != CandidateForm::Named {
+            return read(body(self.calls.0, self.calls.1));
+        }
+        let mut whole = BlockContent::default();
+        let ends = self.named.starts.iter().skip(1).copied().chain([self.calls.1]);
+        for (start, end) in self.named.starts.iter().copied().zip(ends).take(MAX_CALLS + 1) {
+            whole.calls.extend(read(body(start, end))?.calls);
+        }
+        (whole.calls.len() <= MAX_CALLS).then_some(whole)
+    }
+
+    /// The notation in which the calls are read.
+    fn reader(&self) -> FunctionCallParser {
+        match (self.notation, self.form) {
+            (_, CandidateForm::PythonList) => FunctionCallParser::DefaultFunctionCallParser,
+            (FunctionCallParser::LlamaFunctionCallParser, _) if self.place != CandidatePlace::Bare => {
+                FunctionCallParser::JsonStyleFunctionCallParser
+            }
+            (notation, _) => notation,
+        }
     }
 }

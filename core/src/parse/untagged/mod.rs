@@ -1,41 +1,55 @@
 //! Calls that are written without the markers of their notation.
 //!
-//! Models that are asked for JSON between tags also write it without them. These forms are read as calls, if they hold one
-//! object or a list of objects with the name of an offered function and an object of arguments, and nothing else:
+//! Models also write calls without the control tokens or tags around them. These forms are read as calls, if they hold nothing
+//! but calls of offered functions:
 //!
 //! | form | where it starts | where it ends |
 //! |---|---|---|
 //! | bare | at the start of the reply | at its end, or at a stray end marker |
-//! | fenced | at three backticks, perhaps with `json`, at the start of a line | at the next three backticks |
-//! | list | at the start of the reply, in Llama's notation: a list of calls in Python | at the end of the reply |
-//! | near tag | at `<tools>`, `<function_call>` or `<response>` | at the tag's end |
+//! | fenced | at three backticks, perhaps with a language, at the start of a line | at the next three backticks |
+//! | near tag | at `<tools>`, `<function_call>`, `<response>` or `<tool_call>` | at the tag's end |
+//!
+//! In each form, calls are objects of JSON, or a list of them; in LFM2's and Llama's notations also a list of calls in
+//! Python; in Mistral's a bare call may also be a name and its arguments.
 //!
 //! [`CandidateFinder`] finds where one may start, and a [`UntaggedBlock`] is followed until it is complete, or until the first
 //! byte that cannot be part of such calls. Then it is text, to the byte. So a JSON answer is held back up to the end of its
 //! first key, and an object with a `name` up to the end of the name.
 
 mod candidate;
+mod named_scan;
+mod opening;
 mod python_scan;
 mod scan;
 
+use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::marker::{self, Marker, MarkerSpelling};
+use crate::parse::offered::OfferedFunctions;
 
 pub(super) use candidate::{Followed, UntaggedBlock};
 
 /// The starts of near tags.
-pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 3] = [
+pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 4] = [
     (marker::NEAR_TAGS[0].0, Marker::NearTag),
     (marker::NEAR_TAGS[1].0, Marker::NearTag),
     (marker::NEAR_TAGS[2].0, Marker::NearTag),
+    (marker::NEAR_TAGS[3].0, Marker::NearTag),
 ];
+
+/// Whether calls without markers are read in a notation. Llama's have none.
+pub(crate) fn reads_untagged(parser: FunctionCallParser, strictness: Strictness) -> bool {
+    match parser {
+        FunctionCallParser::LlamaFunctionCallParser => true,
+        FunctionCallParser::XmlFunctionCallParser | FunctionCallParser::GemmaFunctionCallParser => false,
+        _ => strictness == Strictness::Recover,
+    }
+}
 
 /// Finds where a block without markers may start in the text of a reply.
 #[derive(Debug, Default)]
 pub(super) struct CandidateFinder {
-    /// The functions that may be called; none if only marked blocks are read.
-    names: Vec<String>,
-    /// Whether the notation is Llama's, whose calls have no markers.
-    is_llama: bool,
+    /// The notation of the reply; `None` if only marked blocks are read.
+    notation: Option<FunctionCallParser>,
     /// Whether the reply has more than white space so far.
     has_content: bool,
     /// Whether the current line has more than white space so far.
@@ -45,29 +59,28 @@ pub(super) struct CandidateFinder {
 }
 
 impl CandidateFinder {
-    pub(super) fn new(names: Vec<String>, is_llama: bool) -> Self {
-        Self { names, is_llama, ..Self::default() }
+    pub(super) fn new(notation: Option<FunctionCallParser>) -> Self {
+        Self { notation, ..Self::default() }
     }
 
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
+    /// The notation, if candidates may start now.
+    fn searched(&self) -> Option<FunctionCallParser> {
+        self.notation.filter(|_| !self.is_paused)
     }
 
     /// Whether candidates may start now.
     pub(super) fn is_searching(&self) -> bool {
-        !self.names.is_empty() && !self.is_paused
+        self.searched().is_some()
     }
 
     /// The first position in `text` where a marker or a candidate may start.
-    pub(super) fn next_opening(&self, text: &str) -> Option<usize> {
-        if !self.is_searching() {
-            return text.find('<');
-        }
+    pub(super) fn next_opening(&self, text: &str, offered: &OfferedFunctions) -> Option<usize> {
+        let Some(notation) = self.searched() else { return text.find('<') };
         let (mut has_content, mut line_has_content) = (self.has_content, self.line_has_content);
         for (at, byte) in text.bytes().enumerate() {
             match byte {
                 b'<' => return Some(at),
-                b'{' | b'[' if !has_content => return Some(at),
+                byte if !has_content && opening::begins_bare(byte, notation, offered) => return Some(at),
                 b'`' if !line_has_content => return Some(at),
                 b'\n' => line_has_content = false,
                 byte if byte.is_ascii_whitespace() => {}
@@ -94,12 +107,13 @@ impl CandidateFinder {
 
     /// The candidate that a character other than `<` opens, which [`next_opening`](Self::next_opening) found.
     pub(super) fn candidate(&self, opening: &str) -> UntaggedBlock {
-        if opening.starts_with('`') { UntaggedBlock::fenced() } else { UntaggedBlock::bare(self.is_llama) }
+        let notation = self.notation.unwrap_or_default();
+        if opening.starts_with('`') { UntaggedBlock::fenced(notation) } else { UntaggedBlock::bare(notation) }
     }
 
     /// The candidate that a near tag opens.
     pub(super) fn candidate_in_tag(&self, tag: &str) -> UntaggedBlock {
         let end = marker::NEAR_TAGS.iter().find(|(start, _)| *start == tag).map_or("", |(_, end)| end);
-        UntaggedBlock::in_tag(tag, end)
+        UntaggedBlock::in_tag(self.notation.unwrap_or_default(), tag, end)
     }
 }

@@ -1,9 +1,10 @@
-//! The shape of a list of calls in Python, byte by byte: enough to see early that a text is something else.
+//! The shape of lists of calls in Python, byte by byte: enough to see early that a text is something else.
 
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::quoted::QuoteState;
 use crate::parse::untagged::scan::{Scanned, content};
 
-/// Follows a list, from after its opening bracket.
+/// Follows lists, from after the first opening bracket.
 #[derive(Debug, Default)]
 pub(super) struct PythonScan {
     stage: PythonStage,
@@ -24,42 +25,42 @@ enum PythonStage {
     Name,
     Arguments,
     AfterCall,
+    AfterList,
 }
 
 impl PythonScan {
-    /// Whether a byte after the opening bracket may begin a call.
-    pub(super) fn may_begin(byte: u8) -> bool {
-        byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii()
-    }
-
     /// Where the first call of an offered function starts, once its name was read.
     pub(super) fn first_name(&self) -> Option<usize> {
         self.first_name
     }
 
     /// Follows a byte. The text before it is `before`, in two parts.
-    pub(super) fn next(&mut self, byte: u8, before: [&str; 2], names: &[String]) -> Scanned {
+    pub(super) fn next(&mut self, byte: u8, before: [&str; 2], offered: &OfferedFunctions) -> Scanned {
         let at = before[0].len() + before[1].len();
         let is_space = byte.is_ascii_whitespace();
         match self.stage {
             PythonStage::Between | PythonStage::AfterCall if is_space => {}
-            PythonStage::Between if Self::may_begin(byte) => (self.stage, self.name_start) = (PythonStage::Name, at),
-            PythonStage::Name => return self.name(byte, &content(before, self.name_start), names),
+            PythonStage::Between if offered.has_initial(byte) => {
+                (self.stage, self.name_start) = (PythonStage::Name, at)
+            }
+            PythonStage::Name => return self.name(byte, &content(before, self.name_start), offered),
             PythonStage::Arguments => self.argument(byte),
             PythonStage::AfterCall if byte == b',' => self.stage = PythonStage::Between,
             PythonStage::Between | PythonStage::AfterCall if byte == b']' && self.first_name.is_some() => {
+                self.stage = PythonStage::AfterList;
                 return Scanned::Ends;
             }
+            PythonStage::AfterList if byte == b'[' => self.stage = PythonStage::Between,
             _ => return Scanned::Refused,
         }
         Scanned::Continues
     }
 
     /// Follows a byte after the beginning of a name.
-    fn name(&mut self, byte: u8, name: &str, names: &[String]) -> Scanned {
+    fn name(&mut self, byte: u8, name: &str, offered: &OfferedFunctions) -> Scanned {
         let is_possible = match byte {
-            b'(' => names.iter().any(|offered| offered == name),
-            _ => names.iter().any(|offered| name.len() < offered.len() && offered.starts_with(name)),
+            b'(' => offered.named(name).is_some(),
+            _ => offered.may_begin(name),
         };
         if !is_possible {
             return Scanned::Refused;

@@ -1,11 +1,14 @@
 //! The shape of calls in JSON, byte by byte: enough to see early that a text is something else.
 
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::quoted::QuoteState;
 
 /// Follows the brackets, keys and names of an object or a list of objects.
 #[derive(Debug, Default)]
 pub(super) struct CallScan {
     quotes: QuoteState,
+    /// Whether a backslash outside of strings came last, which may begin an escape for white space.
+    has_backslash: bool,
     /// Where the current string, or the last one, was opened.
     string_start: usize,
     /// Brackets that are open.
@@ -67,14 +70,19 @@ impl CallScan {
     }
 
     /// Follows a byte. The text before it is `before`, in two parts.
-    pub(super) fn next(&mut self, byte: u8, before: [&str; 2], names: &[String]) -> Scanned {
+    pub(super) fn next(&mut self, byte: u8, before: [&str; 2], offered: &OfferedFunctions) -> Scanned {
         if self.quotes != QuoteState::Outside {
             self.quotes = self.quotes.after(byte);
-            let is_allowed = self.quotes != QuoteState::Outside || self.string(before, names);
+            let is_allowed = self.quotes != QuoteState::Outside || self.string(before, offered);
             return if is_allowed { Scanned::Continues } else { Scanned::Refused };
         }
         let level = self.depth.saturating_sub(self.n_outer);
         let is_allowed = match byte {
+            byte if std::mem::take(&mut self.has_backslash) => b"nrt".contains(&byte),
+            b'\\' => {
+                self.has_backslash = true;
+                0 < self.depth
+            }
             b'"' | b'\'' => {
                 self.quotes = self.quotes.after(byte);
                 self.string_start = before[0].len() + before[1].len();
@@ -137,7 +145,7 @@ impl CallScan {
     }
 
     /// Follows the end of a string; returns whether a call may have it there.
-    fn string(&mut self, before: [&str; 2], names: &[String]) -> bool {
+    fn string(&mut self, before: [&str; 2], offered: &OfferedFunctions) -> bool {
         let level = self.depth.saturating_sub(self.n_outer);
         if !self.has_known_keys(level) {
             return true;
@@ -149,7 +157,7 @@ impl CallScan {
             self.keys[level - 1] = key;
             return true;
         }
-        let is_offered = names.contains(&text);
+        let is_offered = offered.named(&text).is_some();
         if self.is_at_name(level) && is_offered {
             self.first_name.get_or_insert(self.string_start);
         }

@@ -1,10 +1,11 @@
 //! Reads the calls of a block.
 
-use crate::function::{RejectionReason, Repair, SdkFunction, SdkFunctionCall};
+use crate::function::{RejectionReason, Repair, SdkFunctionCall};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_CALLS;
 use crate::parse::list::{List, ListItem};
+use crate::parse::offered::OfferedFunctions;
 use crate::parse::repairs::Repairs;
 use crate::parse::xml::tags::{
     FUNCTION, FUNCTION_END, PARAMETER, PARAMETER_END, Parameters, TagName, is_line_start, scan_value,
@@ -17,10 +18,10 @@ const FUNCTION_LIKE: &str = "<function";
 const MAX_FRUITLESS_SCANS: usize = 16;
 
 /// Reads the calls between `from` and the end of `text`. `is_closed` is whether the end marker of the block follows.
-pub(in crate::parse) fn read(text: &str, from: usize, functions: &[SdkFunction], is_closed: bool) -> List {
+pub(in crate::parse) fn read(text: &str, from: usize, offered: &OfferedFunctions, is_closed: bool) -> List {
     let cursor = Cursor { text, at: from };
     let list = List { is_balanced: true, ..List::default() };
-    let mut reader = XmlReader { cursor, functions, is_closed, list, function_end: None, n_fruitless: 0 };
+    let mut reader = XmlReader { cursor, offered, is_closed, list, function_end: None, n_fruitless: 0 };
     reader.read_all();
     reader.list
 }
@@ -33,7 +34,7 @@ pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
 
 struct XmlReader<'a> {
     cursor: Cursor<'a>,
-    functions: &'a [SdkFunction],
+    offered: &'a OfferedFunctions,
     is_closed: bool,
     list: List,
     /// The end of a function that was found last, or the end of the text after a search that found none.
@@ -81,17 +82,19 @@ impl<'a> XmlReader<'a> {
     }
 
     fn call(&mut self, name: &mut Option<String>) -> Result<SdkFunctionCall, CallFault> {
-        let Some(tag) = self.tag(FUNCTION)? else { return Ok(SdkFunctionCall::default()) };
+        let Some(tag) = self.tag(FUNCTION, TagName::read)? else { return Ok(SdkFunctionCall::default()) };
         if tag.name.is_empty() {
             return Err(self.fault(RejectionReason::MissingName));
         }
         *name = Some(tag.name.to_owned());
-        let parameters = Parameters::of(self.functions, tag.name);
+        let parameters = Parameters::of(self.offered, tag.name);
         let mut call = SdkFunctionCall { name: tag.name.to_owned(), ..SdkFunctionCall::default() };
         let mut repairs = Repairs::default();
+        tag.add_repairs(&mut repairs);
         while self.has_more(&mut repairs) {
             let start = self.cursor.at;
-            let Some(tag) = self.tag(PARAMETER)? else { break };
+            let Some(tag) = self.tag(PARAMETER, |name| TagName::of_parameter(name, parameters))? else { break };
+            tag.add_repairs(&mut repairs);
             let Some(text) = self.value(&tag, parameters, &call, &mut repairs) else { break };
             if tag.name.is_empty() {
                 return Err(CallFault::new(RejectionReason::MalformedSyntax, start));
@@ -123,9 +126,13 @@ impl<'a> XmlReader<'a> {
     }
 
     /// Takes an opening tag; `None` if the text ends in it.
-    fn tag(&mut self, opening: &str) -> Result<Option<TagName<'a>>, CallFault> {
+    fn tag(
+        &mut self,
+        opening: &str,
+        read: impl Fn(&'a str) -> Option<TagName<'a>>,
+    ) -> Result<Option<TagName<'a>>, CallFault> {
         let rest = self.cursor.rest();
-        let tag = rest.strip_prefix(opening).and_then(TagName::read);
+        let tag = rest.strip_prefix(opening).and_then(read);
         if let Some(tag) = &tag {
             self.cursor.at += opening.len() + tag.length;
         } else if self.is_closed || rest.contains(['>', '\n']) {
@@ -162,7 +169,13 @@ impl<'a> XmlReader<'a> {
                 end
             }
         };
-        let value = &text[from..end];
+        let value = match &text[from..end] {
+            // The tag ends after the value: `<parameter=city=Oslo></parameter>`.
+            value if tag.has_value && value.find(['<', '>']) == value.len().checked_sub(1) => {
+                value.trim_end_matches('>')
+            }
+            value => value,
+        };
         let line_end = if tag.is_closed && value.starts_with("\r\n") { "\r\n" } else { "\n" };
         let value = if tag.is_closed { value.strip_prefix(line_end).unwrap_or(value) } else { value };
         Some(value.strip_suffix(line_end).unwrap_or(value))
@@ -191,7 +204,7 @@ impl<'a> XmlReader<'a> {
             #[cfg(test)]
             crate::parse::work::count(found + 1);
             at += found;
-            let name = TagName::read(&text[at + PARAMETER.len()..]).map(|tag| tag.name);
+            let name = TagName::of_parameter(&text[at + PARAMETER.len()..], parameters).map(|tag| tag.name);
             let is_next = name.is_some_and(|name| parameters.contain(name) && !call.arguments.contains_key(name));
             if is_next && is_line_start(text, at) {
                 return Some(at);

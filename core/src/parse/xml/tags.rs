@@ -1,6 +1,8 @@
 //! The tags of XML calls, and where a value between them ends.
 
-use crate::function::SdkFunction;
+use crate::function::{Repair, SdkFunction};
+use crate::parse::offered::OfferedFunctions;
+use crate::parse::repairs::Repairs;
 
 pub(in crate::parse) const FUNCTION: &str = "<function=";
 pub(super) const FUNCTION_END: &str = "</function>";
@@ -13,21 +15,79 @@ const LONGEST_NAME: usize = 256;
 
 /// A name in an opening tag.
 pub(super) struct TagName<'a> {
+    /// Without the quotes that some models write around it.
     pub(super) name: &'a str,
-    /// Bytes of the name and what ends it: `>` or the end of the line.
+    /// Bytes of the name and what ends it: `>`, the end of the line, or an equals sign.
     pub(super) length: usize,
-    /// Whether `>` ends it.
+    /// Whether a value may begin on the next line, as after a `>`.
     pub(super) is_closed: bool,
+    pub(super) is_quoted: bool,
+    /// Whether the value begins in the tag, after an equals sign in place of the `>`.
+    pub(super) has_value: bool,
 }
 
 impl<'a> TagName<'a> {
     /// Reads the name at the start of a text, which follows `<function=` or `<parameter=`.
     pub(super) fn read(text: &'a str) -> Option<Self> {
-        let near = &text[..text.floor_char_boundary(LONGEST_NAME)];
+        let near = near(text);
         let end = near.find(['>', '\n'])?;
-        let name = near[..end].trim();
-        (!name.contains('<')).then_some(Self { name, length: end + 1, is_closed: near[end..].starts_with('>') })
+        let written = near[..end].trim();
+        let name = unquoted(written);
+        (!name.contains('<')).then_some(Self {
+            name,
+            length: end + 1,
+            is_closed: near[end..].starts_with('>'),
+            is_quoted: name.len() < written.len(),
+            has_value: false,
+        })
     }
+
+    /// Reads the name of a parameter like [`read`](Self::read). In `<parameter=city=Oslo</parameter>`, where this makes a
+    /// declared name of it or a tag that would have no end, an equals sign ends the tag.
+    pub(super) fn of_parameter(text: &'a str, parameters: Parameters<'_>) -> Option<Self> {
+        let tag = Self::read(text);
+        if tag.as_ref().is_some_and(|tag| parameters.contain(tag.name)) {
+            return tag;
+        }
+        // A declared name may have quotes of its own.
+        let written = near(text).split(['>', '\n']).next().unwrap_or_default().trim();
+        match (tag, Self::before_value(text)) {
+            (Some(tag), _) if parameters.contain(written) => Some(Self { name: written, is_quoted: false, ..tag }),
+            (tag, Some(split)) if tag.is_none() || parameters.contain(split.name) => Some(split),
+            (tag, _) => tag,
+        }
+    }
+
+    /// Reads the name before an equals sign in a tag.
+    fn before_value(text: &'a str) -> Option<Self> {
+        let near = near(text);
+        let end = near.find(['=', '>', '\n', '<']).filter(|end| near[*end..].starts_with('='))?;
+        let written = near[..end].trim();
+        let name = unquoted(written);
+        let is_quoted = name.len() < written.len();
+        (!name.is_empty()).then_some(Self { name, length: end + 1, is_closed: true, is_quoted, has_value: true })
+    }
+
+    /// Adds the repairs that the tag needs.
+    pub(super) fn add_repairs(&self, repairs: &mut Repairs) {
+        if self.is_quoted {
+            repairs.add(Repair::StringDelimiters);
+        }
+        if self.has_value {
+            repairs.add(Repair::MissingTag);
+        }
+    }
+}
+
+/// The text in which a name ends.
+fn near(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_NAME)]
+}
+
+/// A name without the quotes around it.
+fn unquoted(name: &str) -> &str {
+    let inside = |quote: char| name.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(name)
 }
 
 /// The name at the start of a text that follows `<function=`; `None` if its end is not there, or too far.
@@ -40,8 +100,8 @@ pub(in crate::parse) fn tag_name(text: &str) -> Option<&str> {
 pub(super) struct Parameters<'a>(pub(super) Option<&'a SdkFunction>);
 
 impl<'a> Parameters<'a> {
-    pub(super) fn of(functions: &'a [SdkFunction], name: &str) -> Self {
-        Self(functions.iter().find(|function| function.name == name))
+    pub(super) fn of(offered: &'a OfferedFunctions, name: &str) -> Self {
+        Self(offered.named(name))
     }
 
     pub(super) fn contain(self, name: &str) -> bool {
@@ -113,7 +173,7 @@ impl Following {
         if after.strip_prefix(FUNCTION).and_then(TagName::read).is_some() {
             return Self::Undeclared;
         }
-        match after.strip_prefix(PARAMETER).and_then(TagName::read) {
+        match after.strip_prefix(PARAMETER).and_then(|name| TagName::of_parameter(name, parameters)) {
             Some(tag) if parameters.contain(tag.name) => Self::Declared,
             Some(_) => Self::Undeclared,
             None => Self::Other,

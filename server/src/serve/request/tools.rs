@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use causerie::{GenerationOptions, SdkFunction, ToolCallConstraint, ToolChoice, functions_from_json};
+use causerie::{FunctionNames, GenerationOptions, SdkFunction, ToolCallConstraint, ToolChoice, functions_from_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -98,13 +98,21 @@ struct PlainFunction {
     strict: Option<bool>,
 }
 
+impl OfferedFunction {
+    fn check_name(&self) -> Result<(), HttpError> {
+        let function = SdkFunction::new(self.function.name.as_str(), "", Vec::new());
+        let refused = |err: causerie::SdkError| HttpError::value("tools", format!("{}: {}", self.place, err.message()));
+        function.check_with(FunctionNames::Dotted).map_err(refused)
+    }
+}
+
 /// The functions among tools, in the form of any dialect. Other tools are ignored: a provider would run them, or their input
-/// is not JSON.
+/// is not JSON. So is a function with a bad name, if that leaves another one.
 pub(in crate::serve) fn read_tools(
     fields: &mut RequestFields,
     tools: Option<Vec<Json>>,
 ) -> Result<Vec<OfferedFunction>, HttpError> {
-    let mut functions = Vec::new();
+    let (mut functions, mut bad_name) = (Vec::new(), None);
     for (i, tool) in tools.unwrap_or_default().into_iter().enumerate() {
         let place = format!("tools[{i}]");
         if !is_function(&tool) {
@@ -121,9 +129,19 @@ pub(in crate::serve) fn read_tools(
         function.strict = function.strict.or(strict);
         let is_of_chat = tool.pointer("/function/parameters").is_some();
         let entry = if is_of_chat { tool } else { json!({ "type": "function", "function": function }) };
-        functions.push(OfferedFunction { place, function, entry });
+        let offered = OfferedFunction { place, function, entry };
+        match offered.check_name() {
+            Ok(()) => functions.push(offered),
+            Err(error) => {
+                fields.ignore(offered.place);
+                bad_name.get_or_insert(error);
+            }
+        }
     }
-    Ok(functions)
+    match bad_name {
+        Some(error) if functions.is_empty() => Err(error),
+        _ => Ok(functions),
+    }
 }
 
 /// Whether a tool is a function. Anthropic's clients call a function `custom`, or leave out the type; OpenAI's call a tool

@@ -6690,7 +6690,7 @@ data class LoadOptions (
     val `projector`: kotlin.String? = null
     ,
     /**
-     * The rule for names of functions. Default: letters, `_` and digits.
+     * The rule for names of functions. Default: letters, digits, `_` and `-`.
      */
     val `functionNames`: FunctionNames? = null
     ,
@@ -7504,7 +7504,7 @@ public object FfiConverterTypeScoredToken: FfiConverterRustBuffer<ScoredToken> {
  */
 data class SdkFunction @JvmOverloads constructor (
     /**
-     * Letters, `_` and digits, not starting with a digit.
+     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
      */
     val `name`: kotlin.String
     ,
@@ -8329,11 +8329,11 @@ public object FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer<Functio
 enum class FunctionNames {
 
     /**
-     * Letters, `_` and digits, not starting with a digit.
+     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
      */
     PLAIN,
     /**
-     * Also several such names joined by dots or hyphens.
+     * Also several such names joined by dots.
      */
     DOTTED;
 

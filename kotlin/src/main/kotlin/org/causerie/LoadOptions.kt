@@ -36,7 +36,7 @@ public class LoadOptionsBuilder {
      */
     public var projector: String? = null
 
-    /** The rule for names of functions. Default: letters, `_` and digits. */
+    /** The rule for names of functions. Default: letters, digits, `_` and `-`. */
     public var functionNames: FunctionNames? = null
 
     /** Sampling values that replace those that the model's files recommend. */

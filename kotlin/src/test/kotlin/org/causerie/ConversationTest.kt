@@ -192,7 +192,7 @@ class ConversationTest {
         }
         assertEquals("temperature", option.option)
         assertThrows(SdkException.InvalidFunction::class.java) {
-            conversation.registerFunction(SdkFunction("1f", "", listOf()))
+            conversation.registerFunction(SdkFunction("1 f", "", listOf()))
         }
         assertThrows(SdkException.Serialization::class.java) { messagesFromJson("[{]") }
     }
