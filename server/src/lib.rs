@@ -3,6 +3,7 @@
 // They panic when the output cannot be written; `output` does not.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+pub mod log;
 pub mod output;
 
 pub mod access;

@@ -56,7 +56,6 @@ pub(crate) fn read_functions(json: &Json, place: &str) -> Result<Vec<SdkFunction
 
 fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
     let mut function = read_members(entry, place)?;
-    function.check_with(FunctionNames::Dotted)?;
     let given = Value::from(entry.clone());
     let shown = given.to_string();
     let bare = derived::function(&function);

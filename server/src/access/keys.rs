@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::NamedTempFile;
 
-use crate::output;
+use crate::log;
 
 /// A key as it is stored. The secret cannot be computed from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -206,7 +206,7 @@ impl KeyRing {
                 loaded.version = version;
                 match KeyFile::new(path).read() {
                     Ok(keys) => loaded.keys = keys,
-                    Err(err) => output::remark(format_args!("causerie: {err}; the keys read before stay in force")),
+                    Err(err) => log::line(format_args!("{err}; the keys read before stay in force")),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::process::exit;
 
-use causerie_server::output::remark;
+use causerie_server::log;
 
 use crate::failure::Failure;
 
@@ -12,7 +12,7 @@ pub(crate) fn signals() -> Result<impl Future<Output = ()>, Failure> {
     let mut signals = StopSignals::listen()?;
     Ok(async move {
         signals.next().await;
-        remark("causerie: waiting for running replies to finish; press Ctrl-C again to exit at once");
+        log::line("waiting for running replies to finish; press Ctrl-C again to exit at once");
         tokio::spawn(async move {
             signals.next().await;
             exit(130);
