@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &RunArguments, is_offline: bool) -> Result<(), Fail
     if options.image.is_some() || options.builder.is_some() || options.binary.is_some() {
         return Err(Failure("--image, --builder and --binary require --container".to_owned()));
     }
+    service::check_no_local_key()?;
     let auth = Auth::from(arguments.auth);
     let (key, shown) = Key::create(&arguments.org)?;
     let path = format!("/{}/run-{}", arguments.org, key.id);

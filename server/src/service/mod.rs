@@ -24,6 +24,8 @@ use crate::{model, models};
 
 /// Few threads suffice: they only wait for requests, and the engine computes on a thread of its own.
 const THREADS: usize = 2;
+/// The environment variable with the key of a local server.
+const KEY_VARIABLE: &str = "CAUSERIE_API_KEY";
 
 pub(crate) fn run(arguments: &ServeArguments, is_offline: bool) -> Result<(), Failure> {
     let hosted = hosted(arguments)?;
@@ -111,9 +113,21 @@ async fn load(
     loaded.await.unwrap_or_else(|err| std::panic::resume_unwind(err.into_panic()))
 }
 
+/// Refuses the key of a local server for a hosted one, which does not ask for it.
+pub(crate) fn check_no_local_key() -> Result<(), Failure> {
+    match std::env::var_os(KEY_VARIABLE) {
+        None => Ok(()),
+        Some(_) => Err(Failure(format!(
+            "{KEY_VARIABLE} must not be set for a hosted server, which does not ask for this key: it has keys of its own, \
+             see `causerie keys`"
+        ))),
+    }
+}
+
 /// Reads the options of the hosted form; `None` without a base path.
 fn hosted(arguments: &ServeArguments) -> Result<Option<Hosted>, Failure> {
     let Some(base_path) = arguments.base_path.clone() else { return Ok(None) };
+    check_no_local_key()?;
     let auth = arguments.auth.map_or(Auth::Private, Auth::from);
     let keys = match auth {
         Auth::Public => KeyRing::default(),
@@ -130,10 +144,10 @@ fn local_keys(arguments: &ServeArguments) -> Result<Option<LocalKeys>, Failure> 
             let unreadable = |err| Failure(format!("cannot read the API keys at {}: {err}", path.display()));
             (path.display().to_string(), std::fs::read_to_string(path).map_err(unreadable)?)
         }
-        (None, None) => match std::env::var("CAUSERIE_API_KEY") {
-            Ok(key) => ("CAUSERIE_API_KEY".to_owned(), key),
+        (None, None) => match std::env::var(KEY_VARIABLE) {
+            Ok(key) => (KEY_VARIABLE.to_owned(), key),
             Err(VarError::NotPresent) => return Ok(None),
-            Err(err) => return Err(Failure(format!("CAUSERIE_API_KEY: {err}"))),
+            Err(err) => return Err(Failure(format!("{KEY_VARIABLE}: {err}"))),
         },
     };
     let is_file = arguments.api_key_file.is_some();

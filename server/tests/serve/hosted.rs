@@ -267,6 +267,47 @@ fn a_hosted_server_without_its_keys_does_not_start() {
 }
 
 #[test]
+fn a_hosted_server_refuses_the_key_of_a_local_one() {
+    for arguments in [&["serve", "--port", "0", "--base-path", "/acme/notes", "--auth", "public"][..], &["run"]] {
+        for key in ["sesame", ""] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+            let output = command.args(arguments).env("CAUSERIE_API_KEY", key).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            assert!(stderr.starts_with("causerie: CAUSERIE_API_KEY must not be set for a hosted server"), "{stderr}");
+        }
+    }
+}
+
+/// The remark about a key file that cannot be read goes to a log whose reader is gone.
+#[test]
+#[cfg(unix)]
+fn a_closed_log_cuts_no_request() {
+    let home = folder("closed-log");
+    let key = causerie(&home, &["keys", "create", "--org", "acme"]);
+    let key = String::from_utf8(key.stdout).unwrap().trim_end().to_owned();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+    command.args(["serve", "--port", "0", "--host", "127.0.0.1", "--base-path", "/acme/notes"]);
+    let mut child = command.env("CAUSERIE_HOME", &home).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    drop(child.stderr.take());
+    let address = line.trim_end().split_once("http://").unwrap().1.split_once('/').unwrap().0;
+    let ask = || {
+        let header = format!("Authorization: Key {key}");
+        Client::connect(address.parse().unwrap()).with(&header, "GET", "/v1/models", "").status
+    };
+    let keys = home.join("keys.json");
+    assert!(keys.exists());
+    for broken in ["[{", "{}", "[", ""] {
+        std::fs::write(&keys, broken).unwrap();
+        assert_eq!([ask(), ask()], [200, 200], "{broken}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 #[cfg(unix)]
 fn a_one_off_run_has_an_address_and_a_key_of_its_own() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
