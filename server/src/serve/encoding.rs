@@ -81,24 +81,43 @@ fn decode_zstd(mut body: &[u8], max_body: usize) -> Result<Vec<u8>, Problem> {
         if window_size(body).is_none_or(|size| MAX_WINDOW < size) {
             return Err(Problem::Malformed);
         }
-        let decoder = StreamingDecoder::new(&mut body).map_err(|_| Problem::Malformed)?;
-        bytes.extend(read_within(decoder, max_body - bytes.len())?);
+        let announced = content_size(body);
+        let mut decoder = StreamingDecoder::new(&mut body).map_err(|_| Problem::Malformed)?;
+        let content = read_within(&mut decoder, max_body - bytes.len())?;
+        let frame = decoder.into_frame_decoder();
+        // The decoder reads the checksum and the size of the content, and compares neither.
+        let sum = frame.get_checksum_from_data();
+        let is_damaged = sum.is_some() && sum != frame.get_calculated_checksum();
+        if is_damaged || announced.is_some_and(|size| size != content.len() as u64) {
+            return Err(Problem::Malformed);
+        }
+        bytes.extend(content);
     }
     Ok(bytes)
 }
 
+/// The bit of a frame's descriptor that says that its window is its whole content.
+const SINGLE_SEGMENT: u8 = 1 << 5;
+
 /// The window of a zstd frame, from its header (RFC 8878, section 3.1.1.1).
 fn window_size(frame: &[u8]) -> Option<u64> {
-    const SINGLE_SEGMENT: u8 = 1 << 5;
-    let descriptor = *frame.get(4)?;
-    if descriptor & SINGLE_SEGMENT == 0 {
-        let window = u64::from(*frame.get(5)?);
-        let base = 1 << (10 + (window >> 3));
-        return Some(base + base / 8 * (window & 7));
+    if frame.get(4)? & SINGLE_SEGMENT != 0 {
+        return content_size(frame);
     }
-    // The window is the whole content.
-    let skipped = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let n_bytes = 1 << (descriptor >> 6);
+    let window = u64::from(*frame.get(5)?);
+    let base = 1 << (10 + (window >> 3));
+    Some(base + base / 8 * (window & 7))
+}
+
+/// The size of a zstd frame's content, if its header has it.
+fn content_size(frame: &[u8]) -> Option<u64> {
+    let descriptor = *frame.get(4)?;
+    let has_window = descriptor & SINGLE_SEGMENT == 0;
+    let n_bytes = match descriptor >> 6 {
+        0 if has_window => return None,
+        flag => 1 << flag,
+    };
+    let skipped = 5 + usize::from(has_window) + [0, 1, 2, 4][usize::from(descriptor & 3)];
     let size = frame.get(skipped..skipped + n_bytes)?;
     let size = size.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
     Some(if n_bytes == 2 { size + 256 } else { size })
@@ -114,8 +133,9 @@ fn read_within(decoder: impl Read, limit: usize) -> Result<Vec<u8>, Problem> {
 mod tests {
     use super::*;
 
-    /// `{"a": 1}`, as Python's gzip and zstandard compress it: whole, in two members or frames, and without its length.
-    const COMPRESSED: [(Encoding, &str); 5] = [
+    /// `{"a": 1}`, as Python's gzip and zstandard compress it: whole, in two members or frames, and without its length; and as
+    /// the command zstd does, with a checksum.
+    const COMPRESSED: [(Encoding, &str); 6] = [
         (Encoding::Gzip, "1f8b0800000000000203ab564a54b25230ac0500978ea1fb08000000"),
         (
             Encoding::Gzip,
@@ -124,6 +144,7 @@ mod tests {
         (Encoding::Zstd, "28b52ffd20084100007b2261223a20317d"),
         (Encoding::Zstd, "28b52ffd20063100007b2261223a2028b52ffd2002110000317d"),
         (Encoding::Zstd, "28b52ffd00584100007b2261223a20317d"),
+        (Encoding::Zstd, "28b52ffd24084100007b2261223a20317d7d919d79"),
     ];
 
     fn bytes(hexadecimal: &str) -> Vec<u8> {
@@ -138,6 +159,24 @@ mod tests {
             assert_eq!(encoding.decode(&body, 8).unwrap(), br#"{"a": 1}"#);
             assert_eq!(encoding.decode(&body, 7).unwrap_err().code(), "body_too_large");
             assert_eq!(encoding.decode(&body[..body.len() - 1], 8).unwrap_err().code(), "invalid_body");
+        }
+    }
+
+    #[test]
+    fn a_damaged_body_is_refused() {
+        for (encoding, body) in [
+            (Encoding::Gzip, "1f8b0800000000000203ab564a54b25230ac0500978ea1fc08000000"),
+            (Encoding::Gzip, "1f8b0800000000000203ab564a54b25230ac0500978ea1fb09000000"),
+            // A wrong checksum, a wrong digit, and headers that announce less and more than the content.
+            (Encoding::Zstd, "28b52ffd24084100007b2261223a20317d7d919d78"),
+            (Encoding::Zstd, "28b52ffd24084100007b2261223a20327d7d919d79"),
+            (Encoding::Zstd, "28b52ffd20074100007b2261223a20317d"),
+            (Encoding::Zstd, "28b52ffd20094100007b2261223a20317d"),
+            (Encoding::Zstd, "28b52ffd405808014100007b2261223a20317d"),
+            // The second frame.
+            (Encoding::Zstd, "28b52ffd20084100007b2261223a20317d28b52ffd24084100007b2261223a20317d7d919d78"),
+        ] {
+            assert_eq!(encoding.decode(&bytes(body), 1000).unwrap_err().code(), "invalid_body", "{body}");
         }
     }
 
