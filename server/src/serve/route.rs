@@ -58,14 +58,16 @@ impl<'a> Route<'a> {
             "/livez" => Self::Live,
             "/readyz" | "/health" => Self::Ready,
             "/metrics" => Self::Metrics,
-            path => match path.strip_prefix("/v1/responses/") {
-                Some(rest) => match rest.split_once('/') {
-                    None if !rest.is_empty() => Self::StoredResponse(rest),
+            // Other paths after this one are not ids: they are routes of OpenAI's.
+            path if path.starts_with("/v1/responses/resp_") => {
+                let rest = path.strip_prefix("/v1/responses/")?;
+                match rest.split_once('/') {
+                    None => Self::StoredResponse(rest),
                     Some((id, "input_items")) => Self::InputItems(id),
-                    _ => return None,
-                },
-                None => Self::Model(path.strip_prefix("/v1/models/")?),
-            },
+                    Some(_) => return None,
+                }
+            }
+            path => Self::Model(path.strip_prefix("/v1/models/")?),
         })
     }
 
@@ -250,7 +252,7 @@ fn nothing_at(path: &str) -> String {
 }
 
 /// Beginnings of paths that clients of other servers ask for.
-const FOREIGN: [(&str, &str); 8] = [
+const FOREIGN: [(&str, &str); 13] = [
     ("/api/v0/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/v1/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
@@ -258,6 +260,15 @@ const FOREIGN: [(&str, &str); 8] = [
     ("/v1/audio", "audio is not supported: this server reads and generates text"),
     ("/v1/images", "images are not generated: this server generates text"),
     ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),
+    ("/v1/messages/batches", "batches are not supported: send each request to /v1/messages"),
+    ("/v1/conversations", "conversations are not stored: a request continues a response by previous_response_id"),
+    ("/v1/files", "files are not stored: a request contains its images and the text of its files"),
+    (
+        "/v1/responses/compact",
+        "compaction is not offered: ask for a summary at /v1/responses, or set truncation to auto, which leaves out the \
+         oldest turns",
+    ),
+    ("/v1/responses/input_tokens", "tokens are counted at /v1/messages/count_tokens only"),
     (
         "/v1/responses/",
         "only POST /v1/responses, and GET and DELETE of /v1/responses/{id} and its input_items are served",

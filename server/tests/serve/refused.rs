@@ -220,6 +220,12 @@ fn a_wrong_path_is_explained() {
         (post("/completion"), "llama.cpp's own routes are not served"),
         (post("/v1/embeddings"), "embeddings are not supported"),
         (post("/v1/responses/resp_1/cancel"), "input_items"),
+        (post("/v1/responses/compact"), "compaction is not offered"),
+        (post("/v1/responses/input_tokens"), "/v1/messages/count_tokens"),
+        (server.get("/v1/responses/other"), "input_items"),
+        (post("/v1/messages/batches"), "batches are not supported"),
+        (server.get("/v1/files/file_1"), "files are not stored"),
+        (post("/v1/conversations"), "previous_response_id"),
         (server.get("/nowhere"), "/openapi.json lists the routes"),
     ] {
         assert_eq!((reply.error().0, reply.error().1.as_str()), (404, "not_found"));
