@@ -14,6 +14,9 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("secret.yaml", include_str!("templates/secret.yaml")),
 ];
 
+/// Time from the decision that a pod ends to its SIGTERM: longer than endpoints usually take to leave the pod out.
+const STOP_PAUSE_SECONDS: u32 = 5;
+
 /// The values that the templates use.
 #[derive(Debug)]
 pub(super) struct ManifestValues {
@@ -39,7 +42,7 @@ pub(super) struct ManifestValues {
 }
 
 impl ManifestValues {
-    fn context(&self) -> Value {
+    fn context(&self, target: Target) -> Value {
         let Self { app, org, image, keys, volume, cpu, memory, retention, .. } = self;
         context! {
             app, org, image, keys, volume, cpu, memory, retention,
@@ -51,6 +54,8 @@ impl ManifestValues {
             retention_seconds => self.retention_seconds,
             open_metrics => self.open_metrics,
             create_namespace => self.create_namespace,
+            // Knative's own proxy waits before it stops a pod, and lets no app do so.
+            stop_pause_seconds => (target == Target::Kubernetes).then_some(STOP_PAUSE_SECONDS),
         }
     }
 }
@@ -61,7 +66,7 @@ pub(super) fn manifests(target: Target, values: &ManifestValues) -> String {
         Target::Knative => "knative.yaml",
         Target::Kubernetes => "kubernetes.yaml",
     };
-    render(template, values.context())
+    render(template, values.context(target))
 }
 
 /// Renders a template. Every value in YAML is written as JSON, which is also YAML, so that no value can break out of its
