@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{Arguments, ChatMessage, messages_from_json};
+use causerie::{Arguments, ChatMessage, Role, messages_from_json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -10,9 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::{
-    arguments_of, foreign_image, image_places, kind_of, read_image_url, unreadable_part,
-};
+use crate::serve::request::content::{arguments_of, foreign_image, image_places, kind_of, read_image_url};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
@@ -22,6 +20,7 @@ use crate::serve::request::sampling::{
 use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{ChatToolChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Integer, WithoutEffect};
+use crate::serve::request::unknown::{self, role_of};
 use crate::serve::request::{ChatRequest, Thinking, schema};
 
 /// The fields of chat completions alone.
@@ -71,7 +70,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let (model, is_stream, mut options) = sampling.into_parts();
     let delivery = choices.apply(&mut options, is_stream);
     let tools = FunctionTools {
-        functions: read_tools(fields, chat.tools)?,
+        functions: read_tools(fields, "tools", chat.tools)?,
         choice: chat.tool_choice.unwrap_or_default().0,
         parallel: chat.parallel_tool_calls,
     };
@@ -84,15 +83,18 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let enabled = chat.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let thinking = Thinking { enabled, effort: chat.reasoning_effort };
     let image_places = image_places("messages", &chat.messages);
-    let history = read_messages(chat.messages)?;
+    let history = read_messages(chat.messages, fields)?;
     Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
 }
 
-fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError> {
-    for (i, message) in messages.iter_mut().enumerate() {
-        repair(&format!("messages[{i}]"), message)?;
+fn read_messages(messages: Vec<Json>, fields: &RequestFields) -> Result<Vec<ChatMessage>, HttpError> {
+    let mut read = Vec::new();
+    for (i, mut message) in messages.into_iter().enumerate() {
+        if repair(&format!("messages[{i}]"), &mut message, fields)? {
+            read.push(message);
+        }
     }
-    let mut history = messages_from_json(&Json::Array(messages).to_string())
+    let mut history = messages_from_json(&Json::Array(read).to_string())
         .map_err(|err| HttpError::value("messages", err.message()))?;
     if history.iter().any(|message| !message.functions.is_empty()) {
         return Err(HttpError::value("messages", "messages must hold no functions: tools offers them"));
@@ -102,10 +104,10 @@ fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError>
     Ok(history)
 }
 
-/// Repairs a message as clients send it back: a refusal becomes text, a custom call becomes that of a function, and the
-/// arguments of a call become an object. Refuses parts that are neither text nor an image, and the names that tools have
-/// replaced.
-fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
+/// Repairs a message as clients send it back: a refusal becomes text, a custom call becomes that of a function, the arguments
+/// of a call become an object, and an unknown role becomes a known one. Refuses parts that are neither text nor an image, and
+/// the names that tools have replaced. Returns whether anything is left of the message.
+fn repair(place: &str, message: &mut Json, fields: &RequestFields) -> Result<bool, HttpError> {
     if message["role"] == "function" {
         let rule = "must be tool, with the tool_call_id of its call: tools replaces functions";
         return Err(HttpError::unsupported(place, format!("{place}.role {rule}")));
@@ -114,19 +116,51 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
         let rule = "must be left out: tool_calls replaces it";
         return Err(HttpError::unsupported(place, format!("{place}.function_call {rule}")));
     }
+    if let Some(known) = message["role"].as_str().and_then(known_role) {
+        fields.ignore(format!("{place}.role"));
+        message["role"] = json!(known);
+    }
+    repair_calls(message);
     let is_shown = ["user", "tool"].iter().any(|role| message["role"] == *role);
-    for (i, part) in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten().enumerate() {
-        let place = format!("{place}.content[{i}]");
-        match kind_of(&place, part)? {
-            "text" => {}
-            // As on the route of responses.
-            "input_text" | "output_text" => part["type"] = json!("text"),
-            "refusal" => *part = json!({ "type": "text", "text": part["refusal"] }),
-            "image_url" if is_shown => check_image(&place, part)?,
-            kind @ ("image" | "input_image") if is_shown => return Err(foreign_image(&place, "image_url", kind)),
-            kind => return Err(unreadable_part(&place, kind)),
+    let Some(parts) = message.get_mut("content").and_then(Json::as_array_mut) else { return Ok(true) };
+    let n_given = parts.len();
+    let mut read = Vec::new();
+    for (i, part) in std::mem::take(parts).into_iter().enumerate() {
+        read.extend(repair_part(&format!("{place}.content[{i}]"), part, is_shown, fields)?);
+    }
+    let is_left = n_given == 0 || !read.is_empty();
+    *parts = read;
+    Ok(is_left || message["role"] == "tool" || message["tool_calls"].is_array())
+}
+
+/// The known role that stands for an unknown one.
+fn known_role(role: &str) -> Option<&'static str> {
+    match (role, role_of(role)) {
+        ("system" | "developer" | "user" | "assistant" | "tool", _) => None,
+        (_, Role::System) => Some("system"),
+        (_, Role::Assistant) => Some("assistant"),
+        _ => Some("user"),
+    }
+}
+
+/// A part as the engine reads it; `None` if it is passed over.
+fn repair_part(place: &str, mut part: Json, is_shown: bool, fields: &RequestFields) -> Result<Option<Json>, HttpError> {
+    match kind_of(place, &part)? {
+        "text" => {}
+        // As on the route of responses.
+        "input_text" | "output_text" => part["type"] = json!("text"),
+        "refusal" => part = json!({ "type": "text", "text": part["refusal"] }),
+        "image_url" if is_shown => check_image(place, &mut part)?,
+        kind @ ("image" | "input_image") if is_shown => return Err(foreign_image(place, "image_url", kind)),
+        _ => {
+            let text = unknown::read_part(place, &part, fields)?;
+            return Ok(text.map(|text| json!({ "type": "text", "text": text })));
         }
     }
+    Ok(Some(part))
+}
+
+fn repair_calls(message: &mut Json) {
     for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
         // A call whose input is not JSON, as on the route of responses.
         if call["type"] == "custom" && call["custom"].is_object() {
@@ -139,7 +173,6 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
             *text = causerie::Value::Object(arguments_of(text)).to_string();
         }
     }
-    Ok(())
 }
 
 /// Checks the address of an image, which some clients send without an object around it.
@@ -170,6 +203,11 @@ fn read_logprobs(
 mod tests {
     use super::*;
     use causerie::Value;
+    use serde_json::Map;
+
+    fn read(message: Json) -> ChatMessage {
+        read_messages(vec![message], &RequestFields::new(Map::new())).unwrap().remove(0)
+    }
 
     #[test]
     fn what_a_model_wrote_can_be_sent_back() {
@@ -177,12 +215,10 @@ mod tests {
             let function = json!({ "name": "f", "arguments": arguments });
             let refusal = json!({ "type": "refusal", "refusal": "No." });
             let call = json!({ "id": "a", "type": "function", "function": function });
-            read_messages(vec![json!({ "role": "assistant", "content": [refusal], "tool_calls": [call] })])
-                .unwrap()
-                .remove(0)
+            read(json!({ "role": "assistant", "content": [refusal], "tool_calls": [call] }))
         };
         assert_eq!(message("").text(), "No.");
-        let known = read_messages(vec![json!({ "role": "user", "content": "Hi", "x": [0] })]).unwrap().remove(0);
+        let known = read(json!({ "role": "user", "content": "Hi", "x": [0] }));
         assert!(known.extra.is_empty(), "unknown fields take no memory while the request waits");
         for (arguments, expect) in [
             ("", "{}"),

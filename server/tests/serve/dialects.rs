@@ -426,8 +426,8 @@ fn fields_of_responses_that_cannot_be_honoured_are_refused() {
     }
     for (field, value, code) in [
         ("input", json!([]), "invalid_value"),
-        ("input", json!([{ "type": "input_text", "text": "x" }]), "unsupported_field"),
-        ("input", json!([{ "role": "clown", "content": "" }]), "invalid_value"),
+        ("input", json!([{ "type": "input_audio", "text": "x" }]), "unsupported_field"),
+        ("input", json!([{ "role": 3, "content": "" }]), "invalid_value"),
         ("tools", json!([{ "name": 3 }]), "invalid_value"),
     ] {
         assert_eq!(

@@ -20,3 +20,4 @@ mod server;
 mod sockets;
 mod stored;
 mod streams;
+mod unknown;

@@ -40,7 +40,7 @@ const REFUSED: [(&str, &str, &str); 63] = [
     ("tool_choice", r#"{"type": "function"}"#, "invalid_value"),
     (
         "tool_choice",
-        r#"{"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "web"}]}}"#,
+        r#"{"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "web"}]}}"#,
         "invalid_value",
     ),
     ("tool_choice", r#""sometimes""#, "invalid_value"),
@@ -69,7 +69,7 @@ const REFUSED: [(&str, &str, &str); 63] = [
     ("guided_grammar", "{}", "unsupported_field"),
     ("messages", "[]", "invalid_value"),
     ("messages", r#""Hi""#, "invalid_value"),
-    ("messages", r#"[{"role": "clown", "content": "Hi"}]"#, "invalid_value"),
+    ("messages", r#"[{"role": 3, "content": "Hi"}]"#, "invalid_value"),
     ("messages", r#"[{"role": "user", "content": 3}]"#, "invalid_value"),
     (
         "messages",

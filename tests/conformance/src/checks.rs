@@ -233,7 +233,7 @@ fn wrong_values(client: &CheckClient) -> Result<(), String> {
         json!({ "top_p": 1.5 }),
         json!({ "stream": 1 }),
         json!({ "messages": "Hi" }),
-        json!({ "messages": [{ "role": "clown", "content": "Hi" }] }),
+        json!({ "messages": [{ "role": 3, "content": "Hi" }] }),
     ];
     fields.iter().try_for_each(|field| client.chat(field.clone())?.refusal().map_err(|why| format!("{field}: {why}")))
 }

@@ -10,6 +10,7 @@ use crate::serve::answer::{DialectWriter, named};
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::id;
+use crate::serve::request::namespaces::Namespaces;
 use crate::serve::response_store::ResponseStore;
 
 /// Writes one response.
@@ -19,6 +20,8 @@ pub(in crate::serve) struct ResponseWriter {
     /// The fields of the request that the response repeats.
     request: Map<String, Json>,
     has_functions: bool,
+    /// Where the functions are, which the model calls by one name.
+    namespaces: Namespaces,
     /// Items begun so far; the last one may still be open.
     items: Vec<Json>,
     open: Option<OutputPart>,
@@ -67,14 +70,17 @@ impl OutputPart {
 }
 
 impl ResponseWriter {
-    /// `request` are the fields of the request that the response repeats. The response is stored once it is complete.
+    /// `request` are the fields of the request that the response repeats, `functions` the namespaces of its functions, if the
+    /// model may call any. The response is stored once it is complete.
     pub(in crate::serve) fn new(
         request: Map<String, Json>,
-        has_functions: bool,
+        functions: Option<Namespaces>,
         has_logprobs: bool,
         storing: Option<(ResponseStore, String)>,
     ) -> Self {
+        let has_functions = functions.is_some();
         Self {
+            namespaces: functions.unwrap_or_default(),
             storing,
             logprobs: Logprobs::new(has_logprobs, has_functions),
             id: id::unique(),
@@ -184,18 +190,24 @@ impl ResponseWriter {
     fn call(&mut self, call: &SdkFunctionCall) -> Vec<String> {
         let mut events = self.finish();
         let (id, arguments) = (format!("{}_{}", self.id, self.items.len()), arguments(call));
-        events.push(self.start(json!({
+        let (namespace, name) = self.namespaces.split(&call.name);
+        let (name, namespace) = (name.to_owned(), namespace.map(str::to_owned));
+        let mut item = json!({
             "id": format!("fc_{id}"),
             "type": "function_call",
             "status": "in_progress",
             "call_id": format!("call_{id}"),
-            "name": call.name,
+            "name": name,
             "arguments": "",
-        })));
+        });
+        if let Some(namespace) = namespace {
+            item["namespace"] = json!(namespace);
+        }
+        events.push(self.start(item));
         let (index, id) = self.position();
         let delta = json!({ "item_id": id, "output_index": index, "delta": arguments });
         events.push(self.event("function_call_arguments.delta", delta));
-        let done = json!({ "item_id": id, "output_index": index, "name": call.name, "arguments": arguments });
+        let done = json!({ "item_id": id, "output_index": index, "name": name, "arguments": arguments });
         events.push(self.event("function_call_arguments.done", done));
         if let Some(item) = self.items.last_mut() {
             item["arguments"] = json!(arguments);

@@ -7,23 +7,19 @@ use serde_json::{Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
     add_instructions, foreign_image, function_call, kind_of, message, parts_of, read_arguments, read_image_url,
-    read_parts, read_text, tool_result, unreadable_part,
+    read_parts, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
+use crate::serve::request::unknown::role_of;
 
 #[derive(Debug, Deserialize)]
 struct BlockMessage {
-    role: BlockRole,
+    role: String,
     content: Option<Json>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum BlockRole {
-    User,
-    Assistant,
-    System,
+    /// The call that a message of the role tool answers, as in chat completions.
+    #[serde(alias = "tool_call_id")]
+    tool_use_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,39 +50,67 @@ struct ThinkingBlock {
 pub(super) fn read_history(
     system: Option<Json>,
     messages: Vec<Json>,
-    fields: &mut RequestFields,
+    fields: &RequestFields,
 ) -> Result<Vec<ChatMessage>, HttpError> {
     let mut history = Vec::new();
     if system.is_some() {
-        history.push(message(Role::System, read_texts("system", system)?));
+        history.push(message(Role::System, read_texts("system", system, fields)?));
     }
     for (i, entry) in messages.into_iter().enumerate() {
-        let place = format!("messages[{i}]");
-        let BlockMessage { role, content } = read_value(&place, entry)?;
-        let place = format!("{place}.content");
-        match role {
-            BlockRole::User => read_user(&place, content, &mut history)?,
-            BlockRole::System => add_instructions(&mut history, read_texts(&place, content)?),
-            BlockRole::Assistant => history.extend(read_assistant(&place, content, fields)?),
-        }
+        read_message(&format!("messages[{i}]"), entry, &mut history, fields)?;
     }
     Ok(history)
 }
 
-/// A content of text blocks only.
-fn read_texts(place: &str, content: Option<Json>) -> Result<Vec<ChatMessageContent>, HttpError> {
-    read_parts(place, content, |place, block| text_block(place, block).map(ChatMessageContent::Text))
+fn read_message(
+    place: &str,
+    entry: Json,
+    history: &mut Vec<ChatMessage>,
+    fields: &RequestFields,
+) -> Result<(), HttpError> {
+    let BlockMessage { role: name, content, tool_use_id } = read_value(place, entry)?;
+    let content_place = format!("{place}.content");
+    if let ("tool", Some(id)) = (name.as_str(), tool_use_id) {
+        history.push(tool_result(id, read_result(&content_place, content, fields)?));
+        return Ok(());
+    }
+    if !["user", "assistant", "system", "developer"].contains(&name.as_str()) {
+        fields.ignore(format!("{place}.role"));
+    }
+    match role_of(&name) {
+        Role::System => add_instructions(history, read_texts(&content_place, content, fields)?),
+        Role::Assistant => history.extend(read_assistant(&content_place, content, fields)?),
+        _ => read_user(&content_place, content, history, fields)?,
+    }
+    Ok(())
 }
 
-fn text_block(place: &str, block: Json) -> Result<String, HttpError> {
-    match kind_of(place, &block)? {
-        "text" => read_text(place, block),
-        kind => Err(unreadable_part(place, kind)),
-    }
+/// A content of text blocks only.
+fn read_texts(
+    place: &str,
+    content: Option<Json>,
+    fields: &RequestFields,
+) -> Result<Vec<ChatMessageContent>, HttpError> {
+    read_parts(place, content, |place, block| read_text(place, block, fields))
+}
+
+/// The content of a tool's result.
+fn read_result(
+    place: &str,
+    content: Option<Json>,
+    fields: &RequestFields,
+) -> Result<Vec<ChatMessageContent>, HttpError> {
+    let content = Some(content.unwrap_or_else(|| json!("")));
+    read_parts(place, content, |place, block| read_shown(place, block, fields))
 }
 
 /// The blocks of a user, in which results of tools become messages of their own.
-fn read_user(place: &str, content: Option<Json>, history: &mut Vec<ChatMessage>) -> Result<(), HttpError> {
+fn read_user(
+    place: &str,
+    content: Option<Json>,
+    history: &mut Vec<ChatMessage>,
+    fields: &RequestFields,
+) -> Result<(), HttpError> {
     let blocks = parts_of(place, content)?;
     if blocks.is_empty() {
         history.push(ChatMessage::user(""));
@@ -98,10 +122,9 @@ fn read_user(place: &str, content: Option<Json>, history: &mut Vec<ChatMessage>)
             "tool_result" => {
                 flush(&mut said, history);
                 let ToolResult { tool_use_id, content } = read_value(&place, block)?;
-                let content = Some(content.unwrap_or_else(|| json!("")));
-                history.push(tool_result(tool_use_id, read_parts(&format!("{place}.content"), content, read_shown)?));
+                history.push(tool_result(tool_use_id, read_result(&format!("{place}.content"), content, fields)?));
             }
-            _ => said.push(read_shown(&place, block)?),
+            _ => said.extend(read_shown(&place, block, fields)?),
         }
     }
     flush(&mut said, history);
@@ -115,24 +138,29 @@ fn flush(said: &mut Vec<ChatMessageContent>, history: &mut Vec<ChatMessage>) {
 }
 
 /// Text, also of a document or of a search result, which begin with their titles; or an image.
-fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError> {
+fn read_shown(place: &str, block: Json, fields: &RequestFields) -> Result<Option<ChatMessageContent>, HttpError> {
     let source = &block["source"];
     let (heads, content_place, content) = match (block["type"].as_str(), source["type"].as_str()) {
         (Some("document"), Some("text")) => (["title", "context"], "source.data", source["data"].clone()),
         (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
         (Some(kind @ ("image_url" | "input_image")), _) => return Err(foreign_image(place, "image", kind)),
-        (Some("image"), _) => return read_image(&format!("{place}.source"), source),
+        (Some("image"), _) => return read_image(&format!("{place}.source"), source).map(Some),
         // The result of a search for tools, all of which the model knows already.
         (Some("tool_reference"), _) => {
-            return Ok(ChatMessageContent::Text(read_value::<ToolReference>(place, block)?.tool_name + "\n"));
+            let name = read_value::<ToolReference>(place, block)?.tool_name;
+            return Ok(Some(ChatMessageContent::Text(name + "\n")));
         }
-        _ => return text_block(place, block).map(ChatMessageContent::Text),
+        _ => return read_text(place, block, fields),
     };
-    let texts = read_parts(&format!("{place}.{content_place}"), Some(content), text_block)?;
+    let texts = read_texts(&format!("{place}.{content_place}"), Some(content), fields)?;
+    let texts = texts.iter().filter_map(|part| match part {
+        ChatMessageContent::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
     let heads = heads.into_iter().filter_map(|name| block[name].as_str());
-    let lines: Vec<&str> = heads.chain(texts.iter().map(String::as_str)).collect();
-    Ok(ChatMessageContent::Text(lines.join("\n") + "\n\n"))
+    let lines: Vec<&str> = heads.chain(texts).collect();
+    Ok(Some(ChatMessageContent::Text(lines.join("\n") + "\n\n")))
 }
 
 fn read_image(place: &str, source: &Json) -> Result<ChatMessageContent, HttpError> {
@@ -163,7 +191,7 @@ fn read_image(place: &str, source: &Json) -> Result<ChatMessageContent, HttpErro
 fn read_assistant(
     place: &str,
     content: Option<Json>,
-    fields: &mut RequestFields,
+    fields: &RequestFields,
 ) -> Result<Option<ChatMessage>, HttpError> {
     let (mut said, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
     let blocks = parts_of(place, content)?;
@@ -181,7 +209,7 @@ fn read_assistant(
             "redacted_thinking" => {}
             // Calls and results of tools that a provider runs.
             kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => fields.ignore(place),
-            _ => said.push(ChatMessageContent::Text(text_block(&place, block)?)),
+            _ => said.extend(read_text(&place, block, fields)?),
         }
     }
     if !is_empty && said.is_empty() && calls.is_empty() && thoughts.is_empty() {
@@ -212,8 +240,8 @@ mod tests {
             json!({ "role": "assistant", "content": [thinking, said("So."), call] }),
             json!({ "role": "user", "content": [result, said("And?")] }),
         ];
-        let mut fields = RequestFields::new(Map::new());
-        let history = read_history(Some(json!("Be brief.")), messages, &mut fields).unwrap();
+        let fields = RequestFields::new(Map::new());
+        let history = read_history(Some(json!("Be brief.")), messages, &fields).unwrap();
         let arguments = Arguments::from_iter([("a".to_owned(), Value::Integer(1))]);
         let reply = ChatMessage {
             reasoning_content: Some("Hm.".to_owned()),

@@ -146,7 +146,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     options.ignore_end = message.ignore_eos.unwrap_or(false);
     options.stop_sequences = message.stop_sequences.map(|stop| stop.0).unwrap_or_default();
     let mut tools = read_choice(message.tool_choice)?;
-    tools.functions = read_tools(fields, message.tools)?;
+    tools.functions = read_tools(fields, "tools", message.tools)?;
     let functions = tools.apply(&mut options)?;
     let format = message.output_config.unwrap_or_default().format.or(message.output_format);
     options.json_schema_constraint = format.map(|format| Json::Object(format.0.schema).to_string());

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::{RequestFields, read_value};
-use crate::serve::request::must_be;
+use crate::serve::request::{must_be, unknown};
 
 /// The `type` of a part, a block, an item or a tool.
 pub(in crate::serve) fn kind_of<'a>(place: &str, value: &'a Json) -> Result<&'a str, HttpError> {
@@ -33,14 +33,14 @@ pub(in crate::serve) fn parts_of(place: &str, content: Option<Json>) -> Result<V
     }
 }
 
-/// Reads each part of a content, with its place.
+/// Reads each part of a content, with its place. `read` returns `None` for a part that is passed over.
 pub(in crate::serve) fn read_parts<T>(
     place: &str,
     content: Option<Json>,
-    read: impl Fn(&str, Json) -> Result<T, HttpError>,
+    read: impl Fn(&str, Json) -> Result<Option<T>, HttpError>,
 ) -> Result<Vec<T>, HttpError> {
     let parts = parts_of(place, content)?.into_iter().enumerate();
-    parts.map(|(i, part)| read(&format!("{place}[{i}]"), part)).collect()
+    parts.filter_map(|(i, part)| read(&format!("{place}[{i}]"), part).transpose()).collect()
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,9 +48,23 @@ struct TextPart {
     text: String,
 }
 
-/// The text of a part of type text.
-pub(in crate::serve) fn read_text(place: &str, part: Json) -> Result<String, HttpError> {
-    Ok(read_value::<TextPart>(place, part)?.text)
+#[derive(Debug, Deserialize)]
+struct RefusalPart {
+    refusal: String,
+}
+
+/// The text of a part of type text, or of an unknown type.
+pub(in crate::serve) fn read_text(
+    place: &str,
+    part: Json,
+    fields: &RequestFields,
+) -> Result<Option<ChatMessageContent>, HttpError> {
+    let text = match kind_of(place, &part)? {
+        "text" | "input_text" | "output_text" => Some(read_value::<TextPart>(place, part)?.text),
+        "refusal" => Some(read_value::<RefusalPart>(place, part)?.refusal),
+        _ => unknown::read_part(place, &part, fields)?,
+    };
+    Ok(text.map(ChatMessageContent::Text))
 }
 
 /// The image of a data URL. Nothing is fetched: a request contains what it shows.
@@ -141,21 +155,6 @@ fn each_image(
 /// The error for an image in a part of another dialect.
 pub(in crate::serve) fn foreign_image(place: &str, expected: &str, kind: &str) -> HttpError {
     HttpError::unsupported(place, format!("{place}.type must be {expected:?} for an image, found {kind:?}"))
-}
-
-/// The error for a part that is not read: what is read instead, or what would be needed.
-pub(in crate::serve) fn unreadable_part(place: &str, kind: &str) -> HttpError {
-    let rule = match kind {
-        "image" | "image_url" | "input_image" => " must be text: images belong to messages of the user and of tools",
-        "audio" | "input_audio" => " must be text: audio needs a model that hears, which this one does not",
-        "video" | "video_url" | "input_video" => " must be text: videos are not supported",
-        "file" | "input_file" | "document" => " must be text: files are not read; send the text of the file instead",
-        _ => {
-            let rule = must_be("one that this server supports", &kind.into());
-            return HttpError::unsupported(place, format!("{place}.type {rule}"));
-        }
-    };
-    HttpError::unsupported(place, format!("{place}{rule}"))
 }
 
 pub(in crate::serve) fn message(role: Role, content: Vec<ChatMessageContent>) -> ChatMessage {

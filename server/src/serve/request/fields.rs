@@ -64,8 +64,8 @@ impl RequestFields {
     }
 
     /// Lists a place as ignored.
-    pub(in crate::serve) fn ignore(&mut self, place: impl Into<String>) {
-        self.ignored.get_mut().push(place.into());
+    pub(in crate::serve) fn ignore(&self, place: impl Into<String>) {
+        self.ignored.borrow_mut().push(place.into());
     }
 
     /// The names that nothing has read. A strict server refuses them.

@@ -142,7 +142,8 @@ pub(super) fn apply(request: &mut ChatRequest, fields: &mut RequestFields) -> Re
     request.delivery.is_bare_string |= apply_options(&mut request.options, fields)?;
     let foreign: ForeignChatFields = fields.read()?;
     let instructions = foreign.instructions.map(|text| vec![ChatMessageContent::Text(text)]);
-    for instructions in [instructions, foreign.system.map(read_system).transpose()?].into_iter().flatten() {
+    let system = foreign.system.map(|system| read_system(system, fields)).transpose()?;
+    for instructions in [instructions, system].into_iter().flatten() {
         instruct(&mut request.history, instructions);
     }
     let (reasoning, thinking) = (foreign.reasoning, foreign.thinking.and_then(|it| it.0.kind));
@@ -261,8 +262,8 @@ fn read_schema(place: &str, schema: Json) -> Result<TextConstraint, HttpError> {
 }
 
 /// The parts of `system`, in Anthropic's form: a string or blocks of text.
-fn read_system(system: Json) -> Result<Vec<ChatMessageContent>, HttpError> {
-    read_parts("system", Some(system), |place, part| read_text(place, part).map(ChatMessageContent::Text))
+fn read_system(system: Json, fields: &RequestFields) -> Result<Vec<ChatMessageContent>, HttpError> {
+    read_parts("system", Some(system), |place, part| read_text(place, part, fields))
 }
 
 /// Puts instructions before all others.

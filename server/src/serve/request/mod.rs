@@ -14,6 +14,7 @@ pub(super) mod foreign;
 pub(super) mod format;
 pub(super) mod image_places;
 pub(super) mod json;
+pub(super) mod namespaces;
 mod notes;
 mod reader;
 pub(super) mod sampling;
@@ -21,6 +22,7 @@ pub(super) mod schema;
 pub(super) mod tool_choice;
 pub(super) mod tools;
 pub(super) mod types;
+pub(super) mod unknown;
 
 use fields::RequestFields;
 use image_places::ImagePlaces;

@@ -10,6 +10,7 @@ use crate::serve::error::HttpError;
 use crate::serve::request::content::kind_of;
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
+use crate::serve::request::namespaces::{NamespacedName, Namespaces, joined, joined_name};
 
 const MAX_FUNCTIONS: usize = 512;
 
@@ -28,6 +29,8 @@ pub(in crate::serve) struct OfferedFunction {
     function: PlainFunction,
     /// The function as an entry of chat completions, with all that the request says there.
     entry: Json,
+    /// Set if the function is in a namespace; the model calls it by the joined name.
+    namespaced: Option<NamespacedName>,
 }
 
 /// Which functions are to be called.
@@ -45,6 +48,22 @@ impl From<ToolChoice> for FunctionChoice {
 }
 
 impl FunctionTools {
+    /// Offers further functions, which items of the conversation declare. Those that are offered already are passed over.
+    pub(in crate::serve) fn extend(&mut self, more: Vec<OfferedFunction>, fields: &RequestFields) {
+        for offered in more {
+            let is_same = |other: &OfferedFunction| other.function.name == offered.function.name;
+            match self.functions.iter().any(is_same) {
+                true => fields.ignore(offered.place),
+                false => self.functions.push(offered),
+            }
+        }
+    }
+
+    /// The functions that are in namespaces.
+    pub(in crate::serve) fn namespaces(&self) -> Namespaces {
+        Namespaces::new(self.functions.iter().filter_map(|offered| offered.namespaced.clone()))
+    }
+
     /// Sets the options of the engine. Calls are constrained where nothing else guarantees what the request demands.
     pub(in crate::serve) fn apply(self, options: &mut GenerationOptions) -> Result<Vec<SdkFunction>, HttpError> {
         let functions = read_functions(&self.functions)?;
@@ -106,30 +125,15 @@ impl OfferedFunction {
     }
 }
 
-/// The functions among tools, in the form of any dialect. Other tools are ignored: a provider would run them, or their input
-/// is not JSON. So is a function with a bad name, if that leaves another one.
+/// The functions among tools, in the form of any dialect, and in namespaces. Other tools are ignored: a provider would run them,
+/// their input is not JSON, or they are not known. So is a function with a bad name, if that leaves another one.
 pub(in crate::serve) fn read_tools(
-    fields: &mut RequestFields,
+    fields: &RequestFields,
+    place: &str,
     tools: Option<Vec<Json>>,
 ) -> Result<Vec<OfferedFunction>, HttpError> {
     let (mut functions, mut bad_name) = (Vec::new(), None);
-    for (i, tool) in tools.unwrap_or_default().into_iter().enumerate() {
-        let place = format!("tools[{i}]");
-        if !is_function(&tool) {
-            kind_of(&place, &tool)?;
-            fields.ignore(place);
-            continue;
-        }
-        // Some clients write it beside the function.
-        let strict = tool.get("strict").and_then(Json::as_bool);
-        let mut function: PlainFunction = match tool.get("function") {
-            Some(function) => read_value(&format!("{place}.function"), function.clone())?,
-            None => read_value(&place, tool.clone())?,
-        };
-        function.strict = function.strict.or(strict);
-        let is_of_chat = tool.pointer("/function/parameters").is_some();
-        let entry = if is_of_chat { tool } else { json!({ "type": "function", "function": function }) };
-        let offered = OfferedFunction { place, function, entry };
+    for offered in read_namespace(fields, place, tools.unwrap_or_default(), None)? {
         match offered.check_name() {
             Ok(()) => functions.push(offered),
             Err(error) => {
@@ -142,6 +146,46 @@ pub(in crate::serve) fn read_tools(
         Some(error) if functions.is_empty() => Err(error),
         _ => Ok(functions),
     }
+}
+
+/// The functions of one namespace, or of those that are in none.
+fn read_namespace(
+    fields: &RequestFields,
+    place: &str,
+    tools: Vec<Json>,
+    namespace: Option<&str>,
+) -> Result<Vec<OfferedFunction>, HttpError> {
+    let mut functions = Vec::new();
+    for (i, mut tool) in tools.into_iter().enumerate() {
+        let place = format!("{place}[{i}]");
+        if is_function(&tool) {
+            functions.push(read_function(place, tool, namespace)?);
+            continue;
+        }
+        let is_namespace = kind_of(&place, &tool)? == "namespace" && namespace.is_none();
+        match (tool["tools"].take(), tool["name"].as_str()) {
+            (Json::Array(tools), Some(name)) if is_namespace => {
+                functions.extend(read_namespace(fields, &format!("{place}.tools"), tools, Some(name))?);
+            }
+            _ => fields.ignore(place),
+        }
+    }
+}
+
+fn read_function(place: String, tool: Json, namespace: Option<&str>) -> Result<OfferedFunction, HttpError> {
+    // Some clients write it beside the function.
+    let strict = tool.get("strict").and_then(Json::as_bool);
+    let mut function: PlainFunction = match tool.get("function") {
+        Some(function) => read_value(&format!("{place}.function"), function.clone())?,
+        None => read_value(&place, tool.clone())?,
+    };
+    function.strict = function.strict.or(strict);
+    let name = std::mem::take(&mut function.name);
+    function.name = joined(namespace, &name);
+    let is_of_chat = namespace.is_none() && tool.pointer("/function/parameters").is_some();
+    let entry = if is_of_chat { tool } else { json!({ "type": "function", "function": function }) };
+    let namespaced = namespace.map(|namespace| NamespacedName { namespace: namespace.to_owned(), name });
+    Ok(OfferedFunction { place, function, entry, namespaced })
 }
 
 /// Whether a tool is a function. Anthropic's clients call a function `custom`, or leave out the type; OpenAI's call a tool
@@ -163,7 +207,7 @@ impl TryFrom<Json> for ChatToolChoice {
     type Error = String;
 
     fn try_from(choice: Json) -> Result<Self, String> {
-        let name = |tool: &Json| Some(tool.pointer("/function/name")?.as_str()?.to_owned());
+        let name = |tool: &Json| joined_name(tool.get("function")?);
         let allowed = &choice["allowed_tools"];
         let read = read_choice(&choice, name, &allowed["mode"], &allowed["tools"]);
         let expected = "auto, none, required, a function or allowed_tools";

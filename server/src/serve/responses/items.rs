@@ -7,10 +7,13 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
     add_instructions, foreign_image, function_call, image_places, kind_of, message, read_arguments, read_image_url,
-    read_parts, read_text, tool_result, unreadable_part,
+    read_parts, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
+use crate::serve::request::namespaces::joined;
+use crate::serve::request::tools::{OfferedFunction, read_tools};
+use crate::serve::request::unknown::{media_rule, role_of, text_of, unreadable};
 use crate::serve::response_store::ResponseStore;
 
 /// The items of a conversation, as they were sent.
@@ -29,6 +32,7 @@ struct ItemReference {
 struct FunctionCallItem {
     call_id: String,
     name: String,
+    namespace: Option<String>,
     #[serde(default)]
     arguments: Json,
 }
@@ -37,6 +41,7 @@ struct FunctionCallItem {
 struct CustomCallItem {
     call_id: String,
     name: String,
+    namespace: Option<String>,
     input: String,
 }
 
@@ -48,22 +53,11 @@ struct CallOutputItem {
 
 #[derive(Debug, Deserialize)]
 struct MessageItem {
-    role: ItemRole,
+    role: String,
     content: Option<Json>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ItemRole {
-    System,
-    Developer,
-    User,
-    Assistant,
-}
-
-#[derive(Debug, Deserialize)]
-struct RefusalPart {
-    refusal: String,
+    /// The call that a message of the role tool answers, as in chat completions.
+    #[serde(alias = "tool_call_id")]
+    call_id: Option<String>,
 }
 
 impl Input {
@@ -95,16 +89,30 @@ impl Input {
         Ok(Self { earlier, items })
     }
 
+    /// The functions that items declare, such as the `additional_tools` of Codex: those of this request first.
+    pub(super) fn functions(&self, fields: &RequestFields) -> Result<Vec<OfferedFunction>, HttpError> {
+        let mut functions = Vec::new();
+        for (i, item) in self.items.iter().enumerate().filter(|(_, item)| declares_functions(item)) {
+            let tools = item["tools"].as_array().cloned();
+            functions.extend(read_tools(fields, &format!("input[{i}].tools"), tools)?);
+        }
+        let listed = RequestFields::new(Map::new());
+        for item in self.earlier.iter().filter(|item| declares_functions(item)) {
+            functions.extend(read_tools(&listed, "previous_response_id", item["tools"].as_array().cloned())?);
+        }
+        Ok(functions)
+    }
+
     pub(super) fn history(
         &self,
         instructions: Option<String>,
-        fields: &mut RequestFields,
+        fields: &RequestFields,
     ) -> Result<Vec<ChatMessage>, HttpError> {
         let mut history: Vec<ChatMessage> = instructions.into_iter().map(ChatMessage::system).collect();
         // Items of earlier requests that were ignored were listed then.
-        let mut listed = RequestFields::new(Map::new());
+        let listed = RequestFields::new(Map::new());
         for item in &self.earlier {
-            read_item("previous_response_id", item, &mut history, &mut listed)?;
+            read_item("previous_response_id", item, &mut history, &listed)?;
         }
         for (i, item) in self.items.iter().enumerate() {
             read_item(&format!("input[{i}]"), item, &mut history, fields)?;
@@ -128,64 +136,135 @@ fn read_item(
     place: &str,
     item: &Json,
     history: &mut Vec<ChatMessage>,
-    fields: &mut RequestFields,
+    fields: &RequestFields,
 ) -> Result<(), HttpError> {
     let is_message = item.get("type").is_none_or(Json::is_null) && item.get("role").is_some();
     let kind = if is_message { "message" } else { kind_of(place, item)? };
     match kind {
-        "message" => return read_message(place, item, history),
+        "message" => read_message(place, item, history, fields)?,
         "function_call" => {
-            let FunctionCallItem { call_id, name, arguments } = read_value(place, item.clone())?;
+            let FunctionCallItem { call_id, name, namespace, arguments } = read_value(place, item.clone())?;
             let arguments = read_arguments(&format!("{place}.arguments"), arguments)?;
-            add_call(history, function_call(call_id, name, arguments));
+            add_call(history, function_call(call_id, joined(namespace.as_deref(), &name), arguments));
         }
         // A call whose input is not JSON.
         "custom_tool_call" => {
-            let CustomCallItem { call_id, name, input } = read_value(place, item.clone())?;
+            let CustomCallItem { call_id, name, namespace, input } = read_value(place, item.clone())?;
             let arguments = Arguments::from_iter([("input".to_owned(), input.into())]);
-            add_call(history, function_call(call_id, name, arguments));
+            add_call(history, function_call(call_id, joined(namespace.as_deref(), &name), arguments));
         }
         "function_call_output" | "custom_tool_call_output" => {
             let CallOutputItem { call_id, output } = read_value(place, item.clone())?;
-            history.push(tool_result(call_id, read_parts(&format!("{place}.output"), output, read_part)?));
+            let content = read_parts(&format!("{place}.output"), output, |place, part| read_part(place, part, fields))?;
+            history.push(tool_result(call_id, content));
         }
         "reasoning" => {
             let texts = item.get("content").and_then(Json::as_array).into_iter().flatten();
-            let reasoning: String = texts.filter_map(|part| part.get("text")?.as_str()).collect();
-            if !reasoning.is_empty() {
-                let reasoning_content = Some(reasoning);
-                history.push(ChatMessage { reasoning_content, ..message(Role::Assistant, Vec::new()) });
-            }
+            add_reasoning(history, texts.filter_map(|part| part.get("text")?.as_str()).collect());
         }
         // What only its provider can read, or a client's own marks.
         "compaction" | "compaction_summary" | "context_compaction" | "compaction_trigger" | "ghost_snapshot" => {
             fields.ignore(place);
         }
+        _ if declares_functions(item) && text_of(item).is_none() => {}
         // Calls and results of tools that a provider runs.
         _ if kind.ends_with("_call") || kind.ends_with("_output") || kind.starts_with("mcp_") => {
             fields.ignore(place);
         }
-        _ => return Err(unreadable_part(place, kind)),
+        _ => read_unknown(place, kind, item, history, fields)?,
     }
     Ok(())
 }
 
-fn read_message(place: &str, item: &Json, history: &mut Vec<ChatMessage>) -> Result<(), HttpError> {
-    let MessageItem { role, content } = read_value(place, item.clone())?;
-    let content =
-        read_parts(&format!("{place}.content"), content, |place, part| match (role, kind_of(place, &part)?) {
-            (ItemRole::User, _) | (_, "input_text" | "output_text" | "text" | "refusal") => read_part(place, part),
-            (_, kind) => Err(unreadable_part(place, kind)),
-        })?;
-    match role {
-        ItemRole::Assistant => match history.last_mut().filter(|last| continues(last)) {
-            Some(reply) => reply.content.extend(content),
-            None => history.push(message(Role::Assistant, content)),
-        },
-        ItemRole::System | ItemRole::Developer => add_instructions(history, content),
-        ItemRole::User => history.push(message(Role::User, content)),
+/// Whether an item has tools that the client runs. Those of an MCP server that a provider asks are listed for the reader.
+fn declares_functions(item: &Json) -> bool {
+    let kind = item["type"].as_str().unwrap_or_default();
+    item["tools"].is_array() && kind != "message" && !kind.starts_with("mcp_")
+}
+
+/// An item of an unknown type: a message if it has a content, or text. `agent_message` is what one agent of Codex writes to
+/// another: for this model, a message of the user.
+fn read_unknown(
+    place: &str,
+    kind: &str,
+    item: &Json,
+    history: &mut Vec<ChatMessage>,
+    fields: &RequestFields,
+) -> Result<(), HttpError> {
+    if let Some(rule) = media_rule(kind) {
+        return Err(unreadable(place, rule));
+    }
+    let text = text_of(item);
+    if kind.contains("reasoning") || kind.contains("thinking") {
+        fields.ignore(if text.is_some() { format!("{place}.type") } else { place.to_owned() });
+        add_reasoning(history, text.unwrap_or_default());
+        return Ok(());
+    }
+    let content = match &item["content"] {
+        Json::Array(parts) if !parts.is_empty() && parts.iter().all(|part| part["type"].is_string()) => {
+            Json::Array(parts.clone())
+        }
+        _ => text.map_or(Json::Null, Json::String),
+    };
+    if content.is_null() {
+        fields.ignore(place);
+        return Ok(());
+    }
+    fields.ignore(format!("{place}.type"));
+    let role = item["role"].as_str().map_or(Role::User, role_of);
+    if let Some(content) = read_content(place, role, Some(content), fields)? {
+        add_message(history, role, content);
     }
     Ok(())
+}
+
+fn add_reasoning(history: &mut Vec<ChatMessage>, reasoning: String) {
+    if !reasoning.is_empty() {
+        let reasoning_content = Some(reasoning);
+        history.push(ChatMessage { reasoning_content, ..message(Role::Assistant, Vec::new()) });
+    }
+}
+
+fn read_message(
+    place: &str,
+    item: &Json,
+    history: &mut Vec<ChatMessage>,
+    fields: &RequestFields,
+) -> Result<(), HttpError> {
+    let MessageItem { role: name, content, call_id } = read_value(place, item.clone())?;
+    let role = role_of(&name);
+    if let ("tool", Some(call_id)) = (name.as_str(), call_id) {
+        history.push(tool_result(call_id, read_content(place, role, content, fields)?.unwrap_or_default()));
+        return Ok(());
+    }
+    if !["system", "developer", "user", "assistant"].contains(&name.as_str()) {
+        fields.ignore(format!("{place}.role"));
+    }
+    if let Some(content) = read_content(place, role, content, fields)? {
+        add_message(history, role, content);
+    }
+    Ok(())
+}
+
+/// The parts of a message; `None` if all were passed over. Only those of the user and of tools may have images.
+fn read_content(
+    place: &str,
+    role: Role,
+    content: Option<Json>,
+    fields: &RequestFields,
+) -> Result<Option<Vec<ChatMessageContent>>, HttpError> {
+    let is_empty = matches!(&content, Some(Json::Array(parts)) if parts.is_empty());
+    let read = if role == Role::User { read_part } else { read_text };
+    let parts = read_parts(&format!("{place}.content"), content, |place, part| read(place, part, fields))?;
+    Ok(Some(parts).filter(|parts| is_empty || !parts.is_empty()))
+}
+
+fn add_message(history: &mut Vec<ChatMessage>, role: Role, content: Vec<ChatMessageContent>) {
+    match (role, history.last_mut().filter(|last| continues(last))) {
+        (Role::Assistant, Some(reply)) => reply.content.extend(content),
+        (Role::System, _) => add_instructions(history, content),
+        _ => history.push(message(role, content)),
+    }
 }
 
 /// Whether text that follows is part of this message: a reply whose reasoning or calls came first, as items of their own.
@@ -203,19 +282,17 @@ fn add_call(history: &mut Vec<ChatMessage>, call: SdkFunctionCall) {
     }
 }
 
-fn read_part(place: &str, part: Json) -> Result<ChatMessageContent, HttpError> {
+fn read_part(place: &str, part: Json, fields: &RequestFields) -> Result<Option<ChatMessageContent>, HttpError> {
     match kind_of(place, &part)? {
-        "input_text" | "output_text" | "text" => read_text(place, part).map(ChatMessageContent::Text),
-        "refusal" => Ok(ChatMessageContent::Text(read_value::<RefusalPart>(place, part)?.refusal)),
         "input_image" => {
             let place = format!("{place}.image_url");
             let url = part["image_url"].as_str();
             let url =
                 url.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string: files are not stored")))?;
-            read_image_url(&place, url)
+            read_image_url(&place, url).map(Some)
         }
         kind @ ("image" | "image_url") => Err(foreign_image(place, "input_image", kind)),
-        kind => Err(unreadable_part(place, kind)),
+        _ => read_text(place, part, fields),
     }
 }
 
@@ -242,7 +319,7 @@ mod tests {
             { "type": "message", "role": "assistant", "content": "Two." }, call("e"), result("d"), result("e"),
         ]);
         let input = Input::read(input, None, &ResponseStore::new(&Arc::default(), None)).unwrap();
-        let history = input.history(Some("Be brief.".to_owned()), &mut RequestFields::new(Map::new())).unwrap();
+        let history = input.history(Some("Be brief.".to_owned()), &RequestFields::new(Map::new())).unwrap();
 
         let reply = |content: &[&str], calls: &[&str]| ChatMessage {
             function_calls: Some(

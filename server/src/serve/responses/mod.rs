@@ -12,6 +12,7 @@ use crate::serve::answer::{Answer, ResponseWriter};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::TextField;
+use crate::serve::request::namespaces::{Namespaces, joined_name};
 use crate::serve::request::sampling::{
     MAX_LOGPROBS, ReasoningEffort, SamplingFields, StreamOptions, TemplateVariables, Truncation, ignore_verbosity,
 };
@@ -108,15 +109,23 @@ pub(super) fn read(
 ) -> Result<Answer, HttpError> {
     ToolChoiceForm::Responses.translate(&mut fields);
     let repeated = repeated::fields(&fields, &service.model_id, &service.runner()?.sampling_defaults());
-    let (request, stored_input) = read_request(&mut fields, &store)?;
+    let ReadRequest { request, namespaces, stored_input } = read_request(&mut fields, &store)?;
     let chat = request.prepare(service, fields)?;
     let storing = stored_input.map(|input| (store, input));
-    let writer = ResponseWriter::new(repeated, chat.has_functions, chat.options.logprobs.is_some(), storing);
+    let functions = chat.has_functions.then_some(namespaces);
+    let writer = ResponseWriter::new(repeated, functions, chat.options.logprobs.is_some(), storing);
     Ok(chat.answer(service, writer))
 }
 
-/// Reads a request. Returns the items of the whole conversation as well, if the response is to be stored.
-fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<(ChatRequest, Option<String>), HttpError> {
+/// A request, and what its response needs of it.
+struct ReadRequest {
+    request: ChatRequest,
+    namespaces: Namespaces,
+    /// The items of the whole conversation, if the response is to be stored.
+    stored_input: Option<String>,
+}
+
+fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<ReadRequest, HttpError> {
     let (sampling, response): (SamplingFields, ResponseFields) = (fields.read()?, fields.read()?);
     let _: ResponseClientFields = fields.read()?;
     let includes_logprobs = read_include(fields)?;
@@ -129,11 +138,14 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<(Ch
     let n_alternatives = response.top_logprobs.map_or(0, Integer::count);
     options.logprobs =
         (includes_logprobs || response.logprobs == Some(true) || 0 < n_alternatives).then_some(n_alternatives);
-    let tools = FunctionTools {
-        functions: read_tools(fields, response.tools)?,
+    let input = items::Input::read(response.input, response.previous_response_id.as_deref(), store)?;
+    let mut tools = FunctionTools {
+        functions: read_tools(fields, "tools", response.tools)?,
         choice: response.tool_choice.map(read_tool_choice).transpose()?.unwrap_or_default(),
         parallel: response.parallel_tool_calls,
     };
+    tools.extend(input.functions(fields)?, fields);
+    let namespaces = tools.namespaces();
     let functions = tools.apply(&mut options)?;
     let text = response.text.unwrap_or_default();
     if let Some(format) = text.format {
@@ -143,12 +155,12 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<(Ch
     let enabled = response.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let thinking = Thinking { enabled, effort: response.reasoning.and_then(|reasoning| reasoning.effort) };
 
-    let input = items::Input::read(response.input, response.previous_response_id.as_deref(), store)?;
     let history = input.history(response.instructions, fields)?;
     let image_places = input.image_places();
     let stored_input = response.store.unwrap_or(true).then(|| input.into_json());
     let stored_input = stored_input.filter(|items| items.len() <= LONGEST_RESPONSE);
-    Ok((ChatRequest { model, history, image_places, functions, options, thinking, delivery }, stored_input))
+    let request = ChatRequest { model, history, image_places, functions, options, thinking, delivery };
+    Ok(ReadRequest { request, namespaces, stored_input })
 }
 
 /// Whether `include` asks for log-probabilities.
@@ -163,13 +175,13 @@ fn read_include(fields: &mut RequestFields) -> Result<bool, HttpError> {
 }
 
 fn read_tool_choice(choice: Json) -> Result<FunctionChoice, HttpError> {
-    let name = |tool: &Json| Some(tool.get("name")?.as_str()?.to_owned());
     match choice.get("type").and_then(Json::as_str) {
-        None | Some("function" | "allowed_tools") => read_choice(&choice, name, &choice["mode"], &choice["tools"])
-            .ok_or_else(|| {
+        None | Some("function" | "allowed_tools") => {
+            read_choice(&choice, joined_name, &choice["mode"], &choice["tools"]).ok_or_else(|| {
                 let rule = must_be("auto, none, required, a function or allowed_tools", &choice);
                 HttpError::value("tool_choice", format!("tool_choice {rule}"))
-            }),
+            })
+        }
         Some(kind) => {
             let message = format!("tool_choice.type must be function or allowed_tools, found {kind:?}");
             Err(HttpError::unsupported("tool_choice", message))
@@ -200,7 +212,8 @@ mod tests {
             "top_logprobs": 2,
         });
         let mut fields = RequestFields::new(body.as_object().unwrap().clone());
-        let (request, stored) = read_request(&mut fields, &ResponseStore::new(&Arc::default(), None)).unwrap();
+        let store = ResponseStore::new(&Arc::default(), None);
+        let ReadRequest { request, stored_input, .. } = read_request(&mut fields, &store).unwrap();
         let options = request.options;
         assert_eq!(request.history, [causerie::ChatMessage::user("Hi")]);
         assert_eq!((options.max_tokens, options.logprobs), (Some(5), Some(2)));
@@ -208,6 +221,6 @@ mod tests {
         assert_eq!(request.functions[0].name, "f");
         assert_eq!(options.tool_choice, ToolChoice::Function("f".to_owned()));
         assert_eq!(options.json_schema_constraint, Some(schema.to_string()));
-        assert_eq!((stored, fields.into_ignored(false).unwrap()), (None, vec![]));
+        assert_eq!((stored_input, fields.into_ignored(false).unwrap()), (None, vec![]));
     }
 }
