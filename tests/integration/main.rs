@@ -25,6 +25,7 @@ mod session;
 mod speculative_decoding;
 mod turns;
 mod typed;
+mod typed_forms;
 
 /// A file of the fixtures.
 fn fixture(path: &str) -> String {

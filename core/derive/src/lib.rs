@@ -1,5 +1,6 @@
 //! The derive macros of `causerie::typed`; its documentation describes the traits that they implement.
 
+mod attributes;
 mod item;
 
 use proc_macro::TokenStream;
@@ -21,10 +22,12 @@ pub fn derive_function(input: TokenStream) -> TokenStream {
     })
 }
 
-/// Implements `causerie::typed::TypedParameter` for a struct, or for an enum whose variants have no fields: the type of a
-/// parameter or of a reply.
+/// Implements `causerie::typed::TypedParameter` for a struct or an enum: the type of a parameter or of a reply.
 ///
-/// The variants of an enum are its values, in snake case; `#[sdk(name = "…")]` gives another name to a variant or to a field.
+/// The variants of an enum are in snake case; `#[sdk(name = "…")]` gives another name to a variant or to a field. The values of
+/// variants with fields have the forms that serde writes: `{"variant": …}`, with `#[sdk(tag = "type")]` a member that names the
+/// variant, with `#[sdk(tag = "type", content = "value")]` the fields in another member, or with `#[sdk(untagged)]` the fields
+/// alone.
 #[proc_macro_derive(SdkFunctionParameterType, attributes(sdk))]
 pub fn derive_parameter_type(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -116,6 +116,9 @@ impl<'a> Preparation<'a> {
                     prepared.insert(other.to_owned(), limit);
                     continue;
                 }
+                ("minimum" | "maximum", value) if keywords.get("type") == Some(&json!("integer")) => {
+                    numbers::near(value)
+                }
                 (keyword, value) if COUNTS.contains(&keyword) => numbers::whole(value),
                 (keyword, _) if UNSUPPORTED.contains(&keyword) => {
                     let message = format!("{place} has the keyword {keyword:?}, which cannot be enforced");

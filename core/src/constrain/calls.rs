@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::constrain::literals::{LiteralSyntax, rules, spellings};
 use crate::constrain::{Grammar, GrammarFault, HEADER};
-use crate::function::{FunctionNames, PythonNames, SdkFunction};
+use crate::function::{FunctionNames, PythonNames, SdkFunction, Value};
 use crate::options::FunctionCallParser;
+use crate::schema::definition;
 
 /// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
 const MOST_IN_ANY_ORDER: usize = 64;
@@ -82,6 +83,8 @@ impl CallRules<'_> {
             text: String::new(),
             n_rules: 0,
             schema_rules: BTreeMap::new(),
+            definitions: Value::Null,
+            definition_rules: BTreeMap::new(),
             has_free_maps: false,
         }
     }
@@ -148,6 +151,10 @@ pub(super) struct GrammarWriter {
     n_rules: usize,
     /// The names of rules for JSON Schemas, by schema.
     schema_rules: BTreeMap<String, String>,
+    /// The schema of the parameter that is written, which has the definitions.
+    definitions: Value,
+    /// The names of rules for its definitions, by name.
+    definition_rules: BTreeMap<String, String>,
     pub(super) has_free_maps: bool,
 }
 
@@ -228,6 +235,26 @@ impl GrammarWriter {
         let name = self.rule(&format!("%json {schema}"));
         self.schema_rules.insert(schema, name.clone());
         name
+    }
+
+    /// Makes references refer to the definitions of a parameter's schema.
+    pub(super) fn enter(&mut self, schema: &Value) {
+        self.definition_rules.clear();
+        self.definitions = schema.clone();
+    }
+
+    /// The symbol for values that fit the definition that a schema refers to. Its rule may contain itself.
+    pub(super) fn defined(&mut self, schema: &Value) -> Option<String> {
+        let definition = definition(schema, &self.definitions)?.clone();
+        let reference = schema.get("$ref")?.as_str()?;
+        if let Some(known) = self.definition_rules.get(reference) {
+            return Some(known.clone());
+        }
+        let name = self.name("d");
+        self.definition_rules.insert(reference.to_owned(), name.clone());
+        let body = self.value(&definition);
+        self.text += &format!("{name}: {body}\n");
+        Some(name)
     }
 
     pub(super) fn rule(&mut self, body: &str) -> String {

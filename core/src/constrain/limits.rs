@@ -37,7 +37,11 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
             [("minimum", "exclusiveMinimum", -FARTHEST), ("maximum", "exclusiveMaximum", FARTHEST)]
         {
             if !limits.contains_key(other) {
-                limits.entry(keyword).or_insert(json!(farthest));
+                let limit = limits.entry(keyword).or_insert(json!(farthest));
+                // llguidance negates limits of 64 bits.
+                if limit.as_f64().is_some_and(|limit| FARTHEST < limit * farthest.signum()) {
+                    *limit = json!(farthest);
+                }
             }
         }
     }

@@ -145,6 +145,7 @@ impl GrammarWriter {
             let (name, is_required) = (&parameter.name, !parameter.optional);
             if self.can_name(name) {
                 let schema = parameter_schema(parameter);
+                self.enter(&schema);
                 let symbols = match self.notation {
                     FunctionCallParser::XmlFunctionCallParser => self.tagged(name, &schema),
                     _ if self.syntax == LiteralSyntax::Python => {

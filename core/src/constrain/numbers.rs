@@ -67,6 +67,14 @@ pub(super) fn inside(keywords: &Map<String, Json>, keyword: &str) -> Option<(&'s
     (lets_limit && !keywords.contains_key(name)).then(|| (name, json!(limit + (other - limit) * INSIDE)))
 }
 
+/// The limit of an integer, moved to where llguidance can compute with it: it negates limits of 64 bits.
+pub(super) fn near(limit: &Json) -> Json {
+    match limit.as_f64() {
+        Some(far) if FARTHEST < far.abs() => json!(FARTHEST.copysign(far) as i64), // exact, and in range
+        _ => limit.clone(),
+    }
+}
+
 /// Whether all numbers in a value are those that the schema's text has, as floats. One beyond the limit may have been written as an
 /// integer that no float holds.
 fn is_exact(value: &Json) -> bool {

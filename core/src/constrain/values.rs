@@ -11,9 +11,12 @@ use crate::validate::{as_passed_on, fits_schema};
 
 impl GrammarWriter {
     /// The symbol for values that fit a schema. It covers `enum` and `const`; types, with `items` of arrays, and `properties`
-    /// or `additionalProperties` of objects; combinations, if there is no type; and the [`limits`] of strings, integers and
-    /// arrays. All other keywords are left to the app's own checks.
+    /// or `additionalProperties` of objects; combinations, if there is no type; definitions that a `$ref` names; and the
+    /// [`limits`] of strings, integers and arrays. All other keywords are left to the app's own checks.
     pub(super) fn value(&mut self, schema: &Value) -> String {
+        if let Some(symbol) = self.defined(schema) {
+            return symbol;
+        }
         let listed = match schema.get("enum") {
             Some(Value::Array(values)) => values,
             _ => schema.get("const").map_or(&[][..], slice::from_ref),
@@ -71,6 +74,12 @@ impl GrammarWriter {
             },
             Some("boolean") => "BOOL".to_owned(),
             Some("null") => "NULL".to_owned(),
+            Some("array")
+                if let Some(Value::Array(first)) = schema.get("prefixItems")
+                    && !first.is_empty() =>
+            {
+                self.tuple(first, schema)
+            }
             Some("array") => {
                 let item = match schema.get("items") {
                     Some(items @ Value::Object(_)) => self.value(items),
@@ -91,6 +100,29 @@ impl GrammarWriter {
             Some("object") => self.object(schema),
             _ => self.free(), // not a type of JSON Schema
         }
+    }
+
+    /// The symbol for an array whose first elements have schemas of their own.
+    fn tuple(&mut self, first: &[Value], schema: &Value) -> String {
+        let (least, most) = limits::of_array(schema).unwrap_or_default();
+        let size = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let (least, most) = (size(least), most.map(size));
+        let n_first = most.map_or(first.len(), |most| most.min(first.len()));
+        let other = match schema.get("items") {
+            _ if most.is_some_and(|most| most <= n_first) => None,
+            Some(Value::Bool(false)) => None,
+            Some(items @ Value::Object(_)) => Some(self.value(items)),
+            _ => Some(self.free()),
+        };
+        let n_more = most.map_or(String::new(), |most| (most - n_first).to_string());
+        let more = other.map(|other| format!("(SEP {other}){{{},{n_more}}}", least.saturating_sub(n_first)));
+        // From the last element to the first: what follows an element is left out with it.
+        let rest = first[..n_first].iter().enumerate().rev().fold(more.unwrap_or_default(), |rest, (i, element)| {
+            let separator = if i == 0 { "" } else { "SEP " };
+            let element = format!("{separator}{} {rest}", self.value(element));
+            if i < least { element } else { format!("({element})?") }
+        });
+        self.rule(&format!("\"[\" {rest} \"]\""))
     }
 
     /// The symbol for a string between control tokens.

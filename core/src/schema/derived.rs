@@ -1,6 +1,7 @@
 //! The JSON Schema of functions that the app declared, made from their names, descriptions and types.
 
 use crate::function::{Arguments, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
+use crate::schema::definitions;
 
 /// The entry of a function in the tool list, without an empty description.
 pub(super) fn function(function: &SdkFunction) -> Value {
@@ -15,9 +16,15 @@ pub(crate) fn completed_schema(function: &SdkFunction) -> Value {
 }
 
 fn members(function: &SdkFunction) -> impl Iterator<Item = (String, Value)> {
-    let properties = function.parameters.iter().map(|parameter| (parameter.name.clone(), parameter_schema(parameter)));
+    let mut definitions = Arguments::new();
+    let properties = function.parameters.iter().map(|parameter| {
+        (parameter.name.clone(), definitions::moved_out(parameter_schema(parameter), &mut definitions))
+    });
     let required = function.parameters.iter().filter(|parameter| !parameter.optional);
-    let parameters = object(properties.collect(), required.map(|parameter| parameter.name.clone()).collect());
+    let mut parameters = object(properties.collect(), required.map(|parameter| parameter.name.clone()).collect());
+    if !definitions.is_empty() {
+        parameters.insert("$defs".to_owned(), Value::Object(definitions));
+    }
     let parameters = [("type".to_owned(), Value::from("object"))].into_iter().chain(parameters).collect();
     let members = [
         ("name", Value::from(function.name.as_str())),

@@ -2,18 +2,23 @@
 //!
 //! This is the only translation of parameter types; prompt, validation and constrained decoding use it.
 
+mod definitions;
 mod derived;
 mod given;
 mod read;
+mod references;
+mod table;
 #[cfg(test)]
 mod tests;
 mod types;
 
 use crate::function::{SdkFunction, Value};
 
+pub(crate) use definitions::{DefinitionScope, definition};
 pub(crate) use derived::{completed_schema, parameter_schema, wrapped};
 pub use read::functions_from_json;
-pub(crate) use read::read_functions;
+pub(crate) use read::{parameters_of, read_functions};
+pub use table::named_type;
 pub(crate) use types::SchemaTypes;
 
 /// The entry of a function in the tool list: its name, description and parameters.
@@ -21,7 +26,8 @@ pub(crate) use types::SchemaTypes;
 /// A function that was read from JSON has its [`definition`](SdkFunction::definition) as entry. For others, keys have the order
 /// `type, description, enum, items, properties, required`, and parameters the order given. Properties
 /// of objects start with the required ones, as listed; the others follow sorted by name. A type directly under a parameter
-/// takes the parameter's description. An empty description is left out, since a model would pay tokens for it.
+/// takes the parameter's description. An empty description is left out, since a model would pay tokens for it. The definitions
+/// of the parameters' schemas stand together in `$defs`.
 ///
 /// ```
 /// use causerie::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, function_schema};

@@ -1,22 +1,16 @@
 //! Reads functions from chat-completions `tools`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::json_fields::{JsonFields, must_be};
+use crate::schema::definitions::definition;
 use crate::schema::derived::{self, wrapped};
+use crate::schema::references::{MAX_DEPTH, definition_of, inlined, with_definitions};
 
-/// How deep a schema may nest; [`SdkFunction::check`] has its own, lower limit.
-const MAX_DEPTH: usize = 64;
-/// Approximate bytes of a function's parameters once definitions replace references to them. Otherwise a few references to
-/// a long text could fill memory.
-const MAX_BYTES: usize = 1 << 18;
-/// Approximate bytes that a JSON value takes in addition to its text.
-const VALUE_SIZE: usize = 64;
 /// Keywords that would determine the parameters of a function together with `properties`.
 const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
 
@@ -24,10 +18,11 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 /// (`{"type": "function", "function": {…}}`) or of plain `{"name", "description", "parameters"}` objects.
 ///
 /// A parameter whose schema no type can express keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
-/// or `definitions`, and all other schemas that a `$ref` points to with `#/…`, replace the references to them. Where a schema
-/// refers to itself, any value of its types is accepted. Keywords about all parameters together, such as `minProperties`, or
-/// `anyOf` beside `properties`, are ignored. The model reads each function as the text has it, with all its members, unless the
-/// chat template refuses that ([`definition`](SdkFunction::definition)).
+/// or `definitions`, and all other schemas that a `$ref` points to with `#/…`, replace the references to them. A schema that
+/// refers to itself becomes a definition in `$defs` of each parameter that uses it. A reference to the whole schema (`#`)
+/// accepts any object. Keywords about all parameters together, such as `minProperties`, or `anyOf` beside `properties`, are
+/// ignored. The model reads each function as the text has it, with all its members, unless the chat template refuses that
+/// ([`definition`](SdkFunction::definition)).
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place, for text that is not such an array, for `anyOf` and similar keywords
@@ -75,8 +70,38 @@ pub(super) fn read_members(entry: &Json, place: &str) -> Result<SdkFunction> {
     Ok(function)
 }
 
+/// The parameters that the schema of an object describes, with its definitions in `$defs`.
+pub(crate) fn parameters_of(schema: &Value) -> Vec<SdkFunctionParameter> {
+    let json: Option<Json> = serde_json::from_str(&schema.to_string()).ok();
+    let read = json.and_then(|json| read_parameters(&json, "parameters").ok());
+    // A schema that would be too large with its definitions keeps the references to them.
+    read.unwrap_or_else(|| with_references(schema))
+}
+
+fn with_references(schema: &Value) -> Vec<SdkFunctionParameter> {
+    let whole = definition(schema, schema).unwrap_or(schema);
+    let (Some(Value::Object(properties)), required) = (whole.get("properties"), whole.get("required")) else {
+        return Vec::new();
+    };
+    let parameter = |(name, property): (&String, &Value)| {
+        let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let mut parameter =
+            SdkFunctionParameter::new(name.clone(), SdkFunctionParameterType::SdkNull, description.to_owned());
+        let is_required =
+            matches!(required, Some(Value::Array(names)) if names.iter().any(|one| one.as_str() == Some(name)));
+        parameter.optional = !is_required;
+        let definitions = schema.get("$defs").map(|definitions| ("$defs".to_owned(), definitions.clone()));
+        parameter.schema = match property {
+            Value::Object(keywords) => Some(Value::Object(keywords.clone().into_iter().chain(definitions).collect())),
+            other => Some(other.clone()),
+        };
+        parameter
+    };
+    properties.iter().map(parameter).collect()
+}
+
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {
-    let schema = inlined(&fields(schema, place)?, place)?;
+    let (schema, definitions) = inlined(&fields(schema, place)?, place)?;
     let schema = JsonFields::of(&schema, place, ErrorKind::Serialization);
     check_is_object(&schema)?;
     let required = strings(&schema, "required")?.unwrap_or_default();
@@ -91,10 +116,15 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
         let place = format!("{place}.properties.{name}");
         let property = if *property == Json::Bool(true) { &any } else { property };
         let entries = fields(property, &place)?;
+        let definition = definition_of(property, &definitions);
         let description = entries.string("description")?.unwrap_or_default().to_owned();
         let (parameter_type, schema) = match read_type(property, &place, 0) {
             Ok(parameter_type) => (parameter_type, None),
-            Err(_) if depth(property) <= MAX_DEPTH => (nearest(&entries), Some(Value::from(property.clone()))),
+            Err(_) if depth(property) <= MAX_DEPTH => {
+                let shown = definition.map(|definition| fields(definition, &place)).transpose()?;
+                let schema = with_definitions(property, &definitions);
+                (nearest(shown.as_ref().unwrap_or(&entries)), Some(Value::from(schema)))
+            }
             Err(err) => return Err(err),
         };
         let optional = !required.contains(name);
@@ -123,206 +153,6 @@ fn properties<'a>(schema: &JsonFields<'a>) -> Result<Option<&'a Map<String, Json
     let properties = schema.entries().get("properties");
     let properties = properties.map(|properties| fields(properties, &schema.place_of("properties")));
     Ok(properties.transpose()?.map(|properties| properties.entries()))
-}
-
-/// A schema with other schemas in place of the references to them.
-fn inlined<'a>(schema: &JsonFields<'a>, place: &'a str) -> Result<Cow<'a, Map<String, Json>>> {
-    let schema = schema.entries();
-    if !schema.values().any(has_reference) && !schema.contains_key("$ref") {
-        return Ok(Cow::Borrowed(schema));
-    }
-    let mut references = References { root: schema, place, open: Vec::new(), budget: MAX_BYTES };
-    let is_kept = |(keyword, _): &(&String, &Json)| !["$defs", "definitions"].contains(&keyword.as_str());
-    match references.schema(schema.iter().filter(is_kept), place, 0)? {
-        Json::Object(whole) => Ok(Cow::Owned(whole)),
-        other => Err(SdkError::new(ErrorKind::Serialization, must_be(place, "an object", &other))),
-    }
-}
-
-fn has_reference(json: &Json) -> bool {
-    match json {
-        Json::Object(entries) => entries.contains_key("$ref") || entries.values().any(has_reference),
-        Json::Array(items) => items.iter().any(has_reference),
-        _ => false,
-    }
-}
-
-/// What a reference points to.
-#[derive(Clone, Copy)]
-enum ReferenceTarget<'a> {
-    Root,
-    Part(&'a Json),
-}
-
-/// Resolves the references within a schema.
-struct References<'a> {
-    root: &'a Map<String, Json>,
-    /// The place of the root.
-    place: &'a str,
-    /// The references that are being expanded.
-    open: Vec<&'a str>,
-    /// Bytes that may still be added.
-    budget: usize,
-}
-
-impl<'a> References<'a> {
-    fn find(&self, reference: &str) -> Option<ReferenceTarget<'a>> {
-        let pointer = percent_decoded(reference.strip_prefix('#')?)?;
-        if pointer.is_empty() {
-            return Some(ReferenceTarget::Root);
-        }
-        let (name, rest) = pointer.strip_prefix('/')?.split_at(pointer[1..].find('/').unwrap_or(pointer.len() - 1));
-        let name = name.replace("~1", "/").replace("~0", "~");
-        self.root.get(&name)?.pointer(rest).map(ReferenceTarget::Part)
-    }
-
-    fn spend(&mut self, n_bytes: usize) -> Result<()> {
-        self.budget = self.budget.checked_sub(n_bytes).ok_or_else(|| self.too_large())?;
-        Ok(())
-    }
-
-    fn too_large(&self) -> SdkError {
-        let message = format!("{} must not exceed {} KiB with its definitions", self.place, MAX_BYTES >> 10);
-        SdkError::new(ErrorKind::Serialization, message)
-    }
-
-    /// Replaces the references in the value of a keyword.
-    fn inline(&mut self, json: &'a Json, place: &str, depth: usize) -> Result<Json> {
-        if MAX_DEPTH < depth {
-            return Err(self.too_large());
-        }
-        self.spend(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
-        match json {
-            Json::Object(entries) => self.schema(entries.iter(), place, depth),
-            Json::Array(items) => {
-                let items = items.iter().enumerate();
-                let items = items.map(|(i, item)| self.inline(item, &format!("{place}[{i}]"), depth + 1));
-                Ok(Json::Array(items.collect::<Result<_>>()?))
-            }
-            other => Ok(other.clone()),
-        }
-    }
-
-    /// Does the same for an object. Keywords beside a reference override those of its target.
-    fn schema(
-        &mut self,
-        entries: impl Iterator<Item = (&'a String, &'a Json)> + Clone,
-        place: &str,
-        depth: usize,
-    ) -> Result<Json> {
-        let reference = entries.clone().find(|(keyword, _)| *keyword == "$ref").and_then(|(_, json)| json.as_str());
-        let mut whole = Map::new();
-        if let Some(reference) = reference {
-            match self.target(reference, place, depth)? {
-                Json::Object(entries) => whole = entries,
-                other => return Ok(other),
-            }
-        }
-        for (keyword, json) in entries.filter(|(keyword, _)| reference.is_none() || *keyword != "$ref") {
-            let place = format!("{place}.{keyword}");
-            self.spend(keyword.len())?;
-            let value = match keyword.as_str() {
-                // Values, in which a reference is a member like any other.
-                "default" | "const" | "enum" | "examples" if !json.is_object() => json.clone(),
-                _ => self.inline(json, &place, depth + 1)?,
-            };
-            whole.insert(keyword.clone(), value);
-        }
-        Ok(Json::Object(whole))
-    }
-
-    /// Expands a reference. Inside of itself, it becomes a schema that any value of its types fits.
-    fn target(&mut self, reference: &'a str, place: &str, depth: usize) -> Result<Json> {
-        let target = self.find(reference).ok_or_else(|| {
-            let message = format!("{place}.$ref must refer to a place in the same schema, found {reference:?}");
-            SdkError::new(ErrorKind::Serialization, message)
-        })?;
-        let part = match target {
-            ReferenceTarget::Root => return Ok(json!({ "type": "object" })),
-            ReferenceTarget::Part(part) if self.open.contains(&reference) => {
-                let types = self.types(part, &mut vec![reference]).filter(|types| !types.is_empty());
-                let one_or_all = |types: Vec<&str>| if let [one] = types[..] { json!(one) } else { json!(types) };
-                return types.map(|types| json!({ "type": one_or_all(types) })).ok_or_else(|| {
-                    let rule = "must refer to a schema that shows its type, because it is a part of that schema";
-                    SdkError::new(ErrorKind::Serialization, format!("{place}.$ref {rule}, found {reference:?}"))
-                });
-            }
-            ReferenceTarget::Part(part) => part,
-        };
-        self.open.push(reference);
-        let inlined = self.inline(part, place, depth + 1);
-        self.open.pop();
-        inlined
-    }
-}
-
-impl<'a> References<'a> {
-    /// The types of the values that a schema accepts, by its keywords; `None` if they do not show all. References that are
-    /// followed already add none.
-    fn types(&self, schema: &'a Json, followed: &mut Vec<&'a str>) -> Option<Vec<&'a str>> {
-        let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.get(keyword).is_some());
-        let list = |keyword: &str| schema.get(keyword).and_then(Json::as_array);
-        let branches = ["anyOf", "oneOf", "allOf"].iter().find_map(|keyword| list(keyword));
-        let mut types = match (schema.get("type"), schema.get("$ref")) {
-            (Some(Json::String(one)), _) => vec![one.as_str()],
-            (Some(types), _) => types.as_array()?.iter().filter_map(Json::as_str).collect(),
-            (None, Some(reference)) => {
-                let reference = reference.as_str()?;
-                if followed.contains(&reference) {
-                    return Some(Vec::new());
-                }
-                followed.push(reference);
-                match self.find(reference).filter(|_| followed.len() < MAX_DEPTH)? {
-                    ReferenceTarget::Root => vec!["object"],
-                    ReferenceTarget::Part(part) => self.types(part, followed)?,
-                }
-            }
-            _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => vec!["object"],
-            _ if has(&["items", "prefixItems"]) => vec!["array"],
-            _ => match (list("enum"), schema.get("const"), branches) {
-                (Some(values), ..) => values.iter().map(type_of).collect(),
-                (_, Some(value), _) => vec![type_of(value)],
-                (_, _, Some(branches)) => {
-                    let types: Option<Vec<_>> = branches.iter().map(|branch| self.types(branch, followed)).collect();
-                    types?.concat()
-                }
-                _ => return None,
-            },
-        };
-        types.sort_unstable();
-        types.dedup();
-        Some(types)
-    }
-}
-
-/// The type of a value, as schemas name it.
-fn type_of(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "boolean",
-        Json::Number(_) => "number",
-        Json::String(_) => "string",
-        Json::Array(_) => "array",
-        Json::Object(_) => "object",
-    }
-}
-
-/// A fragment of a URI without its escapes.
-fn percent_decoded(fragment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        bytes.push(match (byte, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                digit(high)? * 16 + digit(low)?
-            }
-            _ => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The type that expresses most of a schema that no type can express fully.

@@ -118,45 +118,73 @@ fn definitions_replace_references() {
 }
 
 #[test]
-fn a_definition_inside_itself_accepts_any_value_of_its_type() {
+fn a_definition_inside_itself_stays_a_definition() {
     let text = r##"[{"name": "f", "parameters": {"$ref": "#/definitions/Tree", "definitions": {"Tree": {"type": "object",
         "properties": {"name": {"type": "string"}, "left": {"$ref": "#/definitions/Tree"},
                        "right": {"$ref": "#/definitions/Tree", "description": "The other."}}, "required": ["name"]}}}}]"##;
     let function = &functions_from_json(text).unwrap()[0];
     let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     assert_eq!((names, function.parameters[0].optional), (vec!["name", "left", "right"], false));
+    let tree = r##"{"type": "object", "properties": {"name": {"type": "string"}, "left": {"$ref": "#/$defs/Tree"}, "##
+        .to_owned()
+        + r##""right": {"$ref": "#/$defs/Tree", "description": "The other."}}, "required": ["name"]}"##;
     let schema = derived(function);
-    assert!(schema.contains(r#""left": {"type": "object""#), "{schema}");
-    assert!(schema.contains(r#""description": "The other.""#), "{schema}");
+    assert!(schema.contains(r##""left": {"$ref": "#/$defs/Tree"}, "right""##), "{schema}");
+    assert!(schema.ends_with(&format!(r#""required": ["name"], "$defs": {{"Tree": {tree}}}}}}}"#)), "{schema}");
+    assert_eq!(&functions_from_json(&functions_to_json(std::slice::from_ref(function))).unwrap()[0], function);
 }
 
 #[test]
-fn a_definition_inside_itself_is_never_free() {
+fn definitions_of_parameters_with_the_same_name_are_told_apart() {
+    let node = |kind: &str| {
+        let schema = format!(
+            r##"{{"$ref": "#/$defs/n", "$defs": {{"n": {{"type": "{kind}", "items": {{"$ref": "#/$defs/n"}}}}}}}}"##
+        );
+        Some(Value::from(serde_json::from_str::<serde_json::Value>(&schema).unwrap()))
+    };
+    let parameter = |name: &str, kind: &str| SdkFunctionParameter {
+        schema: node(kind),
+        ..SdkFunctionParameter::new(name, SdkFunctionParameterType::SdkNull, "")
+    };
+    let parameters = vec![parameter("a", "array"), parameter("b", "array"), parameter("c", "object")];
+    let schema = function_schema(&SdkFunction::new("f", "", parameters)).to_string();
+    assert!(schema.contains(r##""b": {"$ref": "#/$defs/n"}, "c": {"$ref": "#/$defs/n_"}"##), "{schema}");
+    assert!(schema.contains(r##""n_": {"type": "object", "items": {"$ref": "#/$defs/n_"}}"##), "{schema}");
+}
+
+#[test]
+fn types_of_the_table_replace_references_to_them() {
+    let text = r#"[{"name": "f", "parameters": {"properties": {"a": {"$ref": "causerie:u8", "description": "x"}}}}]"#;
+    let function = &functions_from_json(text).unwrap()[0];
+    let schema = r#"{"type": "integer", "description": "x", "minimum": 0, "maximum": 255}"#;
+    assert_eq!(parameter_schema(&function.parameters[0]).to_string().len(), schema.len());
+    assert!(functions_from_json(&text.replace("u8", "u7")).is_err());
+}
+
+#[test]
+fn a_definition_inside_itself_shows_its_type() {
     let function = |definitions: &str| {
         let text = format!(
             r##"[{{"name": "f", "parameters": {{"$defs": {definitions}, "properties": {{"a": {{"$ref": "#/$defs/n"}}}}}}}}]"##
         );
         functions_from_json(&text).map(|functions| derived(&functions[0]))
     };
-    for (definitions, expect) in [
-        (r##"{"n": {"properties": {"next": {"$ref": "#/$defs/n"}}}}"##, r#""next": {"type": "object"}"#),
-        (r##"{"n": {"items": {"$ref": "#/$defs/n"}}}"##, r#""items": {"type": "array"}"#),
-        (
-            r##"{"n": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/n"}}]}}"##,
-            r#""items": {"type": ["array", "string"]}"#,
-        ),
-        (
-            r##"{"n": {"oneOf": [{"enum": [1, null]}, {"$ref": "#/$defs/m"}]}, "m": {"items": {"$ref": "#/$defs/n"}}}"##,
-            r#""items": {"type": ["array", "null", "number"]}"#,
-        ),
-        (
-            r##"{"n": {"anyOf": [{"const": true}, {"$ref": "#/$defs/n"}]}}"##,
-            r#""anyOf": [{"const": true}, {"type": "boolean"}]"#,
-        ),
+    for definitions in [
+        r##"{"n": {"properties": {"next": {"$ref": "#/$defs/n"}}}}"##,
+        r##"{"n": {"items": {"$ref": "#/$defs/n"}}}"##,
+        r##"{"n": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/n"}}]}}"##,
+        r##"{"n": {"anyOf": [{"const": true}, {"$ref": "#/$defs/n"}]}}"##,
     ] {
-        let schema = function(definitions).unwrap();
-        assert!(schema.contains(expect), "{definitions}: {schema}");
+        let (schema, definition) = (function(definitions).unwrap(), &definitions[6..definitions.len() - 1]);
+        assert!(schema.contains(&format!(r#""$defs": {{"n": {definition}}}"#)), "{definitions}: {schema}");
     }
+    let through_another =
+        r##"{"n": {"oneOf": [{"enum": [1, null]}, {"$ref": "#/$defs/m"}]}, "m": {"items": {"$ref": "#/$defs/n"}}}"##;
+    let schema = function(through_another).unwrap();
+    assert!(
+        schema.contains(r##""n": {"oneOf": [{"enum": [1, null]}, {"items": {"$ref": "#/$defs/n"}}]}"##),
+        "{schema}"
+    );
     for definitions in [
         r##"{"n": {"$ref": "#/$defs/n"}}"##,
         r##"{"n": {"anyOf": [{"$ref": "#/$defs/m"}, {"$ref": "#/$defs/n"}]}, "m": {"$ref": "#/$defs/n"}}"##,
@@ -209,13 +237,18 @@ fn definitions_that_exceed_the_limit_are_refused() {
         "x".repeat(10_000),
         [r##"{"$ref": "#/$defs/long"}"##; 100].join(", ")
     );
-    for (definitions, start) in [(wide.join(", "), "d0"), (mutual.join(", "), "d0"), (long, "many")] {
+    for (definitions, start) in [(wide.join(", "), "d0"), (long, "many")] {
         let text = format!(
             r##"[{{"name": "f", "parameters": {{"$defs": {{{definitions}}}, "properties": {{"a": {{"$ref": "#/$defs/{start}"}}}}}}}}]"##
         );
         let err = functions_from_json(&text).unwrap_err();
         assert_eq!(err.message(), "functions[0].parameters must not exceed 256 KiB with its definitions");
     }
+    let text = format!(
+        r##"[{{"name": "f", "parameters": {{"$defs": {{{}}}, "properties": {{"a": {{"$ref": "#/$defs/d0"}}}}}}}}]"##,
+        mutual.join(", ")
+    );
+    assert!(functions_from_json(&text).is_ok(), "each is a definition once");
 }
 
 #[test]

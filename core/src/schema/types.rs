@@ -1,6 +1,7 @@
 //! Which types of JSON a schema allows.
 
 use crate::function::Value;
+use crate::schema::definitions::definition;
 
 /// How deep alternatives within alternatives are read.
 const MAX_LEVELS: usize = 8;
@@ -19,9 +20,10 @@ impl SchemaTypes {
     pub(crate) const OBJECT: Self = Self(64);
     const ANY: Self = Self(127);
 
-    /// The types that a schema allows, as far as `type`, `enum`, `const`, `anyOf`, `oneOf` and a single `allOf` say.
+    /// The types that a schema allows, as far as `type`, `enum`, `const`, `anyOf`, `oneOf`, a single `allOf` and its
+    /// definitions say.
     pub(crate) fn of(schema: &Value) -> Self {
-        Self::within(schema, MAX_LEVELS)
+        Self::within(schema, schema, MAX_LEVELS)
     }
 
     /// The types of a value.
@@ -52,24 +54,27 @@ impl SchemaTypes {
         self.contain(Self(Self::ARRAY.0 | Self::OBJECT.0))
     }
 
-    fn within(schema: &Value, levels: usize) -> Self {
+    fn within(schema: &Value, root: &Value, levels: usize) -> Self {
         let listed = |values: &[Value], types: fn(&Value) -> Self| Self::union(values.iter().map(types));
         match (schema.get("type"), schema.get("enum"), schema.get("const")) {
             (Some(Value::String(name)), _, _) => Self::named(name),
             (Some(Value::Array(names)), _, _) => listed(names, |name| name.as_str().map_or(Self::ANY, Self::named)),
             (_, Some(Value::Array(values)), _) => listed(values, Self::of_value),
             (_, _, Some(value)) => Self::of_value(value),
-            _ => Self::of_combination(schema, levels),
+            _ => match definition(schema, root) {
+                Some(definition) if 0 < levels => Self::within(definition, root, levels - 1),
+                _ => Self::of_combination(schema, root, levels),
+            },
         }
     }
 
-    fn of_combination(schema: &Value, levels: usize) -> Self {
+    fn of_combination(schema: &Value, root: &Value, levels: usize) -> Self {
         let alternatives = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| match schema.get(key) {
             Some(Value::Array(schemas)) if *key != "allOf" || schemas.len() == 1 => Some(schemas),
             _ => None,
         });
         match alternatives {
-            Some(schemas) if 0 < levels => Self::union(schemas.iter().map(|one| Self::within(one, levels - 1))),
+            Some(schemas) if 0 < levels => Self::union(schemas.iter().map(|one| Self::within(one, root, levels - 1))),
             _ if schema.get("properties").is_some() => Self::OBJECT,
             _ if schema.get("items").is_some() => Self::ARRAY,
             _ => Self::ANY,
@@ -113,6 +118,11 @@ mod tests {
             (r#"{"items": {}}"#, SchemaTypes::ARRAY),
             (r#"{"description": "x"}"#, SchemaTypes::ANY),
             (r#"{"enum": []}"#, SchemaTypes::ANY),
+            (
+                r##"{"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"next": {"$ref": "#/$defs/n"}}}}}"##,
+                SchemaTypes::OBJECT,
+            ),
+            (r##"{"$ref": "#/$defs/n", "$defs": {"n": {"$ref": "#/$defs/n"}}}"##, SchemaTypes::ANY),
         ] {
             assert_eq!(
                 SchemaTypes::of(&Value::from(serde_json::from_str::<serde_json::Value>(schema).unwrap())),

@@ -1,6 +1,7 @@
 //! Coerces values to a JSON Schema, if there is one obvious way, as [`coerce`] does for a type.
 
 use crate::function::{Arguments, DiagnosticCode, Value};
+use crate::schema::DefinitionScope;
 use crate::validate::coerce;
 use crate::validate::json_schema::{Remark, allowed, combined, fits, is_of_type, required, schemas_of, types};
 
@@ -9,37 +10,51 @@ use crate::validate::json_schema::{Remark, allowed, combined, fits, is_of_type, 
 pub(super) fn to_schema(
     value: Value,
     schema: &Value,
+    scope: DefinitionScope<'_>,
     (path, written): (&str, Option<&Value>),
     changes: &mut Vec<Remark>,
 ) -> Value {
+    let value = match scope.definition(schema) {
+        Some((definition, scope)) => to_schema(value, definition, scope, (path, written), changes),
+        None => value,
+    };
     let mut value = to_listed(to_types(value, schema, (path, written), changes), schema, path, changes);
     for schema in combined(schema, "allOf") {
-        value = to_schema(value, schema, (path, written), changes);
+        value = to_schema(value, schema, scope, (path, written), changes);
     }
     for keyword in ["anyOf", "oneOf"] {
-        value = to_one_of(value, combined(schema, keyword), (path, written), changes);
+        value = to_one_of(value, combined(schema, keyword), scope, (path, written), changes);
     }
     match value {
         Value::Array(items) => {
             let firsts = combined(schema, "prefixItems");
             let fit = |(i, item)| match firsts.get(i).or_else(|| schema.get("items")) {
-                Some(schema) => to_schema(item, schema, (&format!("{path}[{i}]"), item_of(written, i)), changes),
+                Some(schema) => {
+                    let place = format!("{path}[{i}]");
+                    to_schema(item, schema, scope.inner(), (&place, item_of(written, i)), changes)
+                }
                 None => item,
             };
             Value::Array(items.into_iter().enumerate().map(fit).collect())
         }
-        Value::Object(entries) => Value::Object(to_entries(entries, schema, (path, written), changes)),
+        Value::Object(entries) => Value::Object(to_entries(entries, schema, scope.inner(), (path, written), changes)),
         value => value,
     }
 }
 
 /// Coerces a value to the first of several schemas that it fits, or else to the first that it can be coerced to.
-fn to_one_of(value: Value, schemas: &[Value], place: (&str, Option<&Value>), changes: &mut Vec<Remark>) -> Value {
-    let fitting = schemas.iter().find(|schema| fits(&value, schema));
+fn to_one_of(
+    value: Value,
+    schemas: &[Value],
+    scope: DefinitionScope<'_>,
+    place: (&str, Option<&Value>),
+    changes: &mut Vec<Remark>,
+) -> Value {
+    let fitting = schemas.iter().find(|schema| fits(&value, schema, scope));
     for schema in fitting.map_or(schemas, std::slice::from_ref) {
         let mut more = Vec::new();
-        let fitted = to_schema(value.clone(), schema, place, &mut more);
-        if fits(&fitted, schema) {
+        let fitted = to_schema(value.clone(), schema, scope, place, &mut more);
+        if fits(&fitted, schema, scope) {
             changes.extend(more);
             return fitted;
         }
@@ -85,6 +100,7 @@ fn to_listed(value: Value, schema: &Value, path: &str, changes: &mut Vec<Remark>
 fn to_entries(
     entries: Arguments,
     schema: &Value,
+    scope: DefinitionScope<'_>,
     (path, written): (&str, Option<&Value>),
     changes: &mut Vec<Remark>,
 ) -> Arguments {
@@ -93,14 +109,14 @@ fn to_entries(
         let path = format!("{path}.{name}");
         let written = written.and_then(|written| written.get(&name));
         let schemas = schemas_of(&name, schema);
-        let is_wrong_null = value == Value::Null && schemas.iter().any(|schema| !fits(&Value::Null, schema));
+        let is_wrong_null = value == Value::Null && schemas.iter().any(|schema| !fits(&Value::Null, schema, scope));
         if is_wrong_null && !required(schema).any(|required| required == name) {
             let message = "is null and was left out".to_owned();
             changes.push(Remark { path, code: DiagnosticCode::NullDropped, message });
             continue;
         }
         for schema in schemas {
-            value = to_schema(value, schema, (&path, written), changes);
+            value = to_schema(value, schema, scope, (&path, written), changes);
         }
         fitted.insert(name, value);
     }

@@ -1,10 +1,11 @@
 //! Validates values against a JSON Schema that no parameter type can express: types, allowed values, limits, patterns and
 //! combinations of schemas.
 //!
-//! Formats, references and other keywords are not checked here (docs/adr/0018): the app has its own checks. A keyword that
-//! is not checked never leads to an error.
+//! References to definitions of the same schema are followed. Formats, other references and other keywords are not checked
+//! here (docs/adr/0018): the app has its own checks. A keyword that is not checked never leads to an error.
 
 use crate::function::{Arguments, DiagnosticCode, Value};
+use crate::schema::DefinitionScope;
 use crate::validate::{coerce, pattern};
 
 /// Keywords that restrict a value but are not checked.
@@ -66,19 +67,22 @@ pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
     combined(schema, "required").iter().filter_map(Value::as_str)
 }
 
-/// Whether a value fits a schema.
-pub(super) fn fits(value: &Value, schema: &Value) -> bool {
-    faults(value, schema).is_empty()
+/// Whether a value fits a schema in a scope.
+pub(super) fn fits(value: &Value, schema: &Value, scope: DefinitionScope<'_>) -> bool {
+    faults(value, schema, scope).is_empty()
 }
 
-/// Everything about a value that does not fit a schema.
-pub(super) fn faults(value: &Value, schema: &Value) -> Vec<Remark> {
+/// Everything about a value that does not fit a schema in a scope.
+pub(super) fn faults(value: &Value, schema: &Value, scope: DefinitionScope<'_>) -> Vec<Remark> {
     let mut faults = Vec::new();
-    compare(value, schema, "", &mut faults);
+    compare(value, schema, scope, "", &mut faults);
     faults
 }
 
-fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Remark>) {
+fn compare(value: &Value, schema: &Value, scope: DefinitionScope<'_>, path: &str, faults: &mut Vec<Remark>) {
+    if let Some((definition, scope)) = scope.definition(schema) {
+        compare(value, definition, scope, path, faults);
+    }
     let mut fault = |code, message: String| faults.push(Remark { path: path.to_owned(), code, message });
     if *schema == Value::Bool(false) {
         return fault(DiagnosticCode::UndeclaredArgument, "is not declared".to_owned());
@@ -100,13 +104,13 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Remark>) 
     for message in broken_limits(value, schema) {
         fault(DiagnosticCode::WrongType, message);
     }
-    if let Some(message) = broken_combination(value, schema) {
+    if let Some(message) = broken_combination(value, schema, scope) {
         fault(DiagnosticCode::WrongType, message.to_owned());
     }
-    combined(schema, "allOf").iter().for_each(|schema| compare(value, schema, path, faults));
+    combined(schema, "allOf").iter().for_each(|schema| compare(value, schema, scope, path, faults));
     match value {
-        Value::Array(elements) => compare_elements(elements, schema, path, faults),
-        Value::Object(entries) => compare_entries(entries, schema, path, faults),
+        Value::Array(elements) => compare_elements(elements, schema, scope.inner(), path, faults),
+        Value::Object(entries) => compare_entries(entries, schema, scope.inner(), path, faults),
         _ => {}
     }
 }
@@ -116,11 +120,17 @@ fn with_article(name: &str) -> &str {
     coerce::type_of(name).map_or(name, |parameter_type| coerce::name(&parameter_type))
 }
 
-fn compare_elements(elements: &[Value], schema: &Value, path: &str, faults: &mut Vec<Remark>) {
+fn compare_elements(
+    elements: &[Value],
+    schema: &Value,
+    scope: DefinitionScope<'_>,
+    path: &str,
+    faults: &mut Vec<Remark>,
+) {
     let firsts = combined(schema, "prefixItems");
     for (i, element) in elements.iter().enumerate() {
         if let Some(schema) = firsts.get(i).or_else(|| schema.get("items")) {
-            compare(element, schema, &format!("{path}[{i}]"), faults);
+            compare(element, schema, scope, &format!("{path}[{i}]"), faults);
         }
     }
     let is_repeated = |(i, element): (usize, &Value)| elements[..i].iter().any(|other| is_equal(other, element));
@@ -130,7 +140,13 @@ fn compare_elements(elements: &[Value], schema: &Value, path: &str, faults: &mut
     }
 }
 
-fn compare_entries(entries: &Arguments, schema: &Value, path: &str, faults: &mut Vec<Remark>) {
+fn compare_entries(
+    entries: &Arguments,
+    schema: &Value,
+    scope: DefinitionScope<'_>,
+    path: &str,
+    faults: &mut Vec<Remark>,
+) {
     for name in required(schema).filter(|name| !entries.contains_key(*name)) {
         let (path, message) = (format!("{path}.{name}"), "is missing".to_owned());
         faults.push(Remark { path, code: DiagnosticCode::MissingRequired, message });
@@ -138,10 +154,10 @@ fn compare_entries(entries: &Arguments, schema: &Value, path: &str, faults: &mut
     for (name, value) in entries {
         let path = format!("{path}.{name}");
         for schema in schemas_of(name, schema) {
-            compare(value, schema, &path, faults);
+            compare(value, schema, scope, &path, faults);
         }
         let names = schema.get("propertyNames");
-        if names.is_some_and(|names| !fits(&Value::from(name.as_str()), names)) {
+        if names.is_some_and(|names| !fits(&Value::from(name.as_str()), names, scope)) {
             let message = "must have a name that the schema allows".to_owned();
             faults.push(Remark { path, code: DiagnosticCode::UndeclaredArgument, message });
         }
@@ -162,14 +178,14 @@ pub(super) fn schemas_of<'a>(name: &str, schema: &'a Value) -> Vec<&'a Value> {
 }
 
 /// The rule of `anyOf`, `oneOf` or `not` that a value breaks.
-fn broken_combination(value: &Value, schema: &Value) -> Option<&'static str> {
+fn broken_combination(value: &Value, schema: &Value, scope: DefinitionScope<'_>) -> Option<&'static str> {
     let has = |keyword| !combined(schema, keyword).is_empty();
-    let n_fitting = |keyword| combined(schema, keyword).iter().filter(|schema| fits(value, schema)).count();
+    let n_fitting = |keyword| combined(schema, keyword).iter().filter(|schema| fits(value, schema, scope)).count();
     if has("anyOf") && n_fitting("anyOf") == 0 || has("oneOf") && n_fitting("oneOf") == 0 {
         return Some("must fit one of the allowed schemas, but fits none");
     }
     // A value may fit a schema only because a keyword in it is not checked.
-    let surely_fits = |schema: &&Value| is_checked(schema) && fits(value, schema);
+    let surely_fits = |schema: &&Value| is_checked(schema) && fits(value, schema, scope);
     if 1 < combined(schema, "oneOf").iter().filter(surely_fits).count() {
         return Some("must fit exactly one of the allowed schemas, but fits several");
     }
@@ -211,6 +227,13 @@ fn broken_limits(value: &Value, schema: &Value) -> Vec<String> {
 }
 
 fn broken_number_limits(value: &Value, schema: &Value) -> Vec<String> {
+    if let (Some(least @ Value::Integer(_)), Some(most @ (Value::Integer(_) | Value::BigInteger(_)))) =
+        (schema.get("minimum"), schema.get("maximum"))
+        && types(schema) == ["integer"]
+        && (is_less(value, least) || is_less(most, value))
+    {
+        return vec![format!("must be an integer from {least} to {most}, found {}", value.described())];
+    }
     let rules: [(&str, Rule, &str); 5] = [
         ("minimum", is_less, "at least"),
         ("maximum", |value, most| is_less(most, value), "at most"),
@@ -236,10 +259,15 @@ fn broken_rules<const N: usize>(
     broken.map(|(limit, _, rule)| format!("{}, found {}", state(rule, limit), value.described())).collect()
 }
 
-/// Exact if both are integers of 64 bits.
+/// Exact if both are integers of 128 bits.
 fn is_less(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Integer(a), Value::Integer(b)) => a < b,
+    let integer = |value: &Value| match value {
+        Value::Integer(number) => Some(i128::from(*number)),
+        Value::BigInteger(number) => number.digits().parse().ok(),
+        _ => None,
+    };
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a < b,
         _ => a.as_f64() < b.as_f64(),
     }
 }

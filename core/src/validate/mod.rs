@@ -12,10 +12,13 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
+
 use crate::function::{
     Arguments, Diagnostic, DiagnosticCode, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Severity, Value,
 };
 use crate::parse::number_lexemes;
+use crate::schema::DefinitionScope;
 
 /// Names of an argument that some models put all arguments into.
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
@@ -115,12 +118,13 @@ pub(crate) use pattern::{is_pattern, matches_all};
 
 /// Whether a value fits a JSON Schema, as far as arguments are validated against one.
 pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
-    json_schema::fits(value, schema)
+    json_schema::fits(value, schema, DefinitionScope::new(schema, &Cell::new(0)))
 }
 
 /// A value that fits a schema, as it is passed to the app: where the schema takes only integers, 1.0 becomes 1.
 pub(crate) fn as_passed_on(value: &Value, schema: &Value) -> Value {
-    fit::to_schema(value.clone(), schema, ("", None), &mut Vec::new())
+    let n_followed = Cell::new(0);
+    fit::to_schema(value.clone(), schema, DefinitionScope::new(schema, &n_followed), ("", None), &mut Vec::new())
 }
 
 /// Compares a call with the function among several that has its name, as [`validate`] does. If no function has this name,
@@ -192,8 +196,11 @@ impl ArgumentPlace<'_> {
             value => return self.absent(value, diagnostics),
         };
         let mut remarks = Vec::new();
-        let value = fit::to_schema(value, schema, ("", self.written), &mut remarks);
-        remarks.extend(json_schema::faults(&value, schema));
+        let n_followed = Cell::new(0);
+        let scope = DefinitionScope::new(schema, &n_followed);
+        let value = fit::to_schema(value, schema, scope, ("", self.written), &mut remarks);
+        n_followed.set(0);
+        remarks.extend(json_schema::faults(&value, schema, scope));
         for remark in remarks {
             let place =
                 ArgumentPlace { path: format!("{}{}", self.path, remark.path), is_required: true, written: None };

@@ -348,3 +348,38 @@ fn numbers_are_equal_only_if_all_digits_are() {
     one("100000000000000000000.0", "100000000000000000000", &[]);
     one("9007199254740992.0", "9007199254740993", &["a not_in_enum"]);
 }
+
+#[test]
+fn definitions_of_a_schema_are_followed() {
+    let tree = r##"{"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"v": {"type": "integer"},
+        "kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, "required": ["v"]}}}"##;
+    let schema = Value::from(serde_json::from_str::<serde_json::Value>(tree).unwrap());
+    let parameter = SdkFunctionParameter {
+        schema: Some(schema),
+        ..SdkFunctionParameter::new("a", SdkFunctionParameterType::SdkNull, "")
+    };
+    let function = SdkFunction::new("f", "", vec![parameter]);
+    let read = |argument: &str| {
+        let arguments = [("a".to_owned(), crate::parse::read_json(argument).unwrap())].into();
+        validate(&SdkFunctionCall { arguments, ..Default::default() }, &function)
+    };
+    let validation = read(r#"{"v": "1", "kids": [{"v": 2.0, "kids": []}]}"#);
+    assert!(validation.is_ok());
+    assert_eq!(validation.arguments["a"].to_string(), r#"{"v": 1, "kids": [{"v": 2, "kids": []}]}"#);
+    let validation = read(r#"{"v": 1, "kids": [{"v": 2, "kids": [{"kids": []}]}]}"#);
+    assert_eq!(validation.errors_as_tool_text(), r#"{"error": "a.kids[0].kids[0].v is missing"}"#);
+}
+
+#[test]
+fn definitions_that_refer_to_one_another_without_an_end_accept_anything() {
+    for definition in [
+        r##"{"$ref": "#/$defs/n"}"##,
+        r##"{"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}"##,
+        r##"{"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}"##,
+    ] {
+        let schema = format!(r##"{{"$ref": "#/$defs/n", "$defs": {{"n": {definition}}}}}"##);
+        let schema = Value::from(serde_json::from_str::<serde_json::Value>(&schema).unwrap());
+        assert!(fits_schema(&Value::from(1), &schema), "{definition}");
+        assert_eq!(as_passed_on(&Value::from(1), &schema), Value::from(1));
+    }
+}

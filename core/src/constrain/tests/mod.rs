@@ -1,6 +1,7 @@
 //! Tests what grammars accept, and that the parser and validation agree.
 
 mod answer_schema;
+mod definitions;
 mod libraries;
 mod limits;
 mod untagged;
