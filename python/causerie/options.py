@@ -6,7 +6,6 @@ import math
 import operator
 import os
 import struct
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -110,8 +109,11 @@ def _names(value: Any) -> list[str]:
 
 
 def _schema(value: Any) -> str:
-    if isinstance(value, type) or typing.get_origin(value):
-        value = reply_schema(value)
+    if not isinstance(value, (str, Mapping)):
+        try:
+            value = reply_schema(value)
+        except TypeError as err:
+            raise TypeError(f"a dict or a type that JSON Schema can describe ({err})") from err
     return value if isinstance(value, str) else dumps(_entries(value))
 
 

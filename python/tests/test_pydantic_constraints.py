@@ -34,9 +34,9 @@ def test_constraints_of_pydantic_reach_the_schema() -> None:
     assert (properties["guests"]["minItems"], properties["guests"]["maxItems"]) == (1, 8)
     assert properties["guests"]["items"]["properties"]["age"] == {"type": "integer", "minimum": 0, "maximum": 150}
     assert properties["tags"]["items"] == {"type": "string", "maxLength": 5}
-    assert properties["free"] == {"type": "integer"}
+    assert properties["free"] == {"type": "integer", "default": 0}
     function = causerie.function_from(booking)
-    assert [parameter.schema is not None for parameter in function.parameters] == [True] * 6 + [False]
+    assert [parameter.schema is not None for parameter in function.parameters] == [True] * 7
     given = {"count": "2", "code": "ABC", "name": "Ada", "guests": [{"age": 3}]}
     assert causerie.decode_call(SdkFunctionCall("booking", given), booking).count == 2, "values are converted as before"
     mistakes: list[dict[str, Any]] = [{"count": 4}, {"code": "abc"}, {"name": "A"}, {"guests": []}, {"guests": [{"age": 200}]}]

@@ -10,11 +10,13 @@ import inspect
 import json
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+from annotated_types import Interval
 from support import FIXTURES, call, offering, scripted, text_of, until
 
 import causerie
@@ -25,8 +27,8 @@ SHARED = json.loads((FIXTURES / "typed/functions.json").read_text())
 
 def get_weather(
     city: Annotated[str, "The city."],
-    days: Annotated[int | None, "How many days."] = None,
-    unit: Annotated[Literal["celsius", "fahrenheit"], "The unit to report."] = "celsius",
+    days: Annotated[int | None, "How many days.", Interval(ge=0, le=255)] = None,
+    unit: Annotated[Literal["celsius", "fahrenheit"] | None, "The unit to report."] = None,
 ) -> str:
     """The weather in a city."""
     return f"{city}, {days}, {unit}"
@@ -43,7 +45,7 @@ class Guest:
     """A guest."""
 
     name: Annotated[str, "As it is called."]
-    age: Annotated[int | None, "In years."] = None
+    age: Annotated[int | None, "In years.", Interval(ge=0, le=255)] = None
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Recipe:
 
     title: str
     steps: list[str]
-    minutes: Annotated[int | None, "How long it takes."] = None
+    minutes: Annotated[int | None, "How long it takes.", Interval(ge=0, le=2**32 - 1)] = None
 
 
 class Point(TypedDict, total=False):
@@ -84,7 +86,7 @@ def plain(value: Any) -> Any:
 def test_types_give_the_same_functions_as_in_all_languages() -> None:
     functions = [causerie.function_from(get_weather), causerie.function_from(BookTable)]
     assert json.loads(causerie.functions_to_json(functions)) == SHARED["functions"]
-    assert json.dumps(causerie.reply_schema(Recipe)) == json.dumps(SHARED["reply_schema"])
+    assert causerie.reply_schema(Recipe) == SHARED["reply_schema"]
 
 
 @pytest.mark.parametrize("case", SHARED["calls"] + SHARED["replies"])
@@ -114,7 +116,7 @@ def test_other_python_types_are_described_and_decoded() -> None:
     assert causerie.decode_reply("[1, 2]", list[int]) == [1, 2]
 
 
-@pytest.mark.parametrize("hint", [object, complex, dict[int, str], Literal["a", 1], str | int])
+@pytest.mark.parametrize("hint", [complex, Callable[[], int], threading.Lock])
 def test_unsupported_types_are_refused(hint: Any) -> None:
     with pytest.raises(TypeError):
         causerie.reply_schema(hint)
@@ -153,8 +155,8 @@ def test_a_pydantic_model_is_described_by_its_aliases() -> None:
     assert causerie.function_schema(model)["parameters"]["required"] == ["guestName"]
     assert causerie.decode_call(SdkFunctionCall("book", {"guestName": "Ana"}), model).guest_name == "Ana"
     several = pydantic.Field(validation_alias=pydantic.AliasChoices("guest", "name"))
-    with pytest.raises(TypeError):
-        causerie.function_schema(pydantic.create_model("Book", guest_name=(str, several)))
+    schema = causerie.function_schema(pydantic.create_model("Book", guest_name=(str, several)))
+    assert schema["parameters"]["required"] == ["guest"]
 
 
 @pytest.mark.parametrize("text", ["NaN", "1e400", "[" * 100_000])
@@ -181,7 +183,7 @@ def test_functions_are_run_with_values_of_their_types() -> None:
     events = list(conversation.respond_with_functions("Hi", handlers))
     assert conversation.functions == handlers.functions, "they are offered without being registered"
     assert [event.text for event in events if isinstance(event, FunctionResult)] == [
-        "Oslo, 3, celsius",
+        "Oslo, 3, None",
         '{"error": "city is missing"}',
     ]
     assert text_of(events) == "Done."
@@ -190,7 +192,7 @@ def test_functions_are_run_with_values_of_their_types() -> None:
 def test_functions_may_be_given_without_handlers() -> None:
     conversation = scripted(call("[get_weather(city='Oslo')]"), ["Done."])
     events = list(conversation.respond_with_functions("Hi", [get_weather]))
-    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["Oslo, None, celsius"]
+    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["Oslo, None, None"]
     for wrong in (get_weather, ["get_weather"], None):
         with pytest.raises(TypeError, match="must be a FunctionHandlers or a list of functions"):
             conversation.respond_with_functions("Hi", wrong)  # type: ignore[arg-type]

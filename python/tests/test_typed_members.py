@@ -45,8 +45,9 @@ def test_values_of_dicts_reach_the_schema() -> None:
 
 
 def test_a_class_that_contains_itself_is_constrained_once() -> None:
-    children = causerie.reply_schema(Node)["properties"]["children"]
-    assert children["additionalProperties"]["properties"]["level"]["type"] == "integer"
+    node = causerie.reply_schema(Node)["$defs"]["Node"]
+    assert node["properties"]["level"] == {"type": "integer", "minimum": 0, "maximum": 1}
+    assert node["properties"]["children"]["additionalProperties"] == {"$ref": "#/$defs/Node"}
     text = '{"level": 0, "children": {"a": {"level": 1, "children": {"b": {"level": 1}}}}}'
     assert causerie.decode_reply(text, Node).children["a"].children["b"] == Node(1)
 
