@@ -5,8 +5,8 @@ struct PlainType {
     var parameterType: SdkFunctionParameterType
     /// A value of the type.
     var sample: Any
-    /// A JSON Schema keyword that parameter types cannot express.
-    var keyword: (name: String, value: String)?
+    /// JSON Schema keywords that parameter types cannot express.
+    var keywords: [(name: String, value: JsonValue)] = []
     /// A description of the valid values, if not every value of its JSON type is valid.
     var expected = ""
     /// Whether a value of its JSON type is valid.
@@ -61,12 +61,12 @@ struct PlainType {
     }
 
     private init(
-        parameterType: SdkFunctionParameterType, sample: Any, keyword: (name: String, value: String)? = nil,
+        parameterType: SdkFunctionParameterType, sample: Any, keywords: [(name: String, value: JsonValue)] = [],
         expected: String = "", holds: @escaping (JsonValue) -> Bool = { _ in true }
     ) {
         self.parameterType = parameterType
         self.sample = sample
-        self.keyword = keyword
+        self.keywords = keywords
         self.expected = expected
         self.holds = holds
     }
@@ -74,14 +74,21 @@ struct PlainType {
     private static func text(
         _ sample: Any, _ keyword: (String, String), _ expected: String, _ holds: @escaping (String) -> Bool
     ) -> Self {
-        Self(parameterType: SdkStr(), sample: sample, keyword: keyword, expected: expected) { value in
+        let keywords = [(name: keyword.0, value: JsonValue.string(keyword.1))]
+        return Self(parameterType: SdkStr(), sample: sample, keywords: keywords, expected: expected) { value in
             if case .string(let text) = value { holds(text) } else { false }
         }
     }
 
     private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Self {
         let expected = "an integer from \(Integer.min) to \(Integer.max)"
-        return Self(parameterType: SdkInt(), sample: Integer(0), expected: expected) { Integer($0.text) != nil }
+        let limits = [("minimum", Integer.min), ("maximum", Integer.max)]
+        let keywords = limits.compactMap { name, limit in
+            (try? JsonReader.value(from: "\(limit)")).map { (name: name, value: $0) }
+        }
+        return Self(parameterType: SdkInt(), sample: Integer(0), keywords: keywords, expected: expected) {
+            Integer($0.text) != nil
+        }
     }
 
     /// One of several strings or integers.

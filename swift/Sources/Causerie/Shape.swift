@@ -4,8 +4,8 @@ final class Shape {
         case unknown
         case plain(PlainType)
         case array(Shape)
-        /// Any names; the schema does not describe the values.
-        case map(of: PlainType?)
+        /// Any names; the values may be anything if there is no shape.
+        case map(of: Shape?)
         case object([Member])
     }
 
@@ -18,6 +18,8 @@ final class Shape {
 
     var form = Form.unknown
     private(set) var description = ""
+    /// Whether an element or a value may be null.
+    private(set) var isNullable = false
     private let depth: Int
     private var descriptions: [String: String] = [:]
 
@@ -60,6 +62,7 @@ final class Shape {
             description = described.sdkDescription
             descriptions = described.sdkDescriptions
         }
+        isNullable = isNullable || type is any ExpressibleByNilLiteral.Type
         if let plain = PlainType(type), let sample = plain.sample as? Value {
             form = .plain(plain)
             return sample
@@ -77,11 +80,20 @@ final class Shape {
             throw Self.unsupported(type)
         }
         if let map = type as? any Map.Type {
-            form = .map(of: PlainType(map.values))
+            form = .map(of: values(map.values))
         } else if case .unknown = form {
             form = .object([])  // it has no properties
         }
         return value
+    }
+
+    /// The shape of a dictionary's values; `nil` for a type that inspects what it decodes.
+    private func values(_ type: Any.Type) -> Shape? {
+        guard let decodable = type as? any Decodable.Type else { return nil }
+        let shape = Shape(depth: depth + 1)
+        guard (try? shape.record(decodable)) != nil else { return nil }
+        if case .plain = shape.form, PlainType(type) == nil, !shape.isNullable { return nil }
+        return shape
     }
 
     private static func unsupported(_ type: Any.Type) -> SdkError {
