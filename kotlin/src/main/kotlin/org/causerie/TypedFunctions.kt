@@ -8,12 +8,8 @@ import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
 import kotlinx.serialization.SerialInfo
 import kotlinx.serialization.SerializationException
-import kotlinx.serialization.descriptors.PrimitiveKind
 import kotlinx.serialization.descriptors.SerialDescriptor
-import kotlinx.serialization.descriptors.SerialKind
 import kotlinx.serialization.descriptors.StructureKind
-import kotlinx.serialization.descriptors.elementDescriptors
-import kotlinx.serialization.descriptors.elementNames
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.serializer
@@ -52,18 +48,11 @@ public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
     if (descriptor.kind != StructureKind.CLASS && descriptor.kind != StructureKind.OBJECT) {
         throw SdkException.InvalidFunction("${descriptor.serialName} must have properties, which become the arguments")
     }
-    val parameters = (0 until descriptor.elementsCount).map { index ->
-        val type = typeOf(descriptor.getElementDescriptor(index), null, 1)
-        SdkFunctionParameter(
-            name = descriptor.getElementName(index),
-            type = type,
-            description = description(descriptor.getElementAnnotations(index)) ?: descriptionOf(type).orEmpty(),
-            optional = isOptional(descriptor, index)
-        )
-    }
     val simpleName = descriptor.serialName.substringAfterLast('.')
     val name = simpleName.replace(Regex("(?<=[^\\p{Lu}_])(?=\\p{Lu})"), "_").lowercase()
-    return SdkFunction(name, description(descriptor.annotations).orEmpty(), parameters)
+    val schemas = TypeSchemas()
+    val members = schemas.members(descriptor)
+    return SdkFunction(name, description(descriptor.annotations).orEmpty(), parameters(schemas.whole(members)))
 }
 
 /**
@@ -88,9 +77,10 @@ public inline fun <reified T> replySchema(): String = replySchema(serializer<T>(
 
 /** Returns the JSON Schema of a serializable type. */
 public fun replySchema(descriptor: SerialDescriptor): String {
-    var schema: Any? = decodeJsonObject(functionSchema(replyFunction(descriptor)))
-    for (key in listOf("parameters", "properties", REPLY)) schema = (schema as Map<*, *>)[key]
-    return encodeJson(schema)
+    val parameters = decodeJsonObject(functionSchema(replyFunction(descriptor)))["parameters"] as Map<*, *>
+    val schema = (parameters["properties"] as Map<*, *>)[REPLY] as Map<*, *>
+    val definitions = parameters["\$defs"] ?: return encodeJson(schema)
+    return encodeJson(schema + ("\$defs" to definitions))
 }
 
 /**
@@ -139,7 +129,6 @@ internal fun encodeSerializable(value: Any): String? = try {
 }
 
 private const val REPLY = "reply"
-private const val DEEPEST_TYPE = 32
 
 /** Nullable properties may be omitted in arguments; results include properties with default values. */
 private val json = Json {
@@ -147,13 +136,21 @@ private val json = Json {
     explicitNulls = false
     encodeDefaults = true
 }
-private val integers = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
 
 /** Returns a function with the reply as its only parameter, so that replies are checked like arguments. */
 private fun replyFunction(descriptor: SerialDescriptor): SdkFunction {
-    val type = typeOf(descriptor, null, 1)
-    val reply = SdkFunctionParameter(REPLY, type, descriptionOf(type).orEmpty(), descriptor.isNullable)
-    return SdkFunction(REPLY, "", listOf(reply))
+    val schemas = TypeSchemas()
+    val properties = mapOf(REPLY to schemas.of(descriptor))
+    val required = if (descriptor.isNullable) listOf() else listOf(REPLY)
+    val whole = schemas.whole(mapOf("type" to "object", "properties" to properties, "required" to required))
+    return SdkFunction(REPLY, "", parameters(whole))
+}
+
+/** The parameters that a schema describes. The engine puts its types and definitions in the places of references. */
+private fun parameters(schema: TypeSchema): List<SdkFunctionParameter> = try {
+    functionsFromJson(encodeJson(listOf(mapOf("name" to REPLY, "parameters" to schema)))).single().parameters
+} catch (err: SdkException.Serialization) {
+    throw SdkException.InvalidFunction(firstLine(err))
 }
 
 private fun fitting(call: SdkFunctionCall, function: SdkFunction): Map<String, Any?> {
@@ -176,52 +173,5 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 
 private fun firstLine(err: Exception): String = err.message.orEmpty().substringBefore('\n')
 
-private fun isOptional(descriptor: SerialDescriptor, index: Int): Boolean =
-    descriptor.isElementOptional(index) || descriptor.getElementDescriptor(index).isNullable
-
 private fun description(annotations: List<Annotation>): String? =
     annotations.filterIsInstance<Description>().firstOrNull()?.text
-
-private fun typeOf(descriptor: SerialDescriptor, outer: String?, depth: Int): SdkFunctionParameterType {
-    if (DEEPEST_TYPE < depth) {
-        val rule = "must not be nested deeper than $DEEPEST_TYPE levels"
-        throw SdkException.InvalidFunction("${descriptor.serialName} $rule")
-    }
-    val description = outer ?: description(descriptor.annotations)
-    return when (val kind = descriptor.kind) {
-        PrimitiveKind.STRING, PrimitiveKind.CHAR -> SdkStr(null, description)
-        in integers -> SdkInt(null, description)
-        PrimitiveKind.FLOAT, PrimitiveKind.DOUBLE -> SdkFunctionParameterType.SdkNum(null, description)
-        PrimitiveKind.BOOLEAN -> SdkBool(description)
-        SerialKind.ENUM -> SdkStr(descriptor.elementNames.toList(), description)
-        StructureKind.LIST -> SdkArr(typeOf(descriptor.elementDescriptors.first(), null, depth + 1), description)
-        StructureKind.MAP -> SdkObj(mapOf(), listOf(), description)
-        StructureKind.CLASS, StructureKind.OBJECT ->
-            if (descriptor.isInline) {
-                typeOf(descriptor.getElementDescriptor(0), description, depth + 1)
-            } else {
-                objectOf(descriptor, description, depth)
-            }
-        else -> throw SdkException.InvalidFunction("${descriptor.serialName} is not supported: its kind is $kind")
-    }
-}
-
-private fun objectOf(descriptor: SerialDescriptor, description: String?, depth: Int): SdkObj {
-    val members = 0 until descriptor.elementsCount
-    val properties = members.associate { index ->
-        val own = description(descriptor.getElementAnnotations(index))
-        descriptor.getElementName(index) to typeOf(descriptor.getElementDescriptor(index), own, depth + 1)
-    }
-    val required = members.filterNot { isOptional(descriptor, it) }.map(descriptor::getElementName)
-    return SdkObj(properties, required, description)
-}
-
-private fun descriptionOf(type: SdkFunctionParameterType): String? = when (type) {
-    is SdkFunctionParameterType.SdkStr -> type.description
-    is SdkFunctionParameterType.SdkNum -> type.description
-    is SdkFunctionParameterType.SdkInt -> type.description
-    is SdkFunctionParameterType.SdkBool -> type.description
-    is SdkFunctionParameterType.SdkArr -> type.description
-    is SdkFunctionParameterType.SdkObj -> type.description
-    is SdkFunctionParameterType.SdkNull -> null
-}

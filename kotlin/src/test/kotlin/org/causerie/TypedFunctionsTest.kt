@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test
 @Description("The weather in a city.")
 data class GetWeather(
     @Description("The city.") val city: String,
-    @Description("How many days.") val days: Int? = null,
+    @Description("How many days.") val days: UByte? = null,
     @Description("The unit to report.") val unit: TemperatureUnit? = null
 )
 
@@ -39,7 +39,7 @@ data class BookTable(
 
 @Serializable
 @Description("A guest.")
-data class Guest(@Description("As it is called.") val name: String, @Description("In years.") val age: Byte? = null)
+data class Guest(@Description("As it is called.") val name: String, @Description("In years.") val age: UByte? = null)
 
 @Serializable
 enum class Seat {
@@ -57,7 +57,7 @@ enum class Seat {
 @Description("How to cook.")
 data class Recipe(
     val title: String,
-    @Description("How long it takes.") val minutes: Int? = null,
+    @Description("How long it takes.") val minutes: UInt? = null,
     val steps: List<String>
 )
 
@@ -81,8 +81,8 @@ class TypedFunctionsTest {
     @Test
     fun `types give the same functions as in all languages`() {
         val functions = functionsToJson(listOf(sdkFunction<GetWeather>(), sdkFunction<BookTable>()))
-        assertEquals(shared["functions"].toString(), json(functions).toString())
-        assertEquals(shared["reply_schema"].toString(), json(replySchema<Recipe>()).toString())
+        assertEquals(shared["functions"], json(functions))
+        assertEquals(shared["reply_schema"], json(replySchema<Recipe>()))
     }
 
     @Test
