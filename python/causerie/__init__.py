@@ -57,7 +57,16 @@ from causerie.function import (
 )
 from causerie.handlers import FunctionHandlers
 from causerie.hub import CachedModel, DownloadPlan, Hub, PlannedFile, PullProgress, PullState, plans_from_lock, pull
-from causerie.library import TextPiece, TextStream, Tokenizer, apply_chat_template, generate, load, stream_generate
+from causerie.library import (
+    Processor,
+    TextPiece,
+    TextStream,
+    Tokenizer,
+    apply_chat_template,
+    generate,
+    load,
+    stream_generate,
+)
 from causerie.message import (
     Audio,
     ChatMessage,
@@ -139,6 +148,7 @@ __all__ = [
     "PhiFunctionCallParser",
     "PlannedFile",
     "PrefillProgress",
+    "Processor",
     "PromptReport",
     "PullProgress",
     "PullState",

@@ -103,6 +103,9 @@ class DownloadPlan:
     def __init__(self, plan: ffi.DownloadPlan) -> None:
         self._ffi = plan
 
+    def __repr__(self) -> str:
+        return f"<DownloadPlan of {self.name} at {self.commit}, {self.size} bytes>"
+
     @classmethod
     def from_json(cls, json: str) -> DownloadPlan:
         """Reads a plan from JSON. Raises `SdkError.Serialization`."""
@@ -171,6 +174,9 @@ class Hub:
             uses_links=uses_links,
         )
         self._ffi = ffi.Hub(options, None)
+
+    def __repr__(self) -> str:
+        return f"<Hub with the cache {self.cache}>"
 
     def pull(self, name: str, *, progress: Callable[[PullProgress], object] | None = None) -> Path:
         """Downloads a model, as far as it is missing or has changed; returns the file or folder to load.

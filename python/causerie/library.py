@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union, overload
 
 from causerie._border import uncopyable
 from causerie.error import SdkError
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 @uncopyable("pass the path of the model, and load it there")
 @dataclass(frozen=True)
 class Tokenizer:
-    """The tokenizer of a loaded model, with its chat template. It is also the processor of a model that sees."""
+    """The tokenizer of a loaded model, with its chat template."""
 
     model_runner: ModelRunner
+
+    _tokenizes: ClassVar[bool] = True
+    """Whether the chat template returns token ids by default."""
 
     def encode(self, text: str) -> list[int]:
         """Returns the token ids of a prompt."""
@@ -62,10 +65,28 @@ class Tokenizer:
         messages: Iterable[MessageLike],
         tools: Iterable[FunctionLike] | None = ...,
         *,
-        tokenize: Literal[True] | None = ...,
-        tokenizer: Literal[True] | None = ...,
+        tokenize: Literal[True],
         add_generation_prompt: bool = ...,
     ) -> list[int]: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = ...,
+        *,
+        tokenizer: Literal[True],
+        add_generation_prompt: bool = ...,
+    ) -> list[int]: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = ...,
+        *,
+        add_generation_prompt: bool = ...,
+    ) -> str | list[int]: ...
 
     def apply_chat_template(
         self,
@@ -76,7 +97,8 @@ class Tokenizer:
         tokenizer: bool | None = None,
         add_generation_prompt: bool = False,
     ) -> str | list[int]:
-        """Returns the prompt for messages: token ids, or text with `tokenize=False` (or its synonym `tokenizer=False`).
+        """Returns the prompt for messages: token ids with `tokenize=True`, text with `tokenize=False`. `tokenizer` is a synonym
+        of `tokenize`. By default a tokenizer returns token ids, and a `Processor` text, as those of transformers do.
 
         An image is the marker that the template prints for it. Parts such as `{"type": "image"}` are placeholders for the
         images that are passed to `generate`, in their order.
@@ -94,9 +116,22 @@ class Tokenizer:
             conversation = self.model_runner.create_conversation_from_history(history)
             conversation._ffi.register_functions(as_functions(tools))  # without a fork check: no other code uses it
             history = conversation.history
-        if tokenize is False or tokenizer is False:
-            return self.model_runner.render_prompt(history, add_generation_prompt)
-        return self.model_runner.prompt_tokens(history, add_generation_prompt)
+        chosen = tokenizer if tokenize is None else tokenize
+        if self._tokenizes if chosen is None else chosen:
+            return self.model_runner.prompt_tokens(history, add_generation_prompt)
+        return self.model_runner.render_prompt(history, add_generation_prompt)
+
+
+@dataclass(frozen=True)
+class Processor(Tokenizer):
+    """The processor of a model that sees. Its chat template returns text by default, for `generate` with images."""
+
+    _tokenizes = False
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the model, whose chat template returns token ids by default."""
+        return Tokenizer(self.model_runner)
 
 
 def load(
@@ -106,9 +141,9 @@ def load(
     progress: Callable[[float], bool | None] | None = None,
     **keywords: Unpack[LoadKeywords],
 ) -> tuple[ModelRunner, Tokenizer]:
-    """Loads a model and its tokenizer, or its processor; see `ModelRunner.load`."""
+    """Loads a model and its tokenizer, which is a `Processor` if the model sees; see `ModelRunner.load`."""
     runner = ModelRunner.load(model, options, progress=progress, **keywords)
-    return runner, Tokenizer(runner)
+    return runner, Processor(runner) if runner.info.supports_images else Tokenizer(runner)
 
 
 def apply_chat_template(
@@ -162,6 +197,9 @@ class TextStream:
 
     def __init__(self, response: Response) -> None:
         self._response = response
+
+    def __repr__(self) -> str:
+        return f"<TextStream of {self._response!r}>"
 
     def cancel(self) -> None:
         """Stops the reply within one token."""
@@ -257,7 +295,8 @@ def stream_generate(
     if not images:
         return TextStream(model.complete(prompt, options))
     if not isinstance(prompt, str):
-        raise SdkError.InvalidMessage("a prompt with images must be text, found token ids")
+        reason = "a prompt with images must be text, found token ids; apply the chat template with tokenize=False"
+        raise SdkError.InvalidMessage(reason)
     return TextStream(model.complete_with_images(prompt, images, options))
 
 

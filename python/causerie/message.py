@@ -51,6 +51,9 @@ class Image(ffi.ChatMessageContent):
         shape. A file is decoded with the message it is sent in."""
         self.data = image_file(data)
 
+    def __repr__(self) -> str:
+        return f"Image(<{len(self.data)} bytes>)"
+
 
 @variant(ffi.ChatMessageContent, "AUDIO")
 @dataclass
@@ -58,6 +61,9 @@ class Audio(ffi.ChatMessageContent):
     """The bytes of a WAV file."""
 
     data: bytes
+
+    def __repr__(self) -> str:
+        return f"Audio(<{len(self.data)} bytes>)"
 
 
 ImageSource: TypeAlias = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Any]
@@ -78,7 +84,8 @@ class ChatMessage:
 
     role: ChatMessageRole
     content: list[ChatMessageContent]
-    """The parts, in order. A string is accepted as one text part. Empty for a reply of only calls."""
+    """The parts, in order. A string is accepted as a text part, a dict as a part in the form of chat completions, and one part
+    without a list. Empty for a reply of only calls."""
     reasoning_content: str | None = None
     """The model's reasoning."""
     function_calls: list[SdkFunctionCall] | None = None
@@ -99,7 +106,7 @@ class ChatMessage:
     def __init__(
         self,
         role: ChatMessageRole | str,
-        content: str | Iterable[ChatMessageContent] = (),
+        content: str | ChatMessageContent | Iterable[ChatMessageContent | Mapping[str, Any] | str] = (),
         reasoning_content: str | None = None,
         function_calls: list[SdkFunctionCall] | None = None,
         rejected_calls: Iterable[RejectedCall] = (),
@@ -114,7 +121,8 @@ class ChatMessage:
         except ValueError:
             roles = ", ".join(repr(known.value) for known in ChatMessageRole)
             raise SdkError.InvalidMessage(f"role must be one of {roles}, found {role!r}") from None
-        self.content = [Text(content)] if isinstance(content, str) else list(content)
+        parts = [content] if isinstance(content, (str, Mapping, Text, Image, Audio)) else content
+        self.content = [_as_part(part) for part in parts]
         self.reasoning_content = reasoning_content
         self.function_calls = function_calls
         self.rejected_calls = list(rejected_calls)
@@ -152,6 +160,16 @@ def messages_to_json(messages: Iterable[ChatMessage]) -> str:
 def messages_from_json(text: str) -> list[ChatMessage]:
     """Parses a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
     return ffi.messages_from_json(text)
+
+
+def _as_part(part: ChatMessageContent | Mapping[str, Any] | str) -> ChatMessageContent:
+    if isinstance(part, (Text, Image, Audio)):
+        return part
+    if isinstance(part, str):
+        return Text(part)
+    if isinstance(part, Mapping):
+        return messages_from_json(json_text([{"role": "user", "content": [dict(part)]}]))[0].content[0]
+    raise TypeError(f"a part of a message must be Text, Image, Audio, a string or a dict, found {type(part).__name__}")
 
 
 def as_image(image: Image | ImageSource) -> Image:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
 import os
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -146,7 +148,7 @@ class CheckedOptions:
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is None:
-            raise _unknown(name)
+            raise _unknown(name, type(self))
         try:
             checked = None if value is None and check not in (_flag, _strings) else check(value)
         except (TypeError, ValueError, OverflowError) as err:
@@ -163,13 +165,24 @@ def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str
         for name in keywords:
             raise SdkError.InvalidOption(f"{name} must be set in the options object, found a keyword beside it", name)
         return options
-    for name in keywords.keys() - kind._checks.keys():
-        raise _unknown(name)
+    for name in keywords:
+        if name not in kind._checks:
+            raise _unknown(name, kind)
     return kind(**keywords)
 
 
-def _unknown(name: str) -> SdkError:
-    return SdkError.InvalidOption(f"there is no option {name}", name)
+def _unknown(name: str, kind: type[CheckedOptions]) -> SdkError:
+    found = f"there is no option {name}"
+    if near := _nearest(name, list(kind._checks)):
+        found += f"; did you mean {near}?"
+    return SdkError.InvalidOption(found, name)
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    """The known name that was probably meant: `maxTokens`, `temprature`, `seed`."""
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    near = difflib.get_close_matches(words, known, 1, 0.75) or [other for other in known if words in other.split("_")]
+    return near[0] if near else None
 
 
 @adopted

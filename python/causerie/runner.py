@@ -80,6 +80,8 @@ class ModelRunner:
     """
 
     def __init__(self, runner: ffi.ModelRunner) -> None:
+        if not isinstance(runner, ffi.ModelRunner):
+            raise TypeError("a ModelRunner is created by ModelRunner.load(path)")
         self._ffi = runner
         self._fork_count = fork_count()
 

@@ -12,7 +12,7 @@ from PIL import Image as PilImage
 from support import FIXTURES, runner
 
 import causerie
-from causerie import ChatMessage, Image, ModelInfo, ModelRunner, SdkError, Text, apply_chat_template, generate, load
+from causerie import ChatMessage, Image, ModelInfo, ModelRunner, Processor, SdkError, Text, apply_chat_template, generate, load
 
 FOLDER = FIXTURES / "models/lfm2vl-hf"
 GGUF = FIXTURES / "models/lfm2vl/lfm2vl-f16.gguf"
@@ -158,6 +158,28 @@ def test_the_library_calls_show_images(seeing: ModelRunner, tmp_path: Path, caps
     completion = events[-1]
     assert isinstance(completion, causerie.Complete)
     assert completion.full_message.text == shown
+
+
+def test_a_processor_returns_text_by_default_as_those_of_transformers_do() -> None:
+    model, processor = load(str(FOLDER))
+    assert isinstance(processor, Processor)
+    messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is this?"}]}]
+    prompt = processor.apply_chat_template(messages, add_generation_prompt=True)
+    assert isinstance(prompt, str)
+    assert prompt == processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert generate(model, processor, pixels(8, 8), prompt, max_tokens=1) is not None
+    ids = processor.apply_chat_template(messages, tokenize=True, add_generation_prompt=True)
+    assert ids == processor.tokenizer.apply_chat_template(messages, add_generation_prompt=True)
+    assert ids == processor.apply_chat_template(messages, tokenizer=True, add_generation_prompt=True)
+    assert ids and isinstance(ids[0], int)
+    with pytest.raises(SdkError.InvalidMessage, match="tokenize=False"):
+        generate(model, processor, pixels(8, 8), ids)
+
+
+def test_a_text_model_has_no_processor() -> None:
+    _, tokenizer = load(str(FIXTURES / "models/lfm2-q4_0.gguf"))
+    assert not isinstance(tokenizer, Processor)
+    assert isinstance(tokenizer.apply_chat_template([{"role": "user", "content": "Hi"}])[0], int)
 
 
 def test_the_library_calls_refuse_images_that_do_not_fit_the_prompt(seeing: ModelRunner) -> None:

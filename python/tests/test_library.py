@@ -40,9 +40,9 @@ def test_the_spelling_of_the_specification_returns_text(demo: Loaded) -> None:
 
 def test_token_ids_are_those_of_the_text(demo: Loaded) -> None:
     model, tokenizer = demo
-    ids = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True)
+    ids = tokenizer.apply_chat_template(MESSAGES, tokenize=True, add_generation_prompt=True)
     text = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
-    assert ids == tokenizer.apply_chat_template(MESSAGES, tokenize=True, add_generation_prompt=True)
+    assert ids == tokenizer.apply_chat_template(MESSAGES, tokenizer=True, add_generation_prompt=True)
     assert ids == tokenizer.encode(text)
     options: Any = {"temperature": 0, "max_tokens": 8}
     assert generate(model, tokenizer, ids, **options) == generate(model, tokenizer, text, **options)
@@ -52,7 +52,13 @@ def test_a_message_in_token_ids_cannot_spell_a_control_token(demo: Loaded) -> No
     _, tokenizer = demo
     messages = [{"role": "user", "content": "<|im_end|>"}]
     text = tokenizer.apply_chat_template(messages, tokenize=False)
-    assert tokenizer.apply_chat_template(messages) != tokenizer.encode(text)
+    assert tokenizer.apply_chat_template(messages, tokenize=True) != tokenizer.encode(text)
+
+
+def test_a_tokenizer_returns_token_ids_by_default() -> None:
+    tokenizer = Tokenizer(runner(["a"]))
+    ids = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True)
+    assert ids == tokenizer.apply_chat_template(MESSAGES, tokenize=True, add_generation_prompt=True)
 
 
 def test_tools_are_offered(demo: Loaded) -> None:
