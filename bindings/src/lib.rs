@@ -9,6 +9,7 @@ mod error;
 mod function;
 mod hub;
 mod json;
+mod logging;
 mod message;
 mod number;
 mod options;
@@ -31,6 +32,7 @@ pub use hub::{
     plans_from_lock,
 };
 pub use json::JsonObject;
+pub use logging::{LogLevel, LogRecord, LogSink, flush_log, set_log_sink};
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
 pub use number::{SdkCount, SdkLong};
 pub use options::{

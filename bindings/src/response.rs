@@ -233,7 +233,7 @@ impl From<core::MessageResponse> for MessageResponse {
             core::MessageResponse::Logprobs(tokens) => {
                 Self::Logprobs { tokens: tokens.into_iter().map(Into::into).collect() }
             }
-            core::MessageResponse::FunctionResult(core::FunctionResult { call_id, name, text, is_error }) => {
+            core::MessageResponse::FunctionResult(core::FunctionResult { call_id, name, text, is_error, .. }) => {
                 Self::FunctionResult { call_id, name, text, is_error }
             }
             core::MessageResponse::RunFunctions(calls) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use causerie as core;
 use causerie::read_json;
 
+use crate::error::{Result, SdkError};
 use crate::number::SdkCount;
 
 /// Limits on the function calls of one message.
@@ -50,22 +51,24 @@ impl From<RoundOptions> for core::RoundOptions {
         let time_limit = rounds.time_limit.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)));
         Self {
             max_rounds: rounds.max_rounds.map_or(defaults.max_rounds, SdkCount::size),
-            time_limit: time_limit.and_then(Result::ok),
+            time_limit: time_limit.and_then(|limit| limit.ok()),
             in_parallel: rounds.in_parallel,
         }
     }
 }
 
-impl From<FunctionOutcome> for core::FunctionOutcome {
-    fn from(outcome: FunctionOutcome) -> Self {
-        match outcome {
+impl TryFrom<FunctionOutcome> for core::FunctionOutcome {
+    type Error = SdkError;
+
+    /// Refuses text that is not JSON: an error of the app, which the model must not read as one of the function.
+    fn try_from(outcome: FunctionOutcome) -> Result<Self> {
+        Ok(match outcome {
             FunctionOutcome::Text { text } => Self::Returned(text.into()),
-            FunctionOutcome::Json { text } => match read_json(&text) {
-                Some(value) => Self::Returned(value),
-                None => Self::Failed("the result must be valid JSON".to_owned()),
-            },
-            FunctionOutcome::Failed { reason } => Self::Failed(reason),
+            FunctionOutcome::Json { text } => Self::Returned(read_json(&text).ok_or_else(|| {
+                SdkError::Serialization { reason: "the result of a function must be valid JSON".to_owned() }
+            })?),
+            FunctionOutcome::Failed { reason } => Self::Failed(core::FunctionError::new(reason)),
             FunctionOutcome::TimedOut => Self::TimedOut,
-        }
+        })
     }
 }

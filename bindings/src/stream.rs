@@ -16,7 +16,7 @@ use crate::rounds::FunctionOutcome;
 pub struct ResponseStream {
     stream: Mutex<core::ResponseStream>,
     /// Outcomes that the next pull hands over, so that answering never waits for the lock of the stream.
-    outcomes: std::sync::Mutex<Vec<core::FunctionOutcome>>,
+    outcomes: std::sync::Mutex<Vec<FunctionOutcome>>,
     cancel: core::CancelHandle,
     is_claimed: AtomicBool,
 }
@@ -40,7 +40,14 @@ impl ResponseStream {
         let mut stream = self.stream.lock().await;
         let outcomes = std::mem::take(&mut *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner));
         if !outcomes.is_empty() {
-            stream.answer(outcomes);
+            match outcomes.into_iter().map(TryInto::try_into).collect::<Result<_>>() {
+                Ok(outcomes) => stream.answer(outcomes),
+                Err(err) => {
+                    stream.cancel();
+                    while stream.next().await.is_some() {}
+                    return Err(err);
+                }
+            }
         }
         Ok(stream.next().await.transpose()?.map(Into::into))
     }
@@ -50,9 +57,9 @@ impl ResponseStream {
         pollster::block_on(self.next())
     }
 
-    /// Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+    /// Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+    /// with an error if a result is not JSON.
     pub fn answer(&self, outcomes: Vec<FunctionOutcome>) {
-        let outcomes = outcomes.into_iter().map(Into::into).collect();
         *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner) = outcomes;
     }
 

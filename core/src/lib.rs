@@ -93,7 +93,7 @@ pub mod fuzzing;
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
-pub use engine::{CancelHandle, PrefillProgress, ResponseStream, TextStream};
+pub use engine::{BlockingIterator, CancelHandle, PrefillProgress, ResponseStream, TextStream};
 pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
     Arguments, BigInteger, Diagnostic, DiagnosticCode, FunctionNames, RejectedCall, RejectionReason, Repair,
@@ -111,8 +111,8 @@ pub use options::{
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};
 pub use response::{
-    Completion, FinishReason, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse, PromptReport,
-    ReplySection, ScoredToken, TokenLogprob,
+    Completion, FinishReason, FunctionError, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse,
+    PromptReport, ReplySection, ScoredToken, TokenLogprob,
 };
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};

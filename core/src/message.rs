@@ -1,5 +1,7 @@
 //! Messages of a conversation.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -57,8 +59,10 @@ impl Role {
 /// message.content.push(ChatMessageContent::Text("good morning".into()));
 /// assert_eq!(message.text(), "Read this out: good morning");
 /// ```
+///
+/// Printed, a file is its size: `Image(3708 bytes)`.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum ChatMessageContent {
     /// Text.
     Text(String),
@@ -66,6 +70,16 @@ pub enum ChatMessageContent {
     Image(Vec<u8>),
     /// A WAV file.
     Audio(Vec<u8>),
+}
+
+impl fmt::Debug for ChatMessageContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
+            Self::Image(file) => write!(f, "Image({} bytes)", file.len()),
+            Self::Audio(file) => write!(f, "Audio({} bytes)", file.len()),
+        }
+    }
 }
 
 impl ChatMessageContent {

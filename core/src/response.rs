@@ -1,5 +1,8 @@
 //! Events of a reply, and its completion.
 
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::function::{Diagnostic, RejectedCall, SdkFunctionCall, Value};
@@ -139,15 +142,77 @@ pub struct FunctionResult {
     pub text: String,
     /// Whether the text reports an error of the function or of the call.
     pub is_error: bool,
+    /// The error of the function, if it failed; `None` if it did not run, or took too long.
+    pub error: Option<FunctionError>,
 }
+
+/// The error of a function that failed, as its handler returned it. Clones share it. Two errors are equal if their texts are.
+///
+/// ```
+/// use causerie::FunctionError;
+///
+/// let error = FunctionError::new("x".parse::<u8>().unwrap_err());
+/// assert!(error.get_ref().is::<std::num::ParseIntError>());
+/// assert_eq!(FunctionError::new("no such city").to_string(), "no such city");
+/// ```
+#[derive(Clone)]
+pub struct FunctionError(Arc<dyn Error + Send + Sync>);
+
+impl FunctionError {
+    /// The error of a function: a string, or any error.
+    ///
+    /// ```
+    /// let error = causerie::FunctionError::new(std::fs::read_to_string("no/such/note.txt").unwrap_err());
+    /// ```
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(error.into().into())
+    }
+
+    /// The error that the handler returned, with its [source](Error::source).
+    ///
+    /// ```
+    /// let error = causerie::FunctionError::new(std::fs::read_to_string("no/such/note.txt").unwrap_err());
+    /// let cause = error.get_ref().downcast_ref::<std::io::Error>().unwrap();
+    /// assert_eq!(cause.kind(), std::io::ErrorKind::NotFound);
+    /// ```
+    pub fn get_ref(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
+}
+
+impl fmt::Display for FunctionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for FunctionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Error for FunctionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl PartialEq for FunctionError {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for FunctionError {}
 
 /// The outcome of running a function.
 ///
 /// ```
-/// use causerie::FunctionOutcome;
+/// use causerie::{FunctionError, FunctionOutcome};
 /// let read = |file: &str| match std::fs::read_to_string(file) {
 ///     Ok(text) => FunctionOutcome::Returned(text.into()),
-///     Err(err) => FunctionOutcome::Failed(err.to_string()),
+///     Err(err) => FunctionOutcome::Failed(FunctionError::new(err)),
 /// };
 /// assert!(matches!(read("no/such/note.txt"), FunctionOutcome::Failed(_)));
 /// ```
@@ -155,8 +220,8 @@ pub struct FunctionResult {
 pub enum FunctionOutcome {
     /// The value that the function returned. The model reads a string as it is, any other value as JSON text.
     Returned(Value),
-    /// The reason why the function failed, which the model reads as `{"error": …}`.
-    Failed(String),
+    /// The error of the function, whose text the model reads as `{"error": …}`.
+    Failed(FunctionError),
     /// The function took longer than [`RoundOptions::time_limit`](crate::RoundOptions::time_limit).
     TimedOut,
 }
@@ -167,7 +232,7 @@ pub enum FunctionOutcome {
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
 /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
 /// assert_eq!(Some(&completion.full_message), conversation.history().last());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
@@ -216,7 +281,7 @@ impl Completion {
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
 /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
 /// assert!(completion.prompt.dropped_messages.is_empty());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
@@ -236,7 +301,7 @@ pub struct PromptReport {
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
 /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
 /// assert_eq!(completion.finish_reason, causerie::FinishReason::Stop);
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
@@ -264,7 +329,7 @@ pub enum FinishReason {
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
 /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
 /// println!("first token after {:?}", completion.stats.time_to_first_token);
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
@@ -338,7 +403,7 @@ impl GenerationStats {
     /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
     /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
     /// assert_eq!(completion.stats.total_tokens(), completion.stats.prompt_tokens + completion.stats.completion_tokens);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -352,7 +417,7 @@ impl GenerationStats {
     /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
     /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("the reply ends") };
     /// println!("{:.1} tokens a second", completion.stats.tokens_per_second());
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::Thread;
+use std::time::Instant;
 
 use jiff::Zoned;
 
@@ -151,7 +152,16 @@ impl ModelRunner {
         settings: EngineSettings,
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
-        let (loaded, info, options) = load_model(&weights, options, progress)?;
+        let begin = Instant::now();
+        let (loaded, info, options) = load_model(&weights, options, progress)
+            .inspect_err(|err| log::debug!("a model cannot be loaded: {err}"))?;
+        log::info!(
+            "loaded {} ({}) in {:.3} s, context of {} tokens",
+            info.name.as_deref().unwrap_or("a model"),
+            info.architecture,
+            begin.elapsed().as_secs_f64(),
+            loaded.context_size
+        );
         Self::start(loaded, &options, settings, info)
     }
 
@@ -308,7 +318,7 @@ impl ModelRunner {
     /// let conversation = runner.create_conversation("");
     /// pollster::block_on(runner.unload()); // or `.await`
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// assert_eq!(Iterator::next(&mut reply).unwrap().unwrap_err().kind(), ErrorKind::ModelUnloaded);
+    /// assert_eq!(reply.iter().next().unwrap().unwrap_err().kind(), ErrorKind::ModelUnloaded);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn unload(&self) -> impl Future<Output = ()> + Send + use<> {

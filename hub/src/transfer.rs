@@ -191,7 +191,11 @@ impl Failures {
         }
         self.n_failed += 1;
         self.n_wrong += u32::from(err.kind() == ErrorKind::Download(DownloadFault::Corrupt));
-        if self.n_failed < MOST_FAILURES && self.n_wrong < MOST_WRONG { Ok(()) } else { Err(err) }
+        if MOST_FAILURES <= self.n_failed || MOST_WRONG <= self.n_wrong {
+            return Err(err);
+        }
+        log::info!("a download goes on after failure {}: {err}", self.n_failed);
+        Ok(())
     }
 
     /// The pause before the next try, between one half of the doubled pause and all of it.

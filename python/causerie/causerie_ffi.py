@@ -526,6 +526,8 @@ def _uniffi_check_contract_api_version(lib):
         raise InternalError("UniFFI contract version mismatch: try cleaning and rebuilding your project")
 
 def _uniffi_check_api_checksums(lib):
+    if lib.uniffi_causerie_ffi_checksum_func_flush_log() != 3204:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_function_schema() != 46992:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_functions_from_json() != 64644:
@@ -545,6 +547,8 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 21593:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_read_reply() != 11354:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_set_log_sink() != 53380:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_validate() != 50377:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -642,6 +646,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_logsink_write() != 59483:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628:
@@ -668,7 +674,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 34480:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() != 37348:
+    if lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() != 55024:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 51232:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -707,6 +713,9 @@ _UniffiLib.ffi_causerie_ffi_rustbuffer_reserve.restype = _UniffiRustBuffer
 _UniffiLib.ffi_causerie_ffi_uniffi_contract_version.argtypes = (
 )
 _UniffiLib.ffi_causerie_ffi_uniffi_contract_version.restype = ctypes.c_uint32
+_UniffiLib.uniffi_causerie_ffi_checksum_func_flush_log.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_flush_log.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_function_schema.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_function_schema.restype = ctypes.c_uint16
@@ -737,6 +746,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.restype = ctypes.c_
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_reply.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_reply.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_set_log_sink.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_set_log_sink.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.restype = ctypes.c_uint16
@@ -881,6 +893,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_constructor_hub_new.restype = ctypes.c_u
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_logsink_write.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_logsink_write.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete.restype = ctypes.c_uint16
@@ -935,6 +950,10 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next.restype = cty
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_fn_func_flush_log.argtypes = (
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_flush_log.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_func_function_schema.argtypes = (
     _UniffiRustBuffer,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -987,6 +1006,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_read_reply.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_read_reply.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_set_log_sink.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_set_log_sink.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_func_validate.argtypes = (
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -1260,6 +1284,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_logsink_write.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_logsink_write.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -1439,6 +1469,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_loadprogress.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_loadprogress.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_logsink.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_logsink.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_logsink.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_logsink.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_modelrunner.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1493,6 +1533,23 @@ _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress.argtypes = (
     ctypes.POINTER(_UniffiVTableCallbackInterfaceCauserieFfiLoadProgress),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress.restype = None
+_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOG_SINK_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,_UniffiRustBuffer,ctypes.c_void_p,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_LOG_SINK = ctypes.CFUNCTYPE(ctypes.c_uint64,ctypes.c_uint64,
+)
+_UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_LOG_SINK = ctypes.CFUNCTYPE(None,ctypes.c_uint64,
+)
+class _UniffiVTableCallbackInterfaceCauserieFfiLogSink(ctypes.Structure):
+    _fields_ = [
+        ("uniffi_free", _UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_LOG_SINK),
+        ("uniffi_clone", _UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_LOG_SINK),
+        ("write", _UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOG_SINK_METHOD0),
+    ]
+_UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_logsink.argtypes = (
+    ctypes.POINTER(_UniffiVTableCallbackInterfaceCauserieFfiLogSink),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_logsink.restype = None
 _UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK = ctypes.CFUNCTYPE(None,ctypes.c_uint64,ctypes.c_int8,
 )
 _UniffiLib.ffi_causerie_ffi_rust_future_poll_u8.argtypes = (
@@ -5629,6 +5686,116 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
         _UniffiFfiConverterOptionalBoolean.write(value.ignores_transparency, buf)
 
+
+
+
+
+
+class LogLevel(enum.Enum):
+    """
+    The importance of a log record.
+"""
+
+    ERROR = 0
+    """
+    Something failed.
+"""
+
+    WARNING = 1
+    """
+    Something is not as the app requested it.
+"""
+
+    INFO = 2
+    """
+    Something that a developer may want to know.
+"""
+
+    DEBUG = 3
+    """
+    Details.
+"""
+
+
+
+class _UniffiFfiConverterTypeLogLevel(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return LogLevel.ERROR
+        if variant == 2:
+            return LogLevel.WARNING
+        if variant == 3:
+            return LogLevel.INFO
+        if variant == 4:
+            return LogLevel.DEBUG
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == LogLevel.ERROR:
+            return
+        if value == LogLevel.WARNING:
+            return
+        if value == LogLevel.INFO:
+            return
+        if value == LogLevel.DEBUG:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == LogLevel.ERROR:
+            buf.write_i32(1)
+        if value == LogLevel.WARNING:
+            buf.write_i32(2)
+        if value == LogLevel.INFO:
+            buf.write_i32(3)
+        if value == LogLevel.DEBUG:
+            buf.write_i32(4)
+
+
+
+@dataclass
+class LogRecord:
+    """
+    A message to developers. It has no text of conversations.
+"""
+    def __init__(self, *, level:LogLevel, message:str):
+        self.level = level
+        self.message = message
+
+
+
+
+    def __str__(self):
+        return "LogRecord(level={}, message={})".format(self.level, self.message)
+    def __eq__(self, other):
+        if self.level != other.level:
+            return False
+        if self.message != other.message:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeLogRecord(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return LogRecord(
+            level=_UniffiFfiConverterTypeLogLevel.read(buf),
+            message=_UniffiFfiConverterString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeLogLevel.check_lower(value.level)
+        _UniffiFfiConverterString.check_lower(value.message)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeLogLevel.write(value.level, buf)
+        _UniffiFfiConverterString.write(value.message, buf)
+
 @dataclass
 class ModelInfo:
     """
@@ -8100,7 +8267,8 @@ class ResponseStreamProtocol(typing.Protocol):
 
     def answer(self, outcomes: typing.List[FunctionOutcome]) -> None:
         """
-        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+        with an error if a result is not JSON.
 """
         raise NotImplementedError
     def cancel(self, ) -> None:
@@ -8155,7 +8323,8 @@ class ResponseStream(ResponseStreamProtocol):
         return inst
     def answer(self, outcomes: typing.List[FunctionOutcome]) -> None:
         """
-        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+        with an error if a result is not JSON.
 """
 
         _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
@@ -10405,6 +10574,148 @@ class _UniffiFfiConverterTypeLoadProgress:
     def write(cls, value: LoadProgress, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
+
+class LogSink():
+    """
+    Takes the engine's log records, one after the other, on a thread that does nothing else.
+"""
+
+    def write(self, record: LogRecord) -> None:
+        """
+        Takes a record. An error is ignored.
+"""
+        raise NotImplementedError
+
+class LogSinkImpl(LogSink):
+    """
+    Takes the engine's log records, one after the other, on a thread that does nothing else.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_logsink, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_logsink, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def write(self, record: LogRecord) -> None:
+        """
+        Takes a record. An error is ignored.
+"""
+
+        _UniffiFfiConverterTypeLogRecord.check_lower(record)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeLogRecord.lower(record),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_logsink_write,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+# Put all the bits inside a class to keep the top-level namespace clean
+class _UniffiTraitImplLogSinkImpl:
+    # For each method, generate a callback function to pass to Rust
+
+    @_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOG_SINK_METHOD0
+    def write(
+            uniffi_handle,
+            record,
+            uniffi_out_return,
+            uniffi_call_status_ptr,
+        ):
+        uniffi_obj = _UniffiFfiConverterTypeLogSink._handle_map.get(uniffi_handle)
+        def make_call():
+            uniffi_args = (_UniffiFfiConverterTypeLogRecord.lift(record), )
+            uniffi_method = uniffi_obj.write
+            return uniffi_method(*uniffi_args)
+        write_return_value = lambda v: None
+        _uniffi_trait_interface_call_with_error(
+                uniffi_call_status_ptr.contents,
+                make_call,
+                write_return_value,
+                SdkError,
+                _UniffiFfiConverterTypeSdkError.lower,
+        )
+
+    @_UNIFFI_CALLBACK_INTERFACE_FREE_CAUSERIE_FFI_LOG_SINK
+    def _uniffi_free(uniffi_handle):
+        _UniffiFfiConverterTypeLogSink._handle_map.remove(uniffi_handle)
+
+    @_UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_LOG_SINK
+    def _uniffi_clone(uniffi_handle):
+        return _UniffiFfiConverterTypeLogSink._handle_map.clone(uniffi_handle)
+
+    # Generate the FFI VTable.  This has a field for each callback interface method.
+    _uniffi_vtable = _UniffiVTableCallbackInterfaceCauserieFfiLogSink(
+        _uniffi_free,
+        _uniffi_clone,
+        write,
+    )
+    # Send Rust a pointer to the VTable.  Note: this means we need to keep the struct alive forever,
+    # or else bad things will happen when Rust tries to access it.
+    _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_logsink(ctypes.byref(_uniffi_vtable))
+
+class _UniffiFfiConverterTypeLogSink:
+    _handle_map = _UniffiHandleMap()
+
+    @staticmethod
+    def lift(value: int):
+        if (value & 1) == 0:
+            # Rust-generated handle, construct a new class that uses the handle to implement the
+            # interface
+            return LogSinkImpl._uniffi_make_instance(value)
+        else:
+            # Python-generated handle, get the object from the handle map
+            return _UniffiFfiConverterTypeLogSink._handle_map.remove(value)
+
+    @staticmethod
+    def check_lower(value: LogSink):
+        if not isinstance(value, LogSink):
+            raise TypeError("Expected LogSink subclass, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: LogSink):
+         if isinstance(value, LogSinkImpl):
+            # Rust-implementated object.  Clone the handle and return it
+            return value._uniffi_clone_handle()
+         else:
+            # Python-implementated object, generate a new vtable handle and return that.
+            return _UniffiFfiConverterTypeLogSink._handle_map.insert(value)
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer):
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: LogSink, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
 class _UniffiFfiConverterOptionalTypeLoadProgress(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -10453,6 +10764,31 @@ class _UniffiFfiConverterSequenceTypeDownloadPlan(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeDownloadPlan.read(buf) for i in range(count)
         ]
 
+class _UniffiFfiConverterOptionalTypeLogSink(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeLogSink.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeLogSink.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeLogSink.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 class _UniffiFfiConverterOptionalTypeHttpTransport(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -10477,6 +10813,20 @@ class _UniffiFfiConverterOptionalTypeHttpTransport(_UniffiConverterRustBuffer):
             return _UniffiFfiConverterTypeHttpTransport.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
+def flush_log() -> None:
+    """
+    Waits until the sink has taken all records before this call, but no longer than two seconds.
+"""
+    _uniffi_lowered_args = (
+    )
+    _uniffi_lift_return = lambda val: None
+    _uniffi_error_converter = None
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_flush_log,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def function_schema(function: SdkFunction) -> str:
     """
     The entry of a function in the tool list that the model reads, as JSON text.
@@ -10665,6 +11015,24 @@ def read_reply(text: str) -> JsonObject:
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+def set_log_sink(sink: typing.Optional[LogSink]) -> None:
+    """
+    Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
+    before this call, as far as it takes them within two seconds, and none after it.
+"""
+
+    _UniffiFfiConverterOptionalTypeLogSink.check_lower(sink)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterOptionalTypeLogSink.lower(sink),
+    )
+    _uniffi_lift_return = lambda val: None
+    _uniffi_error_converter = None
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_set_log_sink,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def validate(call: SdkFunctionCall,functions: typing.List[SdkFunction]) -> Validation:
     """
     Compares a call with the function of its name; see the core's `validate_among`.
@@ -10702,6 +11070,7 @@ __all__ = [
     "Device",
     "CacheType",
     "FunctionNames",
+    "LogLevel",
     "PullState",
     "ReplySection",
     "FinishReason",
@@ -10725,6 +11094,7 @@ __all__ = [
     "HubOptions",
     "SamplingDefaults",
     "LoadOptions",
+    "LogRecord",
     "ModelInfo",
     "PlannedFile",
     "PrefillProgress",
@@ -10734,6 +11104,7 @@ __all__ = [
     "ScoredToken",
     "TokenLogprob",
     "Validation",
+    "flush_log",
     "function_schema",
     "functions_from_json",
     "functions_to_json",
@@ -10744,6 +11115,7 @@ __all__ = [
     "plans_from_lock",
     "read_model_info",
     "read_reply",
+    "set_log_sink",
     "validate",
     "ResponseStream",
     "ResponseStreamProtocol",
@@ -10763,4 +11135,6 @@ __all__ = [
     "HubProtocol",
     "LoadProgressImpl",
     "LoadProgress",
+    "LogSinkImpl",
+    "LogSink",
 ]

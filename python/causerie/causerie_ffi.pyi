@@ -1,6 +1,7 @@
 """What this package uses of the generated code, with the classes that take the place of the generated ones."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from causerie.conversation import ContextPlan, PrefillProgress
@@ -33,6 +34,22 @@ class MessageResponse:
         function_calls: list[SdkFunctionCall]
 
 class SdkFunctionParameterType: ...
+
+class LogLevel(Enum):
+    ERROR = ...
+    WARNING = ...
+    INFO = ...
+    DEBUG = ...
+
+class LogRecord:
+    level: LogLevel
+    message: str
+
+class LogSink:
+    def write(self, record: LogRecord) -> None: ...
+
+def set_log_sink(sink: LogSink | None) -> None: ...
+def flush_log() -> None: ...
 
 class LoadProgress:
     def proceed(self, fraction: float) -> bool: ...

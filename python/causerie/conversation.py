@@ -63,9 +63,17 @@ class Conversation:
     """
 
     def __init__(self, model_runner: ModelRunner, conversation: ffi.Conversation) -> None:
+        if not isinstance(conversation, ffi.Conversation):
+            raise TypeError("a Conversation is created by create_conversation() of a ModelRunner")
         self._model_runner = model_runner
         self._ffi = conversation
         self._readers = Readers()
+
+    def __repr__(self) -> str:
+        history = self.history
+        last = f", the last by {history[-1].role.value}" if history else ""
+        state = ", generating" if self.is_generating else ""
+        return f"<Conversation of {len(history)} message{'s' * (len(history) != 1)}{last}{state}>"
 
     @property
     def model_runner(self) -> ModelRunner:

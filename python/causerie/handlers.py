@@ -6,17 +6,22 @@ import asyncio
 import contextvars
 import functools
 import inspect
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from causerie import causerie_ffi as ffi
+from causerie._logging import log
 from causerie._waiting import pull
+from causerie.error import SdkError
 from causerie.function import SdkFunction, SdkFunctionCall, json_text
 from causerie.options import RoundOptions
-from causerie.response import MessageResponse
+from causerie.response import FunctionResult, MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,8 +39,10 @@ class FunctionHandlers:
             ...
 
     The model reads a returned string as it is, any other value as JSON. An exception becomes an error that the model
-    reads, and so does a call that takes longer than `time_limit` seconds; its thread keeps running, and its result is
-    dropped. `SystemExit` and other exceptions that do not derive from `Exception` are raised to the reader. Functions
+    reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A call that takes longer
+    than `time_limit` seconds becomes an error as well; its thread keeps running, and its result is dropped. `SystemExit`
+    and other exceptions that do not derive from `Exception` are raised to the reader, and so is an
+    `SdkError.Serialization` for a result that JSON cannot represent. Functions
     may be asynchronous. With `for` they run on the reading thread; with `async for`, a time limit or in parallel on
     separate threads. A cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with calls, the
     calls of the next reply are left to the app. A wrong option raises `SdkError.InvalidOption`.
@@ -60,6 +67,9 @@ class FunctionHandlers:
         for function in functions:
             self.function(function)
 
+    def __repr__(self) -> str:
+        return f"<FunctionHandlers of {', '.join(self._handlers) or 'no functions'}>"
+
     @property
     def functions(self) -> list[SdkFunction]:
         """The functions that were added with their types. Replies with these handlers offer them to the model."""
@@ -81,10 +91,10 @@ class FunctionHandlers:
 
     # With `for`.
 
-    def _run(self, calls: list[SdkFunctionCall], is_cancelled: Callable[[], bool]) -> list[ffi.FunctionOutcome]:
+    def _run(self, calls: list[SdkFunctionCall], is_cancelled: Callable[[], bool]) -> list[Outcome]:
         if self.time_limit is None and not self.in_parallel:
             return [self._outcome(call, is_cancelled) for call in calls]
-        finished: queue.SimpleQueue[tuple[int, ffi.FunctionOutcome | BaseException]] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[tuple[int, Outcome | BaseException]] = queue.SimpleQueue()
 
         def run(index: int, call: SdkFunctionCall) -> None:
             try:
@@ -94,7 +104,7 @@ class FunctionHandlers:
 
         for index, call in enumerate(calls):
             _start(functools.partial(run, index, call))
-        outcomes: list[ffi.FunctionOutcome] = [ffi.FunctionOutcome.TIMED_OUT()] * len(calls)
+        outcomes = [_TIMED_OUT] * len(calls)
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         for _ in calls:
             try:
@@ -109,34 +119,38 @@ class FunctionHandlers:
             outcomes[index] = outcome
         return outcomes
 
-    def _outcome(self, call: SdkFunctionCall, is_cancelled: Callable[[], bool]) -> ffi.FunctionOutcome:
+    def _outcome(self, call: SdkFunctionCall, is_cancelled: Callable[[], bool]) -> Outcome:
         try:
             returned = self._handlers[call.name](call)
             if inspect.isawaitable(returned):
                 returned = _awaited(returned, is_cancelled)
-            return _returned(returned)
         except (Exception, asyncio.CancelledError) as err:
-            return _failed(err)
+            return _failed(call, err)
+        return _returned(call, returned)
 
     # With `async for`.
 
-    async def _run_async(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
-        return await asyncio.gather(*(self._limited(call) for call in calls))
+    async def _run_async(self, calls: list[SdkFunctionCall]) -> list[Outcome]:
+        tasks = [asyncio.ensure_future(self._limited(call)) for call in calls]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()  # if one has raised an exception, the others still run
 
-    async def _limited(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+    async def _limited(self, call: SdkFunctionCall) -> Outcome:
         try:
             return await asyncio.wait_for(self._outcome_async(call), self.time_limit)
         except asyncio.TimeoutError:
-            return ffi.FunctionOutcome.TIMED_OUT()
+            return _TIMED_OUT
 
-    async def _outcome_async(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+    async def _outcome_async(self, call: SdkFunctionCall) -> Outcome:
         returned, raised = await self._settled(call)
-        try:
-            if raised:
-                raise raised
-            return _returned(returned)
-        except (Exception, asyncio.CancelledError) as err:
-            return _failed(err)
+        if isinstance(raised, (Exception, asyncio.CancelledError)):
+            return _failed(call, raised)
+        if raised:
+            raise raised
+        return _returned(call, returned)
 
     async def _settled(self, call: SdkFunctionCall) -> tuple[Any, BaseException | None]:
         """The result of a function, awaited if it is asynchronous, or the exception that it raised."""
@@ -200,6 +214,8 @@ class ReplyStream:
         self._stream = stream
         self._handlers = handlers or FunctionHandlers()
         self._is_cancelled = False
+        self._errors: dict[str, BaseException] = {}
+        """Exceptions of functions whose results have not arrived, by the ids of their calls."""
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]] | None = None
 
     def cancel(self) -> None:
@@ -216,31 +232,44 @@ class ReplyStream:
     def pull(self) -> MessageResponse | None:
         """The next event, on this thread; `None` after the last one."""
         while isinstance(event := pull(self._stream), ffi.MessageResponse.RUN_FUNCTIONS):
+            calls = event.function_calls
             try:
-                self._stream.answer(self._handlers._run(event.function_calls, lambda: self._is_cancelled))
+                self._answer(calls, self._handlers._run(calls, lambda: self._is_cancelled))
             except _Cancelled:
                 pass  # the stream can return its end
             except BaseException:
                 self._give_up()
                 raise
-        return cast("MessageResponse | None", event)
+        return self._with_error(event)
 
     async def next(self) -> MessageResponse | None:
         """The next event, in asyncio; `None` after the last one."""
         while isinstance(event := await self._stream.next(), ffi.MessageResponse.RUN_FUNCTIONS):
+            calls = event.function_calls
             try:
-                self._stream.answer(await self._outcomes(event.function_calls))
+                self._answer(calls, await self._outcomes(calls))
             except BaseException:
                 self._give_up()
                 raise
-        return event
+        return self._with_error(event)
+
+    def _answer(self, calls: list[SdkFunctionCall], outcomes: list[Outcome]) -> None:
+        for call, outcome in zip(calls, outcomes):
+            if outcome.error:
+                self._errors[call.call_id] = outcome.error
+        self._stream.answer([outcome.for_model for outcome in outcomes])
+
+    def _with_error(self, event: Any) -> MessageResponse | None:
+        if isinstance(event, FunctionResult) and (error := self._errors.pop(event.call_id or "", None)):
+            return replace(event, error=error)
+        return cast("MessageResponse | None", event)
 
     def _give_up(self) -> None:
         """Ends a reply that is not read any further. While functions run, a cancelled stream returns its end at once."""
         self.cancel()
         self._stream.next_blocking()
 
-    async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
+    async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[Outcome]:
         task = asyncio.ensure_future(self._handlers._run_async(calls))
         self._running = asyncio.get_running_loop(), task
         try:
@@ -253,14 +282,47 @@ class ReplyStream:
             self._running = None
 
 
-def _returned(value: Any) -> ffi.FunctionOutcome:
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of running a function: what the model reads, and the exception if there was one."""
+
+    for_model: ffi.FunctionOutcome
+    error: BaseException | None = None
+
+
+_TIMED_OUT = Outcome(ffi.FunctionOutcome.TIMED_OUT())
+
+
+def _returned(call: SdkFunctionCall, value: Any) -> Outcome:
+    """Raises `SdkError.Serialization` for a value that JSON cannot represent: an error of the app, not of this call."""
     if isinstance(value, str):
-        return ffi.FunctionOutcome.TEXT(_unicode(value))
-    return ffi.FunctionOutcome.JSON(json_text(to_json(value)))
+        return Outcome(ffi.FunctionOutcome.TEXT(_unicode(value)))
+    try:
+        return Outcome(ffi.FunctionOutcome.JSON(json_text(to_json(value))))
+    except Exception as err:
+        raise SdkError.Serialization(f"the result of {call.name}: {err}") from err
 
 
-def _failed(err: BaseException) -> ffi.FunctionOutcome:
-    return ffi.FunctionOutcome.FAILED(_unicode(str(err)) or type(err).__name__)
+def _failed(call: SdkFunctionCall, err: BaseException) -> Outcome:
+    err = err.with_traceback(_from_the_app(err.__traceback__))
+    # Arguments that do not fit are an error of the model, which can repair them.
+    level = logging.INFO if isinstance(err, SdkError.InvalidArgument) else logging.ERROR
+    log.log(level, "function %s failed", call.name, exc_info=err)
+    return Outcome(ffi.FunctionOutcome.FAILED(_unicode(_text_of(err))), err)
+
+
+def _text_of(err: BaseException) -> str:
+    """The text that the model reads. That of a `KeyError` is only the key."""
+    text = str(err)
+    return f"{type(err).__name__}: {text}" if isinstance(err, KeyError) else text or type(err).__name__
+
+
+def _from_the_app(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of this module, which refer to the stream."""
+    at = traceback
+    while at and at.tb_frame.f_code.co_filename == __file__:
+        at = at.tb_next
+    return at or traceback
 
 
 def _unicode(text: str) -> str:

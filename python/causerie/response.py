@@ -6,7 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
@@ -133,6 +133,9 @@ class AudioSample:
     sample_rate: int
     """Samples per second."""
 
+    def __repr__(self) -> str:
+        return f"AudioSample(<{len(self.samples)} samples>, sample_rate={self.sample_rate})"
+
 
 @variant(ffi.MessageResponse, "FUNCTION_CALLS")
 @dataclass(frozen=True)
@@ -208,6 +211,8 @@ class FunctionResult:
     """The text of the message with the tool role that was added to the history."""
     is_error: bool
     """Whether the text describes an error of the function or of the call."""
+    error: BaseException | None = field(default=None, compare=False)
+    """The exception of the function, with its traceback; `None` if it raised none, or did not run, or took too long."""
 
 
 @variant(ffi.MessageResponse, "ROUND_COMPLETE")
@@ -322,6 +327,13 @@ class Response:
         self._fork_count = fork_count
         self._readers = readers
         self._completion: Complete | None = None
+        self._has_begun = False
+
+    def __repr__(self) -> str:
+        if self._completion:
+            return f"<Response, ended: {self._completion.finish_reason.value}>"
+        state = "left" if self._stream is None else "being read" if self._has_begun else "not read yet"
+        return f"<Response, {state}>"
 
     @property
     def completion(self) -> Complete | None:
@@ -380,6 +392,7 @@ class ResponseIterator:
         if response._stream is None:
             raise SdkError.StreamAlreadyConsumed("the response was already read or left")
         response._stream.claim()
+        response._has_begun = True
         self._response = response
 
     def __iter__(self) -> ResponseIterator:
@@ -399,7 +412,10 @@ class ResponseIterator:
             raise
         if event is None:
             raise StopIteration
-        return self._taken(event)
+        try:
+            return self._taken(event)
+        finally:
+            del event  # the traceback of an exception in it references this frame
 
     async def __anext__(self) -> MessageResponse:
         stream = self._stream()

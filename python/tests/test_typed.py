@@ -8,6 +8,7 @@ import functools
 import gc
 import inspect
 import json
+import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -365,7 +366,10 @@ def test_the_conversation_is_idle_when_the_reader_gets_the_exception(reading: st
 
 @pytest.mark.parametrize("kind", [Stop, ValueError])
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
-def test_exceptions_of_functions_create_no_reference_cycles(options: Any, kind: type[BaseException]) -> None:
+def test_exceptions_of_functions_create_no_reference_cycles(
+    options: Any, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("causerie"), "disabled", True)  # pytest keeps what is logged
     conversation = offering(call("[f()]"), ["Done."])
 
     class Held:

@@ -159,7 +159,7 @@ fn reply(
     let start = Instant::now();
     let mut stream = runner.complete(Prompt::Tokens(prompt), options);
     interrupt::cancel_on_press(&stream);
-    while let Some(event) = Iterator::next(&mut stream) {
+    while let Some(event) = stream.iter().next() {
         if let MessageResponse::Complete(completion) = event? {
             let first = start + completion.stats.time_to_first_token;
             return Ok((*completion, first..Instant::now()));

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         conversation.generate_response(ChatMessage::user(&arguments.prompt), options)
     };
     interrupt::cancel_on_press(&reply);
-    while let Some(event) = Iterator::next(&mut reply) {
+    while let Some(event) = reply.iter().next() {
         match event? {
             MessageResponse::Chunk(text) | MessageResponse::ReasoningChunk(text) => {
                 print(text)?;

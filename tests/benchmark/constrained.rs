@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let options = GenerationOptions { seed: Some(set * MAX_REPLIES + reply), ..options.clone() };
             let stream = conversation.fork().generate_response(ChatMessage::user("Call."), options);
-            match stream.last().transpose()? {
+            match stream.into_iter().last().transpose()? {
                 Some(MessageResponse::Complete(completion)) => {
                     print(&completion, &functions);
                     counts.add(&completion);

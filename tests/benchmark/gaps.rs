@@ -109,7 +109,7 @@ fn refused(runner: &ModelRunner, n: usize) {
         .for_each(drop);
     let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
     let conversation = runner.create_conversation("");
-    conversation.generate_response(ChatMessage::user(text), options).for_each(drop);
+    conversation.generate_response(ChatMessage::user(text), options).into_iter().for_each(drop);
 }
 
 /// A reply of one token with a large schema.
@@ -136,7 +136,7 @@ fn constrained(runner: &ModelRunner, n: usize) {
         ..Default::default()
     };
     let conversation = runner.create_conversation("");
-    let last = conversation.generate_response(ChatMessage::user("Go."), options).last();
+    let last = conversation.generate_response(ChatMessage::user("Go."), options).into_iter().last();
     if let Some(Err(err)) = last {
         println!("schema {n}: {err}");
     }

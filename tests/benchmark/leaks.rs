@@ -54,7 +54,7 @@ fn drop_at_random(n_replies: usize, random: &mut u64) -> Result<(), SdkError> {
             *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let mut reply = request();
             for _ in 0..(*random >> 33) % LENGTH {
-                Iterator::next(&mut reply).transpose()?;
+                reply.iter().next().transpose()?;
             }
             if *random >> 63 == 0 {
                 reply.cancel();

@@ -157,7 +157,7 @@ fn ask(
 ) -> Result<(Duration, Completion), Box<dyn Error>> {
     let start = Instant::now();
     let stream = conversation.fork().generate_response(ChatMessage::user(request), options);
-    match stream.last().transpose()? {
+    match stream.into_iter().last().transpose()? {
         Some(MessageResponse::Complete(completion)) => Ok((start.elapsed(), *completion)),
         other => Err(format!("a reply ended with {other:?}").into()),
     }

@@ -91,14 +91,15 @@ fn a_prompt_fits_the_context_to_the_token() {
     let runner = runner();
     let available = runner.context_size();
     let options = || GenerationOptions { max_tokens: Some(1), ..Default::default() };
-    let last = |n_tokens: usize| runner.complete(Prompt::Tokens(vec![90; n_tokens]), options()).last().unwrap();
+    let last =
+        |n_tokens: usize| runner.complete(Prompt::Tokens(vec![90; n_tokens]), options()).into_iter().last().unwrap();
     assert!(matches!(last(available - 1), Ok(MessageResponse::Complete(_))));
     for needed in [available, available + 1, 10 * available] {
         assert_eq!(kind(last(needed)), ErrorKind::PromptExceedsContext { needed, available });
     }
     assert_eq!(kind(last(0)), ErrorKind::InvalidMessage);
     assert_eq!(
-        kind(runner.complete(Prompt::Tokens(vec![u32::MAX]), options()).last().unwrap()),
+        kind(runner.complete(Prompt::Tokens(vec![u32::MAX]), options()).into_iter().last().unwrap()),
         ErrorKind::InvalidMessage
     );
 }
@@ -132,7 +133,7 @@ fn histories_of_any_length_and_shape_have_a_prompt_or_an_error() {
         drop(runner.render_prompt(&history, true));
         let conversation = runner.create_conversation_from_history(history);
         let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
-        assert_eq!(conversation.continue_response(options).filter(is_end).count(), 1);
+        assert_eq!(conversation.continue_response(options).into_iter().filter(is_end).count(), 1);
     }
 }
 
@@ -148,14 +149,14 @@ fn a_prompt_that_is_far_too_long_is_refused_before_it_is_tokenized() {
             |kind| matches!(kind, ErrorKind::PromptExceedsContext { needed, available: 4096 } if 4096 <= needed);
         let conversation = runner.create_conversation_from_history(vec![ChatMessage::user(text.as_str())]);
         for options in [options(), slide()] {
-            assert!(is_refused(kind(conversation.continue_response(options).last().unwrap())));
+            assert!(is_refused(kind(conversation.continue_response(options).into_iter().last().unwrap())));
         }
         // With `Slide` it is dropped, unless it is the last turn.
         conversation.append_to_history(ChatMessage::assistant("Ah.")).unwrap();
-        let answered = conversation.generate_response(ChatMessage::user("So?"), slide()).last().unwrap();
+        let answered = conversation.generate_response(ChatMessage::user("So?"), slide()).into_iter().last().unwrap();
         let Ok(MessageResponse::Complete(completion)) = answered else { panic!("it must be dropped: {answered:?}") };
         assert_eq!(completion.prompt.dropped_messages, [0, 1]);
-        assert!(is_refused(kind(runner.complete(text, options()).last().unwrap())));
+        assert!(is_refused(kind(runner.complete(text, options()).into_iter().last().unwrap())));
     }
 }
 
@@ -166,7 +167,7 @@ fn a_history_of_a_hundred_thousand_messages_is_refused() {
     let history: Vec<ChatMessage> = (0..50_000).flat_map(turn).collect();
     let conversation = runner.create_conversation_from_history(history);
     let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
-    let refused = kind(conversation.continue_response(options).last().unwrap());
+    let refused = kind(conversation.continue_response(options).into_iter().last().unwrap());
     assert!(matches!(refused, ErrorKind::InvalidMessage | ErrorKind::PromptExceedsContext { .. }), "{refused:?}");
     assert_eq!(conversation.history().len(), 100_000);
 }

@@ -14,7 +14,7 @@ fn runner() -> ModelRunner {
 fn ask(conversation: &Conversation, text: &str) -> Completion {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(30), ..Default::default() };
     let events = conversation.generate_response(ChatMessage::user(text), options);
-    let last = events.map(Result::unwrap).last();
+    let last = events.into_iter().map(Result::unwrap).last();
     let Some(MessageResponse::Complete(completion)) = last else { panic!("the reply ends: {last:?}") };
     *completion
 }

@@ -35,7 +35,7 @@ fn call(body: &str) -> ScriptedReply {
 }
 
 fn finish(stream: ResponseStream) -> Result<Completion, SdkError> {
-    match stream.last().expect("a reply ends with an event") {
+    match stream.into_iter().last().expect("a reply ends with an event") {
         Ok(MessageResponse::Complete(completion)) => Ok(*completion),
         Ok(other) => panic!("the last event must be Complete, found {other:?}"),
         Err(err) => Err(err),

@@ -77,7 +77,7 @@ fn the_three_ways_to_pull_give_the_same_events() {
         assert!(matches!(events.last(), Some(Ok(MessageResponse::Complete(_)))));
         chunks.collect::<String>()
     };
-    let blocking: Vec<_> = stream().collect();
+    let blocking: Vec<_> = stream().into_iter().collect();
     let awaited = pollster::block_on(async {
         let (mut stream, mut events) = (stream(), Vec::new());
         while let Some(event) = stream.next().await {
@@ -154,9 +154,7 @@ fn cancelling_at_any_token_ends_the_reply_once_and_keeps_its_text_so_far() {
         let mut stream = ask(&conversation, options(usize::MAX));
         let mut text = String::new();
         for _ in 0..cancel_at {
-            let Some(Ok(MessageResponse::Chunk(chunk))) = Iterator::next(&mut stream) else {
-                panic!("a chunk must come")
-            };
+            let Some(Ok(MessageResponse::Chunk(chunk))) = stream.iter().next() else { panic!("a chunk must come") };
             text += &chunk;
         }
         stream.cancel();
@@ -178,7 +176,7 @@ fn cancelling_at_any_token_ends_the_reply_once_and_keeps_its_text_so_far() {
 fn a_dropped_stream_frees_the_conversation() {
     let conversation = runner().create_conversation("");
     let mut stream = ask(&conversation, options(usize::MAX));
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     drop(stream);
     let (_, end) = read(ask(&conversation, options(3)));
     assert_eq!(end.unwrap().stats.completion_tokens, 3);
@@ -189,7 +187,7 @@ fn a_dropped_stream_frees_the_conversation() {
 fn a_second_reply_at_a_time_is_refused() {
     let conversation = runner().create_conversation("");
     let mut stream = ask(&conversation, options(usize::MAX));
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     check_error(ask(&conversation, options(1)), ErrorKind::Busy);
     let function = SdkFunction::new("f", "", vec![]);
     assert_eq!(conversation.register_function(function).unwrap_err().kind(), ErrorKind::Busy);
@@ -203,7 +201,7 @@ fn a_stalled_reader_delays_only_itself() {
     let runner = runner();
     let stalled = runner.create_conversation("");
     let mut stream = ask(&stalled, options(200));
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     for _ in 0..3 {
         assert!(read(ask(&runner.create_conversation(""), options(60))).1.is_ok());
     }
@@ -298,6 +296,6 @@ fn a_model_outlives_its_runner_while_it_is_in_use() {
     let conversation = runner().create_conversation("");
     let mut stream = ask(&conversation, options(100));
     drop(conversation);
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     assert_eq!(read(stream).1.unwrap().stats.completion_tokens, 100);
 }

@@ -35,7 +35,7 @@ fn options() -> GenerationOptions {
 
 #[track_caller]
 fn finish(stream: ResponseStream) -> Completion {
-    match stream.last() {
+    match stream.into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }
@@ -142,7 +142,7 @@ fn forks_that_diverge_within_a_page_are_independent() {
         // Both at the same time, step by step.
         let streams = forks.each_ref().map(|(fork, question)| {
             let mut stream = fork.generate_response(ChatMessage::user(*question), options());
-            Iterator::next(&mut stream).unwrap().unwrap();
+            stream.iter().next().unwrap().unwrap();
             stream
         });
         let found = streams.map(|stream| finish(stream).full_message);
@@ -232,7 +232,8 @@ fn a_prompt_of_one_token_less_than_the_context_is_answered_but_not_a_longer_one(
     let options = || LoadOptions { context_size: Some(PAGE + 1), ..Default::default() };
     for family in FAMILIES {
         let runner = load(family, options(), EngineSettings::default());
-        let last = |n_tokens| runner.complete(Prompt::Tokens(vec![90; n_tokens]), self::options()).last().unwrap();
+        let last =
+            |n_tokens| runner.complete(Prompt::Tokens(vec![90; n_tokens]), self::options()).into_iter().last().unwrap();
         let Ok(MessageResponse::Complete(completion)) = last(PAGE) else { panic!("{family}: one token must fit") };
         assert_eq!(completion.stats.total_tokens(), PAGE + 1, "{family}");
         assert!(last(PAGE + 1).is_err() && last(PAGE + 2).is_err(), "{family}");

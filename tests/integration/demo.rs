@@ -41,7 +41,7 @@ fn the_demo_model_sees() {
         let mut message = ChatMessage::user(question);
         message.content.insert(0, ChatMessageContent::Image(picture));
         let mut text = runner().create_conversation("").generate_response(message, GenerationOptions::default()).text();
-        assert_eq!(text.by_ref().collect::<Result<String, _>>().unwrap(), answer);
+        assert_eq!(text.iter().collect::<Result<String, _>>().unwrap(), answer);
         let n_tokens = text.completion().unwrap().stats.prompt_tokens;
         assert!(n_tokens < 250, "{question}: a picture is one image of at most 196 rows, found {n_tokens} tokens");
     }
@@ -122,7 +122,7 @@ fn the_calls_of_the_local_library_agree_with_each_other() {
     assert!(!text.is_empty());
     assert_eq!(generate(&model, &tokenizer, tokens, options.clone(), false).unwrap(), text);
     let mut stream = stream_generate(&model, &tokenizer, prompt, options);
-    let chunks: Vec<String> = stream.by_ref().map(Result::unwrap).collect();
+    let chunks: Vec<String> = stream.iter().map(Result::unwrap).collect();
     assert_eq!(chunks.concat(), text);
     assert_eq!(stream.completion().unwrap().full_message.text(), text);
 }
@@ -132,7 +132,7 @@ fn a_reply_can_continue_after_its_end() {
     let reply = |options: GenerationOptions| {
         let options = GenerationOptions { temperature: Some(0.0), ..options };
         let events = chat().generate_response(ChatMessage::user("Note: buy milk"), options);
-        let completion = events.map(Result::unwrap).find_map(|event| match event {
+        let completion = events.into_iter().map(Result::unwrap).find_map(|event| match event {
             MessageResponse::Complete(completion) => Some(completion),
             _ => None,
         });
@@ -178,7 +178,7 @@ fn only_the_result_of_a_call_is_prefilled_for_the_answer() {
 }
 
 fn last(stream: ResponseStream) -> Completion {
-    match stream.last() {
+    match stream.into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }

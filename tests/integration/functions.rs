@@ -6,9 +6,9 @@ use std::task::{Context, Waker};
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
-    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
-    MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunction, SdkFunctionParameter,
-    SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
+    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionError, FunctionHandlers, FunctionOutcome,
+    GenerationOptions, MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunction,
+    SdkFunctionParameter, SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
 };
 use futures_core::Stream;
 
@@ -42,8 +42,8 @@ fn texts(conversation: &Conversation) -> Vec<String> {
     said(conversation).iter().map(ChatMessage::text).collect()
 }
 
-pub(crate) fn ends(stream: impl Iterator<Item = Result<MessageResponse, SdkError>>) -> causerie::Completion {
-    match stream.last() {
+pub(crate) fn ends(stream: impl IntoIterator<Item = Result<MessageResponse, SdkError>>) -> causerie::Completion {
+    match stream.into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }
@@ -56,7 +56,7 @@ fn by_reader(conversation: &Conversation, names: &[&str], options: GenerationOpt
 }
 
 fn until_calls_are_to_run(stream: &mut ResponseStream) {
-    while !matches!(Iterator::next(stream), Some(Ok(MessageResponse::RunFunctions(_)))) {}
+    while !matches!(stream.iter().next(), Some(Ok(MessageResponse::RunFunctions(_)))) {}
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn results_and_ends_of_rounds_are_events_of_the_one_stream() {
     let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("closure")).run_by_reader(["g"]);
     let mut stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
     let (mut kinds, mut rounds) = (Vec::new(), Vec::new());
-    while let Some(event) = Iterator::next(&mut stream) {
+    while let Some(event) = stream.iter().next() {
         kinds.push(match event.unwrap() {
             MessageResponse::FunctionCalls(calls) => format!("{} calls", calls.len()),
             MessageResponse::RunFunctions(calls) => {
@@ -134,10 +134,10 @@ fn calls_that_are_not_answered_are_handed_out_again() {
     until_calls_are_to_run(&mut stream);
     until_calls_are_to_run(&mut stream);
     stream.answer(vec![FunctionOutcome::Returned("1".into())]);
-    assert!(matches!(Iterator::next(&mut stream), Some(Ok(MessageResponse::FunctionResult(_)))));
-    let Some(Ok(MessageResponse::RunFunctions(rest))) = Iterator::next(&mut stream) else { panic!("the second call") };
+    assert!(matches!(stream.iter().next(), Some(Ok(MessageResponse::FunctionResult(_)))));
+    let Some(Ok(MessageResponse::RunFunctions(rest))) = stream.iter().next() else { panic!("the second call") };
     assert_eq!(rest.len(), 1);
-    stream.answer(vec![FunctionOutcome::Failed("no".into())]);
+    stream.answer(vec![FunctionOutcome::Failed(FunctionError::new("no"))]);
     ends(stream);
     assert_eq!(texts(&conversation)[2..4], ["1", r#"{"error": "no"}"#]);
 }
@@ -149,7 +149,7 @@ fn a_handler_without_its_function_is_refused() {
     let ask = |handlers: &FunctionHandlers| {
         conversation.respond_with_functions(user("Hi"), handlers, GenerationOptions::default())
     };
-    let err = Iterator::next(&mut ask(&handlers())).unwrap().unwrap_err();
+    let err = ask(&handlers()).iter().next().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::InvalidOption("handlers"));
     assert!(err.message().contains(r#"found "h""#), "{err}");
     assert!(texts(&conversation).is_empty() && !conversation.is_generating());
@@ -163,11 +163,11 @@ fn a_refused_offer_is_the_error_of_the_next_reply_only() {
     conversation.offer_function(SdkFunction::new("no name", "", Vec::new()));
     for ask in [false, true] {
         let mut reply = conversation.generate_response(user("Hi"), GenerationOptions::default());
-        match Iterator::next(&mut reply).unwrap() {
+        match reply.iter().next().unwrap() {
             Err(err) => assert_eq!((err.kind(), ask), (ErrorKind::InvalidFunction, false)),
             Ok(event) => assert_eq!((event, ask), (MessageResponse::Chunk("Hi.".into()), true)),
         }
-        reply.for_each(drop);
+        reply.into_iter().for_each(drop);
     }
     assert_eq!(texts(&conversation), ["Hi", "Hi."]);
     conversation.offer_function(SdkFunction::new("f", "New.", Vec::new()));
@@ -207,7 +207,7 @@ fn a_cancel_at_the_end_of_a_round_ends_the_stream_there() {
         let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("r"));
         let options = GenerationOptions { on_cancel, ..Default::default() };
         let mut stream = conversation.respond_with_functions(user("1"), &handlers, options);
-        while !matches!(Iterator::next(&mut stream), Some(Ok(MessageResponse::RoundComplete(_)))) {}
+        while !matches!(stream.iter().next(), Some(Ok(MessageResponse::RoundComplete(_)))) {}
         stream.cancel();
         assert_eq!(ends(stream).finish_reason, FinishReason::Interrupted);
         let expected: &[&str] = if on_cancel == OnCancel::DropTurn { &[] } else { &["1", "", "r"] };
@@ -221,10 +221,10 @@ fn an_error_in_a_later_reply_leaves_what_it_had_written() {
     let conversation = conversation([call("[f()]"), ScriptedReply::new().text("Well,").fail("no memory")]);
     let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("r"));
     let mut stream = conversation.respond_with_functions(user("1"), &handlers, GenerationOptions::default());
-    let err = Iterator::find_map(&mut stream, Result::err).unwrap();
+    let err = stream.iter().find_map(Result::err).unwrap();
     assert_eq!(err.kind(), ErrorKind::Generation);
     assert_eq!(stream.partial().unwrap().text(), "Well,");
-    assert!(Iterator::next(&mut stream).is_none());
+    assert!(stream.iter().next().is_none());
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn a_reply_that_was_cancelled_and_left_holds_nobody_up() {
     });
     let mut first = conversation.respond_with_functions(user("1"), &handlers, GenerationOptions::default());
     let cancel = first.cancel_handle();
-    let reader = std::thread::spawn(move || (Iterator::by_ref(&mut first).last(), first));
+    let reader = std::thread::spawn(move || (first.iter().last(), first));
     has_entered.recv().unwrap();
     cancel.cancel();
     // Its function never ends, and yet it does.
@@ -310,7 +310,7 @@ fn a_reply_that_was_cancelled_and_left_holds_nobody_up() {
 fn a_reader_that_goes_while_functions_run_leaves_no_call_open() {
     let conversation = conversation([call("[f()]"), "Two.".into()]);
     let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
-    let events = (Iterator::next(&mut stream), Iterator::next(&mut stream));
+    let events = (stream.iter().next(), stream.iter().next());
     assert!(matches!(events.1, Some(Ok(MessageResponse::RunFunctions(calls))) if calls[0].name == "f"));
     drop(stream);
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#]);
@@ -321,7 +321,7 @@ fn a_reader_that_goes_while_functions_run_leaves_no_call_open() {
 fn a_reader_that_goes_at_the_calls_leaves_none_open() {
     let conversation = conversation([call("[f()]"), "Two.".into()]);
     let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
-    let event = Iterator::next(&mut stream);
+    let event = stream.iter().next();
     assert!(matches!(event, Some(Ok(MessageResponse::FunctionCalls(_)))), "{event:?}");
     drop(stream);
     ends(conversation.generate_response(user("2"), GenerationOptions::default()));
@@ -335,10 +335,10 @@ fn a_cancel_after_the_calls_leaves_none_open() {
         let conversation = conversation([long()]);
         let options = GenerationOptions { on_cancel, ..Default::default() };
         let mut stream = by_reader(&conversation, &["f"], options);
-        let event = Iterator::next(&mut stream);
+        let event = stream.iter().next();
         assert!(matches!(event, Some(Ok(MessageResponse::FunctionCalls(_)))), "{event:?}");
         stream.cancel();
-        while let Some(event) = Iterator::next(&mut stream) {
+        while let Some(event) = stream.iter().next() {
             event.unwrap();
         }
         let roles: Vec<_> = said(&conversation).iter().map(|message| message.role).collect();
@@ -393,9 +393,9 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     let mut next = conversation.generate_response(user("2"), queued);
     assert!(Pin::new(&mut next).poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
     stream.answer(vec![FunctionOutcome::Returned(causerie::Value::Null)]);
-    Iterator::next(&mut stream); // the result
-    Iterator::next(&mut stream); // the end of the round
-    Iterator::next(&mut stream); // the text begins
+    stream.iter().next(); // the result
+    stream.iter().next(); // the end of the round
+    stream.iter().next(); // the text begins
     let waiting = std::thread::spawn(move || ends(next).full_message.text());
     ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills, and the next one waits
     stream.cancel();

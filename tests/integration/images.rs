@@ -34,7 +34,7 @@ fn question(parts: &[&ChatMessageContent], text: &str) -> ChatMessage {
 }
 
 fn ask(conversation: &Conversation, message: ChatMessage) -> Result<Completion, SdkError> {
-    match conversation.generate_response(message, options()).last() {
+    match conversation.generate_response(message, options()).into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => Ok(*completion),
         Some(Err(err)) => Err(err),
         other => panic!("the reply must end, found {other:?}"),
@@ -128,11 +128,11 @@ fn a_context_is_fitted_by_the_rows_of_images() {
     let plan = conversation.plan_context(&sliding).unwrap();
     assert_eq!((plan.tokens_before, plan.tokens_after), (n_whole, n_last));
     assert_eq!(plan.dropped_messages, [0, 1]);
-    let reply = conversation.continue_response(sliding).last().unwrap().unwrap();
+    let reply = conversation.continue_response(sliding).into_iter().last().unwrap().unwrap();
     let MessageResponse::Complete(completion) = reply else { panic!("the reply must end, found {reply:?}") };
     assert_eq!(completion.stats.prompt_tokens, n_last);
     let alone = ask(&runner().create_conversation(""), history[2].clone()).unwrap();
     assert_eq!(completion.full_message, alone.full_message);
-    let refusal = conversation.continue_response(options()).find_map(Result::err).unwrap();
+    let refusal = conversation.continue_response(options()).into_iter().find_map(Result::err).unwrap();
     assert!(matches!(refusal.kind(), ErrorKind::PromptExceedsContext { .. }), "{refusal}");
 }

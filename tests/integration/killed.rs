@@ -22,7 +22,7 @@ fn save(runner: &ModelRunner, number: u32, path: &Path) {
     let conversation = runner.create_conversation_from_history(Vec::new());
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(2), ..Default::default() };
     let reply = conversation.generate_response(ChatMessage::user(number.to_string()), options);
-    assert!(reply.last().unwrap().is_ok());
+    assert!(reply.into_iter().last().unwrap().is_ok());
     conversation.save_session(path, true).unwrap();
 }
 

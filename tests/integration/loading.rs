@@ -18,7 +18,7 @@ fn load(options: LoadOptions) -> ModelRunner {
 
 fn ask(runner: &ModelRunner) -> Completion {
     let options = GenerationOptions { max_tokens: Some(20), ..Default::default() };
-    match runner.create_conversation("").generate_response(ChatMessage::user("Hi"), options).last() {
+    match runner.create_conversation("").generate_response(ChatMessage::user("Hi"), options).into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }
@@ -136,7 +136,7 @@ fn llama2_goes_from_text_to_text_as_in_transformers() {
         assert_eq!(runner.tokenize(&golden.text).unwrap(), golden.prompt, "{model}");
         let max_tokens = Some(golden.greedy.len());
         let options = GenerationOptions { temperature: Some(0.0), max_tokens, ..Default::default() };
-        let last = runner.complete(golden.text.as_str(), options).last();
+        let last = runner.complete(golden.text.as_str(), options).into_iter().last();
         let Some(Ok(MessageResponse::Complete(completion))) = last else { panic!("the reply ends: {last:?}") };
         assert_eq!(completion.full_message.text(), golden.reply, "{model}");
     }
@@ -156,7 +156,7 @@ fn a_completion_keeps_the_space_between_prompt_and_reply() {
             logit_bias: [(wanted, 100.0)].into(),
             ..Default::default()
         };
-        let text_of = |mut replies: ResponseStream| match replies.by_ref().last() {
+        let text_of = |mut replies: ResponseStream| match replies.iter().last() {
             Some(Ok(MessageResponse::Complete(completion))) => completion.full_message.text(),
             last => panic!("the reply ends: {last:?}"),
         };

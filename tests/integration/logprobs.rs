@@ -119,7 +119,7 @@ fn log_probabilities_do_not_depend_on_sampling_options() {
 fn a_bias_for_an_unknown_token_is_refused() {
     let (golden, runner) = golden();
     let options = GenerationOptions { logit_bias: [(1_000_000, 1.0)].into(), ..greedy(1) };
-    let err = runner.complete(Prompt::Tokens(golden.prompt), options).last().unwrap().unwrap_err();
+    let err = runner.complete(Prompt::Tokens(golden.prompt), options).into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), causerie::ErrorKind::InvalidOption("logit_bias"));
 }
 

@@ -116,8 +116,10 @@ fn damaged_gguf_files_that_still_load() {
     check(&[read("models/smollm2-q4_1.gguf")], &["\u{0}"], 300, |bytes| {
         let Ok(runner) = ModelRunner::load_from_bytes(bytes.to_vec(), LoadOptions::default()) else { return };
         let options = GenerationOptions { max_tokens: Some(2), seed: Some(1), ..Default::default() };
-        let n_ends =
-            runner.complete("Hi", options).filter(|event| matches!(event, Err(_) | Ok(MessageResponse::Complete(_))));
+        let n_ends = runner
+            .complete("Hi", options)
+            .into_iter()
+            .filter(|event| matches!(event, Err(_) | Ok(MessageResponse::Complete(_))));
         assert_eq!(n_ends.count(), 1, "a reply ends once");
     });
 }

@@ -209,7 +209,7 @@ struct Trace {
 impl Trace {
     /// The next event; false after the last one.
     fn take(&mut self, stream: &mut ResponseStream) -> bool {
-        let event = match Iterator::next(stream) {
+        let event = match stream.iter().next() {
             None => return false,
             Some(Ok(event)) => event,
             Some(Err(err)) => {

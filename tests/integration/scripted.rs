@@ -83,7 +83,7 @@ fn a_fault_ends_the_reply_and_nothing_else() {
         let (events, end) = read(&mut stream);
         assert_eq!((joined(&events), end.unwrap_err().kind()), (vec!["text ab".to_owned()], kind));
         assert_eq!(stream.partial().map(ChatMessage::text).as_deref(), Some("ab"));
-        assert!(Iterator::next(&mut stream).is_none());
+        assert!(stream.iter().next().is_none());
         let history = conversation.history();
         assert_eq!(history.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::User]);
         let (events, end) = read(&mut conversation.continue_response(options()));
@@ -95,7 +95,7 @@ fn a_fault_ends_the_reply_and_nothing_else() {
 fn a_reply_that_stalls_delays_no_other_and_can_be_cancelled() {
     let conversation = conversation(ScriptedReply::new().text("a").stall());
     let mut stream = ask(&conversation, options());
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     let other = conversation.model_runner().create_conversation("");
     let (events, _) = read(&mut ask(&other, options()));
     assert_eq!(joined(&events), ["text Again."]);

@@ -16,7 +16,7 @@ fn runner() -> ModelRunner {
 
 fn ask(conversation: &Conversation, text: &str) -> Completion {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(20), ..Default::default() };
-    match conversation.generate_response(ChatMessage::user(text), options).last() {
+    match conversation.generate_response(ChatMessage::user(text), options).into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }

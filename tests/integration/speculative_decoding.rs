@@ -52,7 +52,7 @@ fn cases() -> Vec<(&'static str, GenerationOptions)> {
 /// A reply, and the reply to a result, or to another question if no function was called.
 fn replies(runner: &ModelRunner, (question, options): (&str, GenerationOptions)) -> [Completion; 2] {
     let conversation = chat(runner);
-    let reply = |message| match conversation.generate_response(message, options.clone()).last() {
+    let reply = |message| match conversation.generate_response(message, options.clone()).into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("{other:?}"),
     };

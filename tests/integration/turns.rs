@@ -22,7 +22,7 @@ fn ask(conversation: &Conversation, text: &str, options: GenerationOptions) -> R
 }
 
 fn finish(stream: ResponseStream) -> causerie::Completion {
-    match stream.last() {
+    match stream.into_iter().last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }
@@ -34,7 +34,7 @@ fn roles(conversation: &Conversation) -> Vec<Role> {
 
 /// Pulls once and drops the event.
 fn pull(stream: &mut ResponseStream) {
-    Iterator::next(stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_unloaded_model_leaves_its_conversations_readable() {
     pollster::block_on(runner.unload());
     assert_eq!(finish(stream).finish_reason, FinishReason::Interrupted);
     assert_eq!(roles(&conversation), [Role::User, Role::Assistant]);
-    let refused = ask(&conversation, "b", options(1)).last().unwrap().unwrap_err();
+    let refused = ask(&conversation, "b", options(1)).into_iter().last().unwrap().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ModelUnloaded);
     assert_eq!(conversation.prompt_token_count().unwrap_err().kind(), ErrorKind::ModelUnloaded);
     pollster::block_on(runner.unload());
@@ -198,7 +198,7 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     let runner = runner();
     let conversation = long(&runner, 200);
     let n_before = conversation.history().len();
-    let refused = ask(&conversation, "Now?", options(5)).last().unwrap().unwrap_err();
+    let refused = ask(&conversation, "Now?", options(5)).into_iter().last().unwrap().unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::PromptExceedsContext { .. }));
     assert_eq!(conversation.history().len(), n_before);
 

@@ -250,7 +250,7 @@ fn a_picture_that_is_being_computed_holds_up_no_other_reply_and_can_be_cancelled
     let stream = vision.chat(&[]).generate_response(question(image(N_ROWS, "an endless sea"), "What?"), options());
     let cancel = stream.cancel_handle();
     thread::scope(|scope| {
-        let waiting = scope.spawn(move || stream.last().unwrap().unwrap());
+        let waiting = scope.spawn(move || stream.into_iter().last().unwrap().unwrap());
         let answer = || reply(&vision.chat(&[]), Some(ChatMessage::user("Hello"))).1.len();
         while vision.n_computed() == 0 {
             assert_eq!(answer(), 12);
@@ -310,7 +310,7 @@ fn a_context_is_fitted_by_rows_that_are_not_computed() {
     assert!(20 * 300 < plan.tokens_before && plan.tokens_after < CONTEXT, "{plan:?}");
     assert!(10 < plan.dropped_messages.len() && plan.dropped_messages.len() < 40, "{plan:?}");
     let refused = vision.chat(&[question(image(1_000_000, "a map"), "Where?")]).continue_response(options());
-    let err = refused.last().unwrap().unwrap_err();
+    let err = refused.into_iter().last().unwrap().unwrap_err();
     assert!(matches!(err.kind(), ErrorKind::PromptExceedsContext { needed: 1_000_000.., .. }), "{err}");
     assert_eq!(vision.n_computed(), 0);
 }
@@ -343,7 +343,7 @@ fn progress_counts_pictures() {
     let reply = vision.chat(&[]).generate_response(asked, options());
     let progress = reply.prefill_progress();
     assert_eq!((progress.done_images(), progress.total_images()), (0, 0));
-    reply.last().unwrap().unwrap();
+    reply.into_iter().last().unwrap().unwrap();
     assert_eq!((progress.done_images(), progress.total_images()), (2, 2));
 }
 
@@ -352,7 +352,7 @@ fn a_picture_that_cannot_be_read_changes_nothing() {
     let vision = Vision::fixture("lfm2");
     let chat = vision.chat(&[]);
     let damaged = question(ChatMessageContent::Image(b"damaged".to_vec()), "What?");
-    let err = chat.generate_response(damaged, options()).last().unwrap().unwrap_err();
+    let err = chat.generate_response(damaged, options()).into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
     assert!(chat.history().is_empty() && !chat.is_generating());
 }
@@ -363,6 +363,6 @@ fn the_place_of_a_picture_is_that_in_the_history() {
     let damaged = question(ChatMessageContent::Image(b"damaged".to_vec()), "What?");
     // The schema is put into a system message, which the history does not have.
     let options = GenerationOptions { json_schema_constraint: Some(r#"{"type": "object"}"#.to_owned()), ..options() };
-    let err = vision.chat(&[damaged]).continue_response(options).last().unwrap().unwrap_err();
+    let err = vision.chat(&[damaged]).continue_response(options).into_iter().last().unwrap().unwrap_err();
     assert!(err.message().starts_with("messages[0].content[0]: "), "{err}");
 }

@@ -62,7 +62,7 @@ impl Conversation {
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
     /// conversation.offer_function(SdkFunction::new("tell time", "", vec![]));
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// let err = Iterator::next(&mut reply).unwrap().unwrap_err();
+    /// let err = reply.iter().next().unwrap().unwrap_err();
     /// assert_eq!(err.kind(), ErrorKind::InvalidFunction);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

@@ -1,6 +1,8 @@
 //! Handlers that run the functions a model calls, and the options of running them.
 
+use std::error::Error;
 use std::fmt;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -13,7 +15,7 @@ use serde::Serialize;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
-use crate::response::FunctionOutcome;
+use crate::response::{FunctionError, FunctionOutcome};
 use crate::typed::TypedFunction;
 
 /// Limits on the function calls of one message.
@@ -40,7 +42,8 @@ impl Default for RoundOptions {
     }
 }
 
-type Closure = Arc<dyn Fn(&SdkFunctionCall) -> Result<Value, String> + Send + Sync>;
+/// Runs a call. The outer error is that of a result which cannot be written, and ends the stream.
+type Closure = Arc<dyn Fn(&SdkFunctionCall) -> Result<Result<Value, FunctionError>> + Send + Sync>;
 
 #[derive(Clone)]
 enum Handler {
@@ -53,8 +56,10 @@ enum Handler {
 /// Handlers of the functions that a model calls, by name.
 ///
 /// Each call runs on a thread of its own, so a handler may take its time. If it fails, panics, or takes longer than
-/// [`RoundOptions::time_limit`], the model reads an error. A thread cannot be stopped: after the time limit it goes on, and
-/// its result is dropped.
+/// [`RoundOptions::time_limit`], the model reads an error. The error of a handler is also [in the
+/// result](crate::FunctionResult::error), and is logged with the crate `log`. A result that JSON cannot represent ends the
+/// stream with [`ErrorKind::Serialization`]. A thread cannot be stopped: after the time limit it goes on, and its result is
+/// dropped.
 ///
 /// ```
 /// use causerie::{FunctionHandlers, RoundOptions, SdkError, SdkFunctionCall};
@@ -88,7 +93,7 @@ impl FunctionHandlers {
     }
 
     /// Runs the calls of a registered function with a closure. The arguments fit its parameters. The
-    /// model reads a returned string as it is, any other value as JSON.
+    /// model reads a returned string as it is, any other value as JSON, and the text of an error.
     ///
     /// ```
     /// let handlers = causerie::FunctionHandlers::new().on("add", |call| {
@@ -96,15 +101,14 @@ impl FunctionHandlers {
     ///     Ok::<f64, &str>(number("a")? + number("b")?)
     /// });
     /// ```
-    pub fn on<T: Serialize, E: fmt::Display>(
+    pub fn on<T: Serialize, E: Into<Box<dyn Error + Send + Sync>>>(
         mut self,
         name: impl Into<String>,
         handler: impl Fn(&SdkFunctionCall) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
-        let handler = move |call: &SdkFunctionCall| {
-            let returned = handler(call).map_err(|err| err.to_string())?;
-            let json = serde_json::to_value(returned).map_err(|err| format!("the result must be valid JSON: {err}"))?;
-            Ok(Value::from(json))
+        let handler = move |call: &SdkFunctionCall| match handler(call) {
+            Ok(returned) => json_of(&call.name, returned).map(Ok),
+            Err(err) => Ok(Err(FunctionError::new(err))),
         };
         self.handlers.insert(name.into(), Handler::Closure(Arc::new(handler)));
         self
@@ -171,7 +175,7 @@ impl FunctionHandlers {
     /// # assert_eq!(conversation.history()[3].text(), "sunny in Oslo");
     /// # Ok::<(), SdkError>(())
     /// ```
-    pub fn typed<F: TypedFunction, T: Serialize, E: fmt::Display>(
+    pub fn typed<F: TypedFunction, T: Serialize, E: Into<Box<dyn Error + Send + Sync>>>(
         mut self,
         handler: impl Fn(F) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
@@ -179,8 +183,8 @@ impl FunctionHandlers {
         let name = function.name.clone();
         self.functions.push(function);
         self.on(name, move |call| {
-            let arguments = F::decode(call).map_err(|err| err.to_string())?;
-            handler(arguments).map_err(|err| err.to_string())
+            let arguments = F::decode(call).map_err(Box::<dyn Error + Send + Sync>::from)?;
+            handler(arguments).map_err(Into::into)
         })
     }
 
@@ -193,7 +197,7 @@ impl FunctionHandlers {
     /// let now = SdkFunction::new("now", "Tell the time.", vec![]);
     /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, SdkError>("12:00")).offer([now]);
     /// let message = ChatMessage::user("What time is it?");
-    /// conversation.respond_with_functions(message, &handlers, GenerationOptions::default()).last();
+    /// conversation.respond_with_functions(message, &handlers, GenerationOptions::default()).into_iter().last();
     /// assert_eq!(conversation.functions()[0].name, "now");
     /// # Ok::<(), SdkError>(())
     /// ```
@@ -253,8 +257,9 @@ impl FunctionHandlers {
         matches!(self.handlers.get(name), Some(Handler::Reader))
     }
 
-    /// Runs calls on threads of their own, and sends the outcomes in the order of the calls.
-    pub(super) fn run(&self, calls: Vec<SdkFunctionCall>) -> oneshot::Receiver<Vec<FunctionOutcome>> {
+    /// Runs calls on threads of their own, and sends the outcomes in the order of the calls, or the error of a result that
+    /// cannot be written.
+    pub(super) fn run(&self, calls: Vec<SdkFunctionCall>) -> oneshot::Receiver<Result<Vec<FunctionOutcome>>> {
         let (sender, receiver) = oneshot::channel();
         let n_calls = calls.len();
         let (finished, outcomes) = mpsc::channel();
@@ -263,7 +268,7 @@ impl FunctionHandlers {
             let (handler, finished) = (self.handlers.get(&call.name).cloned(), finished.clone());
             let run = move || drop(finished.send((index, outcome(handler, &call)))); // fails if nobody waits any more
             if let Err(err) = thread::Builder::new().name("causerie-function".to_owned()).spawn(run) {
-                unstarted.push((index, FunctionOutcome::Failed(format!("cannot start a thread: {err}"))));
+                unstarted.push((index, Ok(failed(format!("cannot start a thread: {err}")))));
             }
         }
         drop(finished);
@@ -275,33 +280,51 @@ impl FunctionHandlers {
     }
 }
 
+fn failed(reason: String) -> FunctionOutcome {
+    FunctionOutcome::Failed(FunctionError::new(reason))
+}
+
+fn json_of(function: &str, returned: impl Serialize) -> Result<Value> {
+    let json = serde_json::to_value(returned).map_err(|err| {
+        let message = format!("the result of {function} must be a value that JSON can represent");
+        SdkError::new(ErrorKind::Serialization, message).caused_by(err)
+    })?;
+    Ok(Value::from(json))
+}
+
 /// The outcome of a call. A panic of the handler is an outcome, too.
-fn outcome(handler: Option<Handler>, call: &SdkFunctionCall) -> FunctionOutcome {
+fn outcome(handler: Option<Handler>, call: &SdkFunctionCall) -> Result<FunctionOutcome> {
     let Some(Handler::Closure(handler)) = handler else {
-        return FunctionOutcome::Failed(format!("{} has no handler", call.name));
+        return Ok(failed(format!("{} has no handler", call.name)));
     };
-    match catch_unwind(AssertUnwindSafe(|| handler(call))) {
-        Ok(Ok(value)) => FunctionOutcome::Returned(value),
-        Ok(Err(reason)) => FunctionOutcome::Failed(reason),
-        Err(_) => FunctionOutcome::Failed(format!("{} panicked", call.name)),
-    }
+    let error = match catch_unwind(AssertUnwindSafe(|| handler(call))) {
+        Ok(returned) => match returned? {
+            Ok(value) => return Ok(FunctionOutcome::Returned(value)),
+            Err(error) => error,
+        },
+        Err(_) => FunctionError::new(format!("{} panicked", call.name)), // the panic hook has shown its message
+    };
+    let causes = iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    let causes: String = causes.map(|cause| format!(": {cause}")).collect();
+    log::error!("function {} failed: {error}{causes}", call.name);
+    Ok(FunctionOutcome::Failed(error))
 }
 
 /// Waits for the outcomes up to the time limit, and returns them in the order of the calls.
 fn gather(
     n_calls: usize,
-    unstarted: Vec<(usize, FunctionOutcome)>,
-    finished: &mpsc::Receiver<(usize, FunctionOutcome)>,
+    unstarted: Vec<(usize, Result<FunctionOutcome>)>,
+    finished: &mpsc::Receiver<(usize, Result<FunctionOutcome>)>,
     limit: Option<Duration>,
-) -> Vec<FunctionOutcome> {
+) -> Result<Vec<FunctionOutcome>> {
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    let mut outcomes = vec![FunctionOutcome::TimedOut; n_calls];
+    let mut outcomes = vec![Ok(FunctionOutcome::TimedOut); n_calls];
     let mut n_missing = n_calls;
     let next = || match deadline {
         Some(deadline) => finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok(),
         None => finished.recv().ok(),
     };
-    let mut take = |(index, outcome): (usize, FunctionOutcome)| {
+    let mut take = |(index, outcome): (usize, Result<FunctionOutcome>)| {
         outcomes[index] = outcome;
         n_missing -= 1;
         0 < n_missing
@@ -309,7 +332,7 @@ fn gather(
     if unstarted.into_iter().all(&mut take) || n_calls == 0 {
         while next().is_some_and(&mut take) {}
     }
-    outcomes
+    outcomes.into_iter().collect()
 }
 
 impl fmt::Debug for FunctionHandlers {

@@ -123,7 +123,7 @@ impl Conversation {
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
     /// use causerie::{ChatMessage, GenerationOptions};
-    /// conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()).last();
+    /// conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()).into_iter().last();
     /// let texts: Vec<String> = conversation.history().iter().map(ChatMessage::text).collect();
     /// assert_eq!(texts, ["Hi", "Hello!"]);
     /// # Ok::<(), causerie::SdkError>(())
@@ -185,9 +185,9 @@ impl Conversation {
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Red.").reply("Blue.").load()?.create_conversation("");
     /// use causerie::{ChatMessage, GenerationOptions};
     /// let ask = || conversation.generate_response(ChatMessage::user("A colour?"), GenerationOptions::default());
-    /// ask().last();
+    /// ask().into_iter().last();
     /// conversation.truncate(0)?;
-    /// ask().last();
+    /// ask().into_iter().last();
     /// assert_eq!(conversation.history()[1].text(), "Blue.");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

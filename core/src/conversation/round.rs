@@ -132,7 +132,9 @@ impl PlannedCall {
         match outcome {
             FunctionOutcome::Returned(Value::String(text)) => self.result(text, false),
             FunctionOutcome::Returned(value) => self.result(value.to_string(), false),
-            FunctionOutcome::Failed(reason) => self.result(error_text(&reason), true),
+            FunctionOutcome::Failed(error) => {
+                FunctionResult { error: Some(error.clone()), ..self.result(error_text(&error.to_string()), true) }
+            }
             FunctionOutcome::TimedOut => {
                 let seconds = time_limit.unwrap_or_default().as_secs_f64();
                 let reason = format!("{} gave no result within {seconds} seconds", self.call.name);
@@ -144,7 +146,7 @@ impl PlannedCall {
     fn result(&self, text: String, is_error: bool) -> FunctionResult {
         let call_id = Some(self.call.call_id.clone()).filter(|_| !self.is_rejected);
         let name = Some(self.call.name.clone()).filter(|name| !self.is_rejected || !name.is_empty());
-        FunctionResult { call_id, name, text, is_error }
+        FunctionResult { call_id, name, text, is_error, error: None }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::engine::{CancelHandle, EventSource, ReplyReceiver, ResponseStream};
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::options::{GenerationOptions, ToolChoice};
-use crate::response::{Completion, FinishReason, FunctionOutcome, GenerationStats, MessageResponse};
+use crate::response::{Completion, FinishReason, FunctionError, FunctionOutcome, GenerationStats, MessageResponse};
 
 /// The events of several replies, with the results of calls between them.
 struct ReplyRounds {
@@ -40,7 +40,7 @@ enum Stage {
     /// The calls of a reply are run.
     Answering(Round),
     /// Closures run calls of a reply.
-    Running(Round, oneshot::Receiver<Vec<FunctionOutcome>>),
+    Running(Round, oneshot::Receiver<Result<Vec<FunctionOutcome>>>),
     /// The end of a round was delivered.
     Answered(Round),
     Ended,
@@ -82,8 +82,9 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// In the stream, the errors of [`generate_response`](Self::generate_response), for each reply, and
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) for a handler of a function that is not registered.
+    /// In the stream, the errors of [`generate_response`](Self::generate_response), for each reply,
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) for a handler of a function that is not registered, and
+    /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) if a handler returns a value that JSON cannot represent.
     pub fn respond_with_functions(
         &self,
         message: ChatMessage,
@@ -101,7 +102,7 @@ impl Conversation {
     /// conversation.register_function(SdkFunction::new("now", "Tell the time.", vec![]))?;
     /// conversation.append_to_history(ChatMessage::user("What time is it?"))?;
     /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("12:00"));
-    /// conversation.continue_with_functions(&handlers, GenerationOptions::default()).last();
+    /// conversation.continue_with_functions(&handlers, GenerationOptions::default()).into_iter().last();
     /// assert_eq!(conversation.history()[2].text(), "Noon.");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -177,9 +178,12 @@ impl ReplyRounds {
                     return Poll::Pending;
                 }
                 Poll::Ready(outcomes) => {
-                    let failed = |_| vec![FunctionOutcome::Failed("cannot start a thread".to_owned())];
+                    let failed = |_| Ok(vec![FunctionOutcome::Failed(FunctionError::new("cannot start a thread"))]);
                     self.stage = Stage::Answering(round);
-                    self.answer(outcomes.unwrap_or_else(failed));
+                    match outcomes.unwrap_or_else(failed) {
+                        Ok(outcomes) => self.answer(outcomes),
+                        Err(err) => return self.end(Err(err)),
+                    }
                 }
             },
             Stage::Answering(round) => return Poll::Ready(self.go_on(round).map(Ok)),

@@ -13,10 +13,10 @@ use crate::engine::prefill_progress::PrefillProgress;
 /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
 /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// Iterator::next(&mut reply).unwrap()?; // the first word
+/// reply.iter().next().unwrap()?; // the first word
 /// let handle = reply.cancel_handle();
 /// std::thread::spawn(move || handle.cancel());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("it ends") };
 /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
@@ -40,9 +40,9 @@ impl CancelHandle {
     /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.iter().next().unwrap()?; // the first word
     /// reply.cancel_handle().cancel();
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("it ends") };
     /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

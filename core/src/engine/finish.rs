@@ -2,6 +2,7 @@
 
 use crate::engine::cache::PrefixCache;
 use crate::engine::embeddings::Embeddings;
+use crate::engine::end_report::log_end;
 use crate::engine::generate::Generation;
 use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
@@ -41,6 +42,7 @@ impl Generation {
             unconstrained: self.constraint.fault().or(missed).map(str::to_owned),
             diagnostics,
         };
+        log_end(&completion);
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
     }
@@ -50,6 +52,7 @@ impl Generation {
         self.pending_prompt = None;
         self.embeddings = Embeddings::default();
         self.state = None; // it may hold half a step
+        log::debug!("a reply failed: {err}");
         // Set first, so that the reply has its end even if the rest panics.
         self.terminal = Some(Err(err));
         self.has_ended = true;

@@ -9,6 +9,7 @@ mod cancel;
 mod channel;
 mod constraint;
 mod embeddings;
+mod end_report;
 mod finish;
 mod generate;
 mod loaded;
@@ -49,7 +50,7 @@ pub(crate) use loaded::LoadedModel;
 pub use prefill_progress::PrefillProgress;
 pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
 pub(crate) use stream::EventSource;
-pub use stream::{ResponseStream, TextStream};
+pub use stream::{BlockingIterator, ResponseStream, TextStream};
 
 /// A handle to the engine thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {

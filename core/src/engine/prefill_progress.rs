@@ -14,7 +14,7 @@ use crate::position::Position;
 /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
 /// let progress = reply.prefill_progress();
 /// assert_eq!((progress.done_tokens(), progress.total_tokens()), (0, 0));
-/// Iterator::next(&mut reply).unwrap()?; // the first word
+/// reply.iter().next().unwrap()?; // the first word
 /// assert!(0 < progress.total_tokens());
 /// assert_eq!(progress.done_tokens(), progress.total_tokens());
 /// # Ok::<(), causerie::SdkError>(())

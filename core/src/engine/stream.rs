@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::thread::Thread;
 
 use futures_core::Stream;
@@ -39,7 +39,8 @@ impl EventSource for ReplyReceiver {
     }
 }
 
-/// The events of a reply: pull them with [`next`](Self::next), as a blocking iterator, or as a `futures` stream.
+/// The events of a reply, as a `futures` stream: pull them with [`next`](Self::next) and with the methods of `StreamExt`.
+/// A `for` loop blocks its thread until each event; [`iter`](Self::iter) has the methods of iterators.
 ///
 /// The stream is cold: nothing happens before the first pull. It ends with one
 /// [`Complete`](MessageResponse::Complete) or one error. Generation waits while the reader does not pull, and stops
@@ -49,9 +50,13 @@ impl EventSource for ReplyReceiver {
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
 /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
 /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// let events: Vec<MessageResponse> = reply.collect::<Result<_, _>>()?;
-/// assert_eq!(events[0], MessageResponse::Chunk("Hello!".into()));
-/// assert!(matches!(events[1], MessageResponse::Complete(_)));
+/// for event in reply {
+///     match event? {
+///         MessageResponse::Chunk(text) => print!("{text}"),
+///         MessageResponse::Complete(completion) => println!("\n{:?}", completion.finish_reason),
+///         _ => {}
+///     }
+/// }
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
 pub struct ResponseStream {
@@ -94,6 +99,21 @@ impl ResponseStream {
         poll_fn(|ctx| self.source.poll(ctx)).await
     }
 
+    /// The remaining events as an iterator, which blocks its thread until each event.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// let events: Vec<MessageResponse> = reply.iter().collect::<Result<_, _>>()?;
+    /// assert_eq!(events[0], MessageResponse::Chunk("Hello!".into()));
+    /// assert!(matches!(events[1], MessageResponse::Complete(_)));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn iter(&mut self) -> BlockingIterator<&mut Self> {
+        BlockingIterator(self)
+    }
+
     /// Answers the calls of the last [`MessageResponse::RunFunctions`], in their order. Calls without an outcome are asked
     /// for again. After a cancel outcomes are ignored, so that the end does not depend on who was faster.
     ///
@@ -127,7 +147,7 @@ impl ResponseStream {
     /// use causerie::{ChatMessage, ErrorKind, GenerationOptions};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").fail("no memory")).load()?.create_conversation("");
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// let err = Iterator::find_map(&mut reply, Result::err).unwrap();
+    /// let err = reply.iter().find_map(Result::err).unwrap();
     /// assert_eq!(err.kind(), ErrorKind::Generation);
     /// assert_eq!(reply.partial().unwrap().text(), "Well,");
     /// # Ok::<(), causerie::SdkError>(())
@@ -142,7 +162,7 @@ impl ResponseStream {
     /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.iter().next().unwrap()?; // the first word
     /// reply.cancel();
     /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
     /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
@@ -158,7 +178,7 @@ impl ResponseStream {
     /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.iter().next().unwrap()?; // the first word
     /// let handle = reply.cancel_handle();
     /// std::thread::spawn(move || handle.cancel());
     /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
@@ -176,7 +196,7 @@ impl ResponseStream {
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
     /// let progress = reply.prefill_progress();
-    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.iter().next().unwrap()?; // the first word
     /// assert_eq!(progress.done_tokens(), progress.total_tokens());
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -208,16 +228,49 @@ impl Stream for ResponseStream {
     }
 }
 
-/// Blocks the calling thread until the next event.
-impl Iterator for ResponseStream {
+impl IntoIterator for ResponseStream {
     type Item = Result<MessageResponse>;
+    type IntoIter = BlockingIterator<Self>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        pollster::block_on(poll_fn(|ctx| self.source.poll(ctx)))
+    fn into_iter(self) -> Self::IntoIter {
+        BlockingIterator(self)
     }
 }
 
-/// The pieces of a reply's text. The iterator blocks until the next piece.
+impl<'a> IntoIterator for &'a mut ResponseStream {
+    type Item = Result<MessageResponse>;
+    type IntoIter = BlockingIterator<Self>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The iterator over a stream. It blocks its thread until each item.
+///
+/// The streams are no iterators themselves: with `StreamExt` in scope, each call of a method that both have would be
+/// ambiguous.
+///
+/// ```
+/// use causerie::{BlockingIterator, ChatMessage, GenerationOptions, ResponseStream};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let events: BlockingIterator<ResponseStream> = reply.into_iter();
+/// assert_eq!(events.count(), 2);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Debug)]
+pub struct BlockingIterator<S>(S);
+
+impl<S: Stream + Unpin> Iterator for BlockingIterator<S> {
+    type Item = S::Item;
+
+    fn next(&mut self) -> Option<S::Item> {
+        pollster::block_on(poll_fn(|ctx| Pin::new(&mut self.0).poll_next(ctx)))
+    }
+}
+
+/// The pieces of a reply's text, as a `futures` stream. A `for` loop blocks its thread until each piece.
 ///
 /// ```
 /// use causerie::{GenerationOptions, stream_generate};
@@ -238,6 +291,38 @@ pub struct TextStream {
 }
 
 impl TextStream {
+    /// The next piece; `None` after the last one. Dropping the future loses no piece.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let mut pieces = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()).text();
+    /// while let Some(piece) = pieces.next().await {
+    ///     print!("{}", piece?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub async fn next(&mut self) -> Option<Result<String>> {
+        poll_fn(|ctx| Pin::new(&mut *self).poll_next(ctx)).await
+    }
+
+    /// The remaining pieces as an iterator, which blocks its thread until each piece.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let mut pieces = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()).text();
+    /// let text: String = pieces.iter().collect::<Result<_, _>>()?;
+    /// assert_eq!(text, "Hello!");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn iter(&mut self) -> BlockingIterator<&mut Self> {
+        BlockingIterator(self)
+    }
+
     /// The completion of the reply; `None` before its end.
     ///
     /// ```
@@ -257,18 +342,37 @@ impl TextStream {
     }
 }
 
-impl Iterator for TextStream {
+impl Stream for TextStream {
     type Item = Result<String>;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn poll_next(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            match Iterator::next(&mut self.stream)? {
-                Ok(MessageResponse::Chunk(text)) => return Some(Ok(text)),
+            let Some(event) = ready!(Pin::new(&mut self.stream).poll_next(ctx)) else { return Poll::Ready(None) };
+            match event {
+                Ok(MessageResponse::Chunk(text)) => return Poll::Ready(Some(Ok(text))),
                 Ok(MessageResponse::Complete(completion)) => self.completion = Some(*completion),
                 Ok(_) => {}
-                Err(err) => return Some(Err(err)),
+                Err(err) => return Poll::Ready(Some(Err(err))),
             }
         }
+    }
+}
+
+impl IntoIterator for TextStream {
+    type Item = Result<String>;
+    type IntoIter = BlockingIterator<Self>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        BlockingIterator(self)
+    }
+}
+
+impl<'a> IntoIterator for &'a mut TextStream {
+    type Item = Result<String>;
+    type IntoIter = BlockingIterator<Self>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

@@ -22,7 +22,7 @@
 //!     }
 //! }
 //! let answer = conversation.generate_response(ChatMessage::tool("sunny"), GenerationOptions::default());
-//! let Some(Ok(MessageResponse::Complete(completion))) = answer.last() else { panic!("the reply ends") };
+//! let Some(Ok(MessageResponse::Complete(completion))) = answer.into_iter().last() else { panic!("the reply ends") };
 //! assert_eq!(completion.full_message.text(), "It is sunny.");
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
@@ -116,7 +116,7 @@ impl ScriptedModel {
     /// ```
     /// use causerie::{ErrorKind, GenerationOptions, testing::ScriptedModel};
     /// let runner = ScriptedModel::new().load()?;
-    /// let err = runner.complete("Hi", GenerationOptions::default()).find_map(Result::err).unwrap();
+    /// let err = runner.complete("Hi", GenerationOptions::default()).into_iter().find_map(Result::err).unwrap();
     /// assert_eq!(err.kind(), ErrorKind::Generation); // no reply is left
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -170,7 +170,7 @@ impl ScriptedReply {
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("It is ").text("sunny.")).load()?;
-    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).into_iter().collect();
     /// assert_eq!(events.len(), 3);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -184,7 +184,7 @@ impl ScriptedReply {
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().bytes([0xC3]).bytes([0xA9])).load()?;
     /// let mut reply = runner.complete("Hi", Default::default());
-    /// let first = Iterator::next(&mut reply).unwrap()?;
+    /// let first = reply.iter().next().unwrap()?;
     /// assert_eq!(first, causerie::MessageResponse::Chunk("é".into()));
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -198,7 +198,7 @@ impl ScriptedReply {
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>")).load()?;
     /// let mut reply = runner.complete("Hi", Default::default());
-    /// let first = Iterator::next(&mut reply).unwrap()?;
+    /// let first = reply.iter().next().unwrap()?;
     /// assert!(matches!(first, causerie::MessageResponse::FunctionCalls(_)));
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -215,7 +215,7 @@ impl ScriptedReply {
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("Well,").fail("no memory")).load()?;
-    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).into_iter().collect();
     /// assert_eq!(events[1].as_ref().unwrap_err().to_string(), "no memory");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -229,9 +229,9 @@ impl ScriptedReply {
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("Well,").stall()).load()?;
     /// let mut reply = runner.complete("Hi", Default::default());
-    /// Iterator::next(&mut reply).unwrap()?;
+    /// reply.iter().next().unwrap()?;
     /// reply.cancel(); // otherwise it would never end
-    /// assert!(matches!(reply.last(), Some(Ok(causerie::MessageResponse::Complete(_)))));
+    /// assert!(matches!(reply.into_iter().last(), Some(Ok(causerie::MessageResponse::Complete(_)))));
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn stall(self) -> Self {
@@ -244,7 +244,7 @@ impl ScriptedReply {
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().panic()).load()?;
-    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).into_iter().collect();
     /// assert_eq!(events[0].as_ref().unwrap_err().kind(), causerie::ErrorKind::Internal);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

@@ -298,7 +298,7 @@ fn a_model_without_its_projector_names_what_it_looked_for() {
         let runner = ModelRunner::load_with(model.to_str().unwrap(), options)?;
         let history = messages(&golden()[3]);
         let refused = runner.create_conversation_from_history(history).continue_response(self::options());
-        refused.last().unwrap().map(|_| panic!("it is refused"))
+        refused.into_iter().last().unwrap().map(|_| panic!("it is refused"))
     };
     let err = refusal(LoadOptions::default()).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
@@ -341,7 +341,7 @@ fn a_template_without_images_is_named() {
     let runner = ModelRunner::load_with(models().join("lfm2vl-hf").to_str().unwrap(), options).unwrap();
     assert!(!runner.info().supports_images);
     let refused = runner.create_conversation_from_history(messages(&golden()[3])).continue_response(self::options());
-    let err = refused.last().unwrap().unwrap_err();
+    let err = refused.into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
     assert!(err.message().contains("the model's chat template does not support images"), "{err}");
 }

@@ -228,7 +228,7 @@ impl ChatLoop {
         interrupt::cancel_on_press(reply);
         self.terminal.begin_reply(reply.prefill_progress());
         let mut calls = Vec::new();
-        while let Some(event) = Iterator::next(reply) {
+        while let Some(event) = reply.iter().next() {
             match event {
                 Ok(MessageResponse::Chunk(text)) => self.terminal.text(&text)?,
                 Ok(MessageResponse::ReasoningChunk(text)) => self.terminal.reasoning(&text)?,

@@ -236,7 +236,9 @@ mod tests {
         let mut timer = GenerationTimer::start(&metrics);
         timer.waited = Some(Duration::from_secs(5));
         let runner = ScriptedModel::new().reply("Hi").load().unwrap();
-        let Some(Ok(MessageResponse::Complete(completion))) = runner.complete("a", Default::default()).last() else {
+        let Some(Ok(MessageResponse::Complete(completion))) =
+            runner.complete("a", Default::default()).into_iter().last()
+        else {
             unreachable!("a scripted reply ends")
         };
         let stats = GenerationStats { time_to_first_token: Duration::from_secs(1), ..completion.stats };

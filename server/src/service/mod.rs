@@ -106,7 +106,7 @@ async fn load(
         let runner = model::load_with(name.as_deref(), options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };
-            Iterator::try_for_each(&mut runner.complete("\n", options), |event| event.map(drop))?;
+            runner.complete("\n", options).into_iter().try_for_each(|event| event.map(drop))?;
         }
         Ok(runner)
     });

@@ -8,7 +8,8 @@ import Foundation
 /// ```
 ///
 /// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON. It
-/// also reads the description of a thrown error.
+/// also reads the description of a thrown error, which is the ``FunctionResult/error`` of the result and is logged; see
+/// ``setLogHandler(_:)``. A result that JSON cannot represent ends the reply with ``SdkError/Serialization(reason:)``.
 public struct FunctionHandlers: Sendable {
     /// Runs a call and returns a value that JSON can represent.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?
@@ -27,14 +28,14 @@ public struct FunctionHandlers: Sendable {
 
     /// The functions that were added with their types. Replies with these handlers offer them to the model.
     public private(set) var functions: [SdkFunction] = []
-    private var handlers: [String: @Sendable (SdkFunctionCall) async throws -> FunctionOutcome] = [:]
+    private var handlers: [String: Handler] = [:]
 
     /// Handlers of no functions.
     public init() {}
 
     /// Runs the calls of a function. If the function is registered, the arguments fit its parameters.
     public mutating func on(_ name: String, _ handler: @escaping Handler) {
-        handlers[name] = { call in try Self.outcome(of: try await handler(call)) }
+        handlers[name] = handler
     }
 
     /// Runs the calls of a function, and adds it to ``functions``.
@@ -60,45 +61,65 @@ public struct FunctionHandlers: Sendable {
     }
 
     /// The outcomes of calls, in their order.
-    func run(_ calls: [SdkFunctionCall]) async -> [FunctionOutcome] {
-        await withTaskGroup(of: (Int, FunctionOutcome).self) { group in
+    ///
+    /// - Throws: ``SdkError/Serialization(reason:)`` for a result that JSON cannot represent.
+    func run(_ calls: [SdkFunctionCall]) async throws -> [RanFunction] {
+        try await withThrowingTaskGroup(of: (Int, RanFunction).self) { group in
             for (index, call) in calls.enumerated() {
-                group.addTask { (index, await run(call)) }
+                group.addTask { (index, try await run(call)) }
             }
-            var outcomes = calls.map { _ in FunctionOutcome.timedOut }
-            for await (index, outcome) in group { outcomes[index] = outcome }
+            var outcomes = calls.map { _ in RanFunction.timedOut }
+            for try await (index, outcome) in group { outcomes[index] = outcome }
             return outcomes
         }
     }
 
-    private func run(_ call: SdkFunctionCall) async -> FunctionOutcome {
+    private func run(_ call: SdkFunctionCall) async throws -> RanFunction {
         if let timeLimit, !(0 < timeLimit) { return .timedOut }
-        let first = First<FunctionOutcome>()
+        let first = First<Result<RanFunction, any Error>>()
         let work = onOwnThread { first.give(await outcome(call)) }
         let clock = timeLimit.map { limit in
             Task {
                 try await Task.sleep(nanoseconds: UInt64(min(limit, 1e9) * 1e9))
-                first.give(.timedOut)
+                first.give(.success(.timedOut))
             }
         }
         // A function that ignores its cancellation is not awaited.
-        return await withTaskCancellationHandler {
+        return try await withTaskCancellationHandler {
             let outcome = await first.value()
             work.cancel()
             clock?.cancel()
-            return outcome
+            return try outcome.get()
         } onCancel: {
-            first.give(.failed(reason: "cancelled"))
+            first.give(.success(RanFunction(outcome: .failed(reason: "cancelled"))))
         }
     }
 
-    private func outcome(_ call: SdkFunctionCall) async -> FunctionOutcome {
-        guard let handler = handlers[call.name] else { return .failed(reason: "\(call.name) has no handler") }
-        do {
-            return try await handler(call)
-        } catch {
-            return .failed(reason: Self.reason(of: error))
+    private func outcome(_ call: SdkFunctionCall) async -> Result<RanFunction, any Error> {
+        guard let handler = handlers[call.name] else {
+            return .success(RanFunction(outcome: .failed(reason: "\(call.name) has no handler")))
         }
+        let returned: Any?
+        do {
+            returned = try await handler(call)
+        } catch {
+            Log.write(Self.level(of: error), "function \(call.name) failed", error)
+            return .success(RanFunction(outcome: .failed(reason: Self.reason(of: error)), error: error))
+        }
+        do {
+            return .success(RanFunction(outcome: try Self.outcome(of: returned, at: "the result of \(call.name)")))
+        } catch let error as SdkError {
+            return .failure(error)
+        } catch {
+            // Of an encoding that the app has written.
+            let reason = "the result of \(call.name) must be representable as JSON: \(Self.reason(of: error))"
+            return .failure(SdkError.Serialization(reason: reason))
+        }
+    }
+
+    /// Arguments that do not fit are an error of the model, which can repair them.
+    private static func level(of error: any Error) -> LogLevel {
+        if case .InvalidArgument? = error as? SdkError { .info } else { .error }
     }
 
     /// The description of an error. Without an `errorDescription`, `localizedDescription` would hide the case and its
@@ -109,11 +130,19 @@ public struct FunctionHandlers: Sendable {
         return isCocoa ? error.localizedDescription : String(describing: error)
     }
 
-    private static func outcome(of returned: Any?) throws -> FunctionOutcome {
+    private static func outcome(of returned: Any?, at place: String) throws -> FunctionOutcome {
         if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
-        return .json(text: try JsonValue(returned, at: "the result").text)
+        return .json(text: try JsonValue(returned, at: place).text)
     }
+}
+
+/// The outcome of running a function, and the error if it threw one.
+struct RanFunction: Sendable {
+    static let timedOut = RanFunction(outcome: .timedOut)
+
+    var outcome: FunctionOutcome
+    var error: (any Error)?
 }
 
 /// A value that several tasks may give. The first one counts.

@@ -2448,6 +2448,217 @@ public func FfiConverterTypeLoadProgress_lower(_ value: LoadProgress) -> UInt64 
 
 
 /**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+public protocol LogSink: AnyObject, Sendable {
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+    func write(record: LogRecord) throws
+
+}
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+open class LogSinkImpl: LogSink, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_logsink(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_logsink(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+open func write(record: LogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_logsink_write(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeLogRecord_lower(record),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceLogSink {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceLogSink = UniffiVTableCallbackInterfaceLogSink(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeLogSink.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface LogSink: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeLogSink.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface LogSink: handle missing in uniffiClone")
+            }
+        },
+        write: { (
+            uniffiHandle: UInt64,
+            record: RustBuffer,
+            uniffiOutReturn: UnsafeMutableRawPointer,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> () in
+                guard let uniffiObj = try? FfiConverterTypeLogSink.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.write(
+                     record: try FfiConverterTypeLogRecord_lift(record)
+                )
+            }
+
+
+            let writeReturn = { () }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceLogSink> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceLogSink>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitLogSink() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_logsink(UniffiCallbackInterfaceLogSink.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLogSink: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<LogSink>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = LogSink
+
+    public static func lift(_ handle: UInt64) throws -> LogSink {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return LogSinkImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: LogSink) -> UInt64 {
+         if let rustImpl = value as? LogSinkImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: LogSink, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogSink_lift(_ handle: UInt64) throws -> LogSink {
+    return try FfiConverterTypeLogSink.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
+    return FfiConverterTypeLogSink.lower(value)
+}
+
+
+
+
+
+
+/**
  * A loaded model, which creates conversations.
  */
 public protocol ModelRunnerProtocol: AnyObject, Sendable {
@@ -2809,7 +3020,8 @@ public func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
 public protocol RawResponseStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+     * with an error if a result is not JSON.
      */
     func answer(outcomes: [FunctionOutcome])
 
@@ -2893,7 +3105,8 @@ open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+     * with an error if a result is not JSON.
      */
 open func answer(outcomes: [FunctionOutcome])  {try! rustCall() {
         uniffiCallStatus in
@@ -4427,6 +4640,75 @@ public func FfiConverterTypeLoadOptions_lift(_ buf: RustBuffer) throws -> LoadOp
 #endif
 public func FfiConverterTypeLoadOptions_lower(_ value: LoadOptions) -> RustBuffer {
     return FfiConverterTypeLoadOptions.lower(value)
+}
+
+
+/**
+ * A message to developers. It has no text of conversations.
+ */
+public struct LogRecord: Equatable, Hashable {
+    /**
+     * Its importance.
+     */
+    public var level: LogLevel
+    /**
+     * One line.
+     */
+    public var message: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its importance.
+         */level: LogLevel,
+        /**
+         * One line.
+         */message: String) {
+        self.level = level
+        self.message = message
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LogRecord: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLogRecord: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogRecord {
+        return
+            try LogRecord(
+                level: FfiConverterTypeLogLevel.read(from: &buf),
+                message: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: LogRecord, into buf: inout [UInt8]) {
+        FfiConverterTypeLogLevel.write(value.level, into: &buf)
+        FfiConverterString.write(value.message, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogRecord_lift(_ buf: RustBuffer) throws -> LogRecord {
+    return try FfiConverterTypeLogRecord.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogRecord_lower(_ value: LogRecord) -> RustBuffer {
+    return FfiConverterTypeLogRecord.lower(value)
 }
 
 
@@ -6756,6 +7038,101 @@ public func FfiConverterTypeFunctionOutcome_lower(_ value: FunctionOutcome) -> R
 
 
 /**
+ * The importance of a log record.
+ */
+
+public enum LogLevel: Equatable, Hashable {
+
+    /**
+     * Something failed.
+     */
+    case error
+    /**
+     * Something is not as the app requested it.
+     */
+    case warning
+    /**
+     * Something that a developer may want to know.
+     */
+    case info
+    /**
+     * Details.
+     */
+    case debug
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LogLevel: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
+    typealias SwiftType = LogLevel
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLevel {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .error
+
+        case 2: return .warning
+
+        case 3: return .info
+
+        case 4: return .debug
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: LogLevel, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .error:
+            writeInt(&buf, Int32(1))
+
+
+        case .warning:
+            writeInt(&buf, Int32(2))
+
+
+        case .info:
+            writeInt(&buf, Int32(3))
+
+
+        case .debug:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogLevel_lift(_ buf: RustBuffer) throws -> LogLevel {
+    return try FfiConverterTypeLogLevel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
+    return FfiConverterTypeLogLevel.lower(value)
+}
+
+
+
+/**
  * What a request does while another reply of the conversation is being generated.
  */
 
@@ -8478,6 +8855,30 @@ fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
+    typealias SwiftType = LogSink?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeLogSink.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeLogSink.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeChatMessage: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessage?
 
@@ -9878,6 +10279,26 @@ public func plansFromLock(json: String)throws  -> [DownloadPlan]  {
 })
 }
 /**
+ * Waits until the sink has taken all records before this call, but no longer than two seconds.
+ */
+public func flushLog()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_flush_log(uniffiCallStatus
+    )
+}
+}
+/**
+ * Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
+ * before this call, as far as it takes them within two seconds, and none after it.
+ */
+public func setLogSink(sink: LogSink?)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_set_log_sink(
+        FfiConverterOptionTypeLogSink.lower(sink),uniffiCallStatus
+    )
+}
+}
+/**
  * Reads a history from JSON text: an array of chat-completions messages.
  */
 public func messagesFromJson(text: String)throws  -> [ChatMessage]  {
@@ -9974,6 +10395,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_func_plans_from_lock() != 5761) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_func_flush_log() != 3204) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_func_set_log_sink() != 53380) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_func_messages_from_json() != 60591) {
@@ -10105,6 +10532,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_hub_start_pull() != 61060) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_logsink_write() != 59483) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -10147,7 +10577,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 34480) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_responsestream_answer() != 37348) {
+    if (uniffi_causerie_ffi_checksum_method_responsestream_answer() != 55024) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 51232) {
@@ -10189,6 +10619,7 @@ private let initializationResult: InitializationResult = {
 
     uniffiCallbackInitHttpTransport()
     uniffiCallbackInitLoadProgress()
+    uniffiCallbackInitLogSink()
     return InitializationResult.ok
 }()
 

@@ -30,12 +30,18 @@ extension Hub {
 
     /// Downloads a model by its name, as far as it is missing or has changed. See ``Download``.
     public func pull(_ name: String) -> Download {
-        Download { self.startPull(name: name) }
+        Download {
+            Log.start()
+            return self.startPull(name: name)
+        }
     }
 
     /// Downloads the files of a plan. See ``Download``.
     public func fetch(_ plan: DownloadPlan) -> Download {
-        Download { self.startFetch(plan: plan) }
+        Download {
+            Log.start()
+            return self.startFetch(plan: plan)
+        }
     }
 }
 

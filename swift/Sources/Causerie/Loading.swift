@@ -19,6 +19,7 @@ public func loadModel(
 ) async throws -> ModelRunner {
     try options.check()
     try Task.checkCancellation()
+    Log.start()
     let watch = LoadWatch(progress: progress)
     do {
         let runner = try await withTaskCancellationHandler {

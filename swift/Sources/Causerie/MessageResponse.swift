@@ -29,6 +29,11 @@ public struct AudioSample: Equatable, Hashable, Sendable {
     public var sampleRate: Int
 }
 
+extension AudioSample: CustomStringConvertible {
+    /// The number of samples, not the samples.
+    public var description: String { "AudioSample(\(samples.count) samples, sampleRate: \(sampleRate))" }
+}
+
 /// Calls that the model made, in order. It is a collection of the calls.
 public struct FunctionCalls: Equatable, Hashable, Sendable, RandomAccessCollection {
     /// The calls.
@@ -52,6 +57,21 @@ public struct FunctionResult: Equatable, Hashable, Sendable {
     public var text: String
     /// Whether the text describes an error of the function or of the call.
     public var isError: Bool
+    /// The error that the function threw; `nil` if it threw none, did not run, or took too long.
+    public var error: (any Error)?
+
+    /// Whether all but the ``error`` is equal, which cannot be compared.
+    public static func == (left: Self, right: Self) -> Bool {
+        (left.callId, left.name, left.text, left.isError) == (right.callId, right.name, right.text, right.isError)
+    }
+
+    /// Hashes what `==` compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(callId)
+        hasher.combine(name)
+        hasher.combine(text)
+        hasher.combine(isError)
+    }
 }
 
 /// A reply that has ended.

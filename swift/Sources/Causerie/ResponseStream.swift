@@ -61,8 +61,17 @@ public final class ResponseStream: AsyncSequence, Sendable {
     public func next() async throws -> MessageResponse? {
         let stream = try stream.get()
         while let event = try await stream.next() {
-            guard case .runFunctions(let calls) = event else { return MessageResponse(event) }
-            stream.answer(outcomes: await running.value(of: Task { await handlers.run(calls) }))
+            guard case .runFunctions(let calls) = event else { return running.withError(MessageResponse(event)) }
+            do {
+                let ran = try await running.value(of: Task { try await handlers.run(calls) })
+                running.keepErrors(of: ran, for: calls)
+                stream.answer(outcomes: ran.map(\.outcome))
+            } catch {
+                // A cancelled stream returns its end at once while functions run.
+                stream.cancel()
+                while try await stream.next() != nil {}
+                throw error
+            }
         }
         return nil
     }
@@ -107,12 +116,13 @@ extension GenerationOptions {
     }
 }
 
-/// The task of the functions that are running, if any.
+/// The task of the functions that are running, if any, and the errors of functions whose results have not arrived.
 private final class Running: @unchecked Sendable {
     private let lock = NSLock()
-    // The lock protects both.
-    private var task: Task<[FunctionOutcome], Never>?
+    // The lock protects all of them.
+    private var task: Task<[RanFunction], any Error>?
     private var isCancelled = false
+    private var errors: [String: any Error] = [:]
 
     func cancel() {
         lock.withLock {
@@ -122,12 +132,25 @@ private final class Running: @unchecked Sendable {
     }
 
     /// The value of a task, which `cancel` cancels.
-    func value(of task: Task<[FunctionOutcome], Never>) async -> [FunctionOutcome] {
+    func value(of task: Task<[RanFunction], any Error>) async throws -> [RanFunction] {
         lock.withLock {
             self.task = task
             if isCancelled { task.cancel() }
         }
-        return await task.value
+        return try await task.value
+    }
+
+    func keepErrors(of ran: [RanFunction], for calls: [SdkFunctionCall]) {
+        lock.withLock {
+            for (call, function) in zip(calls, ran) { errors[call.callId] = function.error }
+        }
+    }
+
+    /// The event, with the error of the function if it is the result of one that failed.
+    func withError(_ event: MessageResponse?) -> MessageResponse? {
+        guard case .functionResult(var result)? = event, let callId = result.callId else { return event }
+        result.error = lock.withLock { errors.removeValue(forKey: callId) }
+        return .functionResult(result)
     }
 }
 

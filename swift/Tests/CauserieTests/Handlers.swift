@@ -84,8 +84,85 @@ import Testing
         handlers.on("g") { _ in throw SdkError.Internal(reason: "no shop") }
         let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.text) == [#"{"error": "soldOut(item: \"ink\")"}"#, #"{"error": "no shop"}"#])
+        // The thrown errors themselves are on the results.
+        guard case .soldOut(item: "ink")? = results[0].error as? ShopError else { throw Missing() }
+        #expect(results[1].error as? SdkError == .Internal(reason: "no shop"))
+    }
+
+    @Test func haveNoErrorIfTheyDoNotRun() async throws {
+        let conversation = try scripted(calling("[f(), h()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = 0
+        handlers.on("f") { _ in () }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.isError) == [true, true])
+        #expect(results.allSatisfy { $0.error == nil })
+    }
+
+    /// A value that refuses to be encoded, and one that JSON does not have.
+    @Test(arguments: [false, true]) func mustReturnJson(inParallel: Bool) async throws {
+        let values: [@Sendable () -> Any?] = [
+            { Refusing() }, { ["price": Refusing()] }, { [Double.nan] }, { Opaque() }, { ["a": Opaque()] },
+        ]
+        for value in values {
+            let conversation = try scripted(calling("[f(), g()]"), #"["Done."]"#)
+            var handlers = FunctionHandlers()
+            handlers.inParallel = inParallel
+            handlers.on("f") { _ in value() }
+            handlers.on("g") { _ in "ok" }
+            await #expect { try await results(of: conversation, with: handlers) } throws: { error in
+                guard case .Serialization(let reason)? = error as? SdkError else { return false }
+                return reason.hasPrefix("the result of f")
+            }
+            let cancelled = #"{"error": "cancelled"}"#
+            #expect(conversation.history.suffix(2).map(\.text) == [cancelled, cancelled])
+            #expect(try await conversation.respond(to: "2").text == "Done.")
+        }
     }
 }
+
+/// The log, which is one of the process.
+@Suite(.serialized) struct Logging {
+    @Test func hasTheErrorsOfFunctionsAndTheFactsOfTheEngine() async throws {
+        let kept = KeptLog()
+        setLogHandler { level, message, error in kept.add(level, message, error) }
+        defer { setLogHandler(nil) }
+        let conversation = try scripted(calling("[only_here()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on(SdkFunction(name: "only_here", functionDescription: "", parameters: [])) { _ in
+            throw ShopError.soldOut(item: "ink")
+        }
+        for try await _ in conversation.respondWithFunctions("Hi", handlers: handlers) {}
+        flushLog()
+        let errors = kept.records.filter { $0.message == "function only_here failed" }
+        #expect(errors.map(\.level) == [.error])
+        #expect(errors.first?.error is ShopError)
+        #expect(kept.records.contains { $0.level == .debug && $0.message.hasPrefix("a reply of") })
+    }
+}
+
+private final class KeptLog: @unchecked Sendable {
+    struct Record {
+        var level: LogLevel
+        var message: String
+        var error: (any Error)?
+    }
+
+    private let lock = NSLock()
+    private var kept: [Record] = []
+
+    var records: [Record] { lock.withLock { kept } }
+
+    func add(_ level: LogLevel, _ message: String, _ error: (any Error)?) {
+        lock.withLock { kept.append(Record(level: level, message: message, error: error)) }
+    }
+}
+
+private struct Refusing: Encodable {
+    func encode(to encoder: any Encoder) throws { throw ShopError.soldOut(item: "ink") }
+}
+
+private final class Opaque: Sendable {}
 
 /// Keeps continuations that are never resumed.
 private final class Forever: @unchecked Sendable {

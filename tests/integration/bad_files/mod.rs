@@ -24,7 +24,7 @@ fn load_bytes(bytes: Vec<u8>) -> Result<ModelRunner, SdkError> {
 /// The first tokens of a model's reply.
 pub(super) fn reply(runner: &ModelRunner) -> String {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
-    let events = runner.complete("Hi", options).map(Result::unwrap);
+    let events = runner.complete("Hi", options).into_iter().map(Result::unwrap);
     let text = |event| if let MessageResponse::Chunk(text) = event { text } else { String::new() };
     events.map(text).collect()
 }
@@ -181,7 +181,7 @@ fn weights_that_are_nan_end_a_reply_with_an_error() {
     for number in [f32::NAN, f32::INFINITY] {
         file.weights[offset..offset + 4].copy_from_slice(&number.to_le_bytes());
         let runner = load_bytes(file.bytes()).unwrap();
-        let mut events: Vec<_> = runner.complete("Hi", GenerationOptions::default()).collect();
+        let mut events: Vec<_> = runner.complete("Hi", GenerationOptions::default()).into_iter().collect();
         let end = events.pop().unwrap();
         assert_eq!(end.unwrap_err().kind(), ErrorKind::Generation);
         assert!(!events.iter().any(|event| matches!(event, Ok(MessageResponse::Chunk(_)))), "no random text");

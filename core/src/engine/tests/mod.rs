@@ -71,7 +71,7 @@ fn stalled(engine: &Arc<Engine>) -> ResponseStream {
         starter.submit(request, sender)?;
         Ok(starter.thread())
     });
-    Iterator::next(&mut stream).unwrap().unwrap();
+    stream.iter().next().unwrap().unwrap();
     stream
 }
 
@@ -110,7 +110,7 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     let stream = stalled(&engine);
     pollster::block_on(engine.unload()).unwrap();
     assert_eq!(model.strong_count(), 0, "the stalled reader holds nothing of it");
-    let last = stream.last().unwrap().unwrap();
+    let last = stream.into_iter().last().unwrap().unwrap();
     let MessageResponse::Complete(completion) = last else { panic!("{last:?}") };
     assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     pollster::block_on(engine.unload()).unwrap();
@@ -140,7 +140,7 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let streams: Vec<_> = prompts.iter().enumerate().map(begin).collect();
     may_begin.store(true, Ordering::Release);
     engine.thread().unpark();
-    streams.into_iter().for_each(|stream| drop(stream.last().unwrap().unwrap()));
+    streams.into_iter().for_each(|stream| drop(stream.into_iter().last().unwrap().unwrap()));
     ended.lock().unwrap().clone()
 }
 
@@ -192,7 +192,7 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
         starter.submit(request, sender)?;
         Ok(starter.thread())
     });
-    match stream.last().unwrap().unwrap() {
+    match stream.into_iter().last().unwrap().unwrap() {
         MessageResponse::Complete(completion) => completion,
         other => panic!("{other:?}"),
     }

@@ -42,7 +42,7 @@ fn asked(engine: &Arc<Engine>, request: Request) -> ResponseStream {
 }
 
 fn completion(stream: ResponseStream) -> Completion {
-    match stream.last().unwrap().unwrap() {
+    match stream.into_iter().last().unwrap().unwrap() {
         MessageResponse::Complete(completion) => *completion,
         other => panic!("{other:?}"),
     }
@@ -77,7 +77,7 @@ fn a_panic_while_the_prompt_is_made_ends_its_reply_alone() {
     let mut request = greedy(&engine, 3);
     let mut job: Option<PromptJob> = Some(Box::new(|_| panic!("on purpose")));
     request.prepare = Box::new(move || job.take());
-    let err = asked(&engine, request).last().unwrap().unwrap_err();
+    let err = asked(&engine, request).into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::Internal);
     assert_eq!(completion(asked(&engine, greedy(&engine, 3))).stats.completion_tokens, 3);
 }

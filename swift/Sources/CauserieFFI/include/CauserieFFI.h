@@ -243,6 +243,13 @@ typedef void (*UniffiForeignFutureCompleteVoid)(uint64_t, UniffiForeignFutureRes
     );
 
 #endif
+#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOG_SINK_METHOD0
+#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOG_SINK_METHOD0
+typedef void (*UniffiCallbackInterfaceLogSinkMethod0)(uint64_t, RustBuffer, void* _Nonnull,
+        RustCallStatus *_Nonnull uniffiCallStatus
+    );
+
+#endif
 #ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
 #define UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
 typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, int8_t* _Nonnull,
@@ -255,6 +262,15 @@ typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, int8
 typedef void (*UniffiCallbackInterfaceHttpTransportMethod0)(uint64_t, RustBuffer, uint64_t, void* _Nonnull,
         RustCallStatus *_Nonnull uniffiCallStatus
     );
+
+#endif
+#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOG_SINK
+#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOG_SINK
+typedef struct UniffiVTableCallbackInterfaceLogSink {
+    UniffiCallbackInterfaceFree _Nonnull uniffiFree;
+    UniffiCallbackInterfaceClone _Nonnull uniffiClone;
+    UniffiCallbackInterfaceLogSinkMethod0 _Nonnull write;
+} UniffiVTableCallbackInterfaceLogSink;
 
 #endif
 #ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOAD_PROGRESS
@@ -515,6 +531,26 @@ uint64_t uniffi_causerie_ffi_fn_method_hub_start_fetch(uint64_t ptr, uint64_t pl
 uint64_t uniffi_causerie_ffi_fn_method_hub_start_pull(uint64_t ptr, RustBuffer name, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_LOGSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_LOGSINK
+uint64_t uniffi_causerie_ffi_fn_clone_logsink(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_LOGSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FREE_LOGSINK
+void uniffi_causerie_ffi_fn_free_logsink(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOGSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOGSINK
+void uniffi_causerie_ffi_fn_init_callback_vtable_logsink(const UniffiVTableCallbackInterfaceLogSink* _Nonnull vtable
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOGSINK_WRITE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOGSINK_WRITE
+void uniffi_causerie_ffi_fn_method_logsink_write(uint64_t ptr, RustBuffer record, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_LOADPROGRESS
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_LOADPROGRESS
 uint64_t uniffi_causerie_ffi_fn_clone_loadprogress(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -733,6 +769,17 @@ RustBuffer uniffi_causerie_ffi_fn_func_validate(RustBuffer call, RustBuffer func
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_PLANS_FROM_LOCK
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_PLANS_FROM_LOCK
 RustBuffer uniffi_causerie_ffi_fn_func_plans_from_lock(RustBuffer json, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_FLUSH_LOG
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_FLUSH_LOG
+void uniffi_causerie_ffi_fn_func_flush_log(RustCallStatus *_Nonnull out_status
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_SET_LOG_SINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_SET_LOG_SINK
+void uniffi_causerie_ffi_fn_func_set_log_sink(RustBuffer sink, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_MESSAGES_FROM_JSON
@@ -1056,6 +1103,18 @@ uint16_t uniffi_causerie_ffi_checksum_func_plans_from_lock(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_FLUSH_LOG
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_FLUSH_LOG
+uint16_t uniffi_causerie_ffi_checksum_func_flush_log(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_SET_LOG_SINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_SET_LOG_SINK
+uint16_t uniffi_causerie_ffi_checksum_func_set_log_sink(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_MESSAGES_FROM_JSON
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_MESSAGES_FROM_JSON
 uint16_t uniffi_causerie_ffi_checksum_func_messages_from_json(void
@@ -1311,6 +1370,12 @@ uint16_t uniffi_causerie_ffi_checksum_method_hub_start_fetch(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_PULL
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_HUB_START_PULL
 uint16_t uniffi_causerie_ffi_checksum_method_hub_start_pull(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_LOGSINK_WRITE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_LOGSINK_WRITE
+uint16_t uniffi_causerie_ffi_checksum_method_logsink_write(void
 
 );
 #endif

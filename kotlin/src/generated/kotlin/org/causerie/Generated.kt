@@ -659,11 +659,33 @@ internal open class UniffiForeignFutureResultVoid(
 internal interface UniffiForeignFutureCompleteVoid : com.sun.jna.Callback {
     fun callback(`callbackData`: Long,`result`: UniffiForeignFutureResultVoid.UniffiByValue,)
 }
+internal interface UniffiCallbackInterfaceLogSinkMethod0 : com.sun.jna.Callback {
+    fun callback(`uniffiHandle`: Long,`record`: RustBuffer.ByValue,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,)
+}
 internal interface UniffiCallbackInterfaceLoadProgressMethod0 : com.sun.jna.Callback {
     fun callback(`uniffiHandle`: Long,`fraction`: Float,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,)
 }
 internal interface UniffiCallbackInterfaceHttpTransportMethod0 : com.sun.jna.Callback {
     fun callback(`uniffiHandle`: Long,`request`: RustBuffer.ByValue,`sink`: Long,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,)
+}
+@Structure.FieldOrder("uniffiFree", "uniffiClone", "write")
+internal open class UniffiVTableCallbackInterfaceLogSink(
+    @JvmField internal var `uniffiFree`: UniffiCallbackInterfaceFree? = null,
+    @JvmField internal var `uniffiClone`: UniffiCallbackInterfaceClone? = null,
+    @JvmField internal var `write`: UniffiCallbackInterfaceLogSinkMethod0? = null,
+) : Structure() {
+    class UniffiByValue(
+        `uniffiFree`: UniffiCallbackInterfaceFree? = null,
+        `uniffiClone`: UniffiCallbackInterfaceClone? = null,
+        `write`: UniffiCallbackInterfaceLogSinkMethod0? = null,
+    ): UniffiVTableCallbackInterfaceLogSink(`uniffiFree`,`uniffiClone`,`write`,), Structure.ByValue
+
+   internal fun uniffiSetValue(other: UniffiVTableCallbackInterfaceLogSink) {
+        `uniffiFree` = other.`uniffiFree`
+        `uniffiClone` = other.`uniffiClone`
+        `write` = other.`write`
+    }
+
 }
 @Structure.FieldOrder("uniffiFree", "uniffiClone", "proceed")
 internal open class UniffiVTableCallbackInterfaceLoadProgress(
@@ -739,6 +761,10 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_func_validate(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_plans_from_lock(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_func_flush_log(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_func_set_log_sink(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_messages_from_json(
     ): Int
@@ -826,6 +852,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_hub_start_pull(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_logsink_write(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_loadprogress_proceed(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete(
@@ -898,6 +926,7 @@ internal object UniffiLib {
         Native.register(UniffiLib::class.java, findLibraryName(componentName = "causerie_ffi"))
         uniffiCallbackInterfaceHttpTransport.register(this)
         uniffiCallbackInterfaceLoadProgress.register(this)
+        uniffiCallbackInterfaceLogSink.register(this)
 
     }
 
@@ -998,6 +1027,14 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_hub_start_pull(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_clone_logsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_logsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_init_callback_vtable_logsink(`vtable`: UniffiVTableCallbackInterfaceLogSink,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_logsink_write(`ptr`: Long,`record`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_clone_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1086,6 +1123,10 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_plans_from_lock(`json`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_flush_log(uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_func_set_log_sink(`sink`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_func_messages_from_json(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_messages_to_json(`messages`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1233,6 +1274,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_plans_from_lock() and 0xFFFF) != 5761) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_func_flush_log() and 0xFFFF) != 3204) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_func_set_log_sink() and 0xFFFF) != 53380) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_func_messages_from_json() and 0xFFFF) != 60591) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1362,6 +1409,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_hub_start_pull() and 0xFFFF) != 61060) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_logsink_write() and 0xFFFF) != 59483) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 47565) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1404,7 +1454,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() and 0xFFFF) != 34480) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() and 0xFFFF) != 37348) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() and 0xFFFF) != 55024) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() and 0xFFFF) != 51232) {
@@ -4892,6 +4942,335 @@ public object FfiConverterTypeLoadProgress: FfiConverter<LoadProgress, Long> {
 
 
 /**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+public interface LogSink {
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+    fun `write`(`record`: LogRecord)
+
+    companion object
+}
+
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+open class LogSinkImpl: Disposable, AutoCloseable, LogSink
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_logsink(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_logsink(handle, status)
+        }
+    }
+
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+    @Throws(SdkException::class)override fun `write`(`record`: LogRecord)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_logsink_write(
+        it,
+
+        FfiConverterTypeLogRecord.lower(`record`),_status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+
+// Put the implementation in an object so we don't pollute the top-level namespace
+internal object uniffiCallbackInterfaceLogSink {
+    internal object `write`: UniffiCallbackInterfaceLogSinkMethod0 {
+        override fun callback(`uniffiHandle`: Long,`record`: RustBuffer.ByValue,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,) {
+            val uniffiObj = FfiConverterTypeLogSink.handleMap.get(uniffiHandle)
+            val makeCall = { ->
+                uniffiObj.`write`(
+                    FfiConverterTypeLogRecord.lift(`record`),
+                )
+            }
+            val writeReturn = { _: Unit -> Unit }
+            uniffiTraitInterfaceCallWithError(
+                uniffiCallStatus,
+                makeCall,
+                writeReturn,
+                { e: SdkException -> FfiConverterTypeSdkError.lower(e) }
+            )
+        }
+    }
+
+    internal object uniffiFree: UniffiCallbackInterfaceFree {
+        override fun callback(handle: Long) {
+            FfiConverterTypeLogSink.handleMap.remove(handle)
+        }
+    }
+
+    internal object uniffiClone: UniffiCallbackInterfaceClone {
+        override fun callback(handle: Long): Long {
+            return FfiConverterTypeLogSink.handleMap.clone(handle)
+        }
+    }
+
+    internal var vtable = UniffiVTableCallbackInterfaceLogSink.UniffiByValue(
+        uniffiFree,
+        uniffiClone,
+        `write`,
+    )
+
+    // Registers the foreign callback with the Rust side.
+    // This method is generated for each callback interface.
+    internal fun register(lib: UniffiLib) {
+        lib.uniffi_causerie_ffi_fn_init_callback_vtable_logsink(vtable)
+    }
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLogSink: FfiConverter<LogSink, Long> {
+    internal val handleMap = UniffiHandleMap<LogSink>()
+
+    override fun lower(value: LogSink): Long {
+        if (value is LogSinkImpl) {
+             // Rust-implemented object.  Clone the handle and return it
+            return value.uniffiCloneHandle()
+         } else {
+            // Kotlin object, generate a new vtable handle and return that.
+            return handleMap.insert(value)
+         }
+    }
+
+    override fun lift(value: Long): LogSink {
+        if ((value and 1.toLong()) == 0.toLong()) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return LogSinkImpl(UniffiWithHandle, value)
+        } else {
+            // Kotlin-generated handle, get the object from the handle map
+            return handleMap.remove(value)
+        }
+    }
+
+    override fun read(buf: ByteBuffer): LogSink {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: LogSink) = 8UL
+
+    override fun write(value: LogSink, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
  * A loaded model, which creates conversations.
  */
 public interface ModelRunnerInterface {
@@ -5445,7 +5824,8 @@ public object FfiConverterTypeModelRunner: FfiConverter<ModelRunner, Long> {
 public interface ResponseStreamInterface {
 
     /**
-     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+     * with an error if a result is not JSON.
      */
     fun `answer`(`outcomes`: List<FunctionOutcome>)
 
@@ -5581,7 +5961,8 @@ open class ResponseStream: Disposable, AutoCloseable, ResponseStreamInterface
 
 
     /**
-     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
+     * with an error if a result is not JSON.
      */override fun `answer`(`outcomes`: List<FunctionOutcome>)
         =
     callWithHandle {
@@ -6771,6 +7152,53 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
 
 
 /**
+ * A message to developers. It has no text of conversations.
+ */
+data class LogRecord (
+    /**
+     * Its importance.
+     */
+    val `level`: LogLevel
+    ,
+    /**
+     * One line.
+     */
+    val `message`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLogRecord: FfiConverterRustBuffer<LogRecord> {
+    override fun read(buf: ByteBuffer): LogRecord {
+        return LogRecord(
+            FfiConverterTypeLogLevel.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: LogRecord) = (
+            FfiConverterTypeLogLevel.allocationSize(value.`level`) +
+            FfiConverterString.allocationSize(value.`message`)
+    )
+
+    override fun write(value: LogRecord, buf: ByteBuffer) {
+            FfiConverterTypeLogLevel.write(value.`level`, buf)
+            FfiConverterString.write(value.`message`, buf)
+    }
+}
+
+
+
+/**
  * Facts about a model.
  */
 data class ModelInfo (
@@ -7466,6 +7894,12 @@ data class ScoredToken (
 
 
 
+    private val parts get() = listOf(id, text, bytes.asList(), logprob)
+
+    override fun equals(other: Any?): Boolean = other is ScoredToken && parts == other.parts
+
+    override fun hashCode(): Int = parts.hashCode()
+
     companion object
 }
 
@@ -7913,6 +8347,12 @@ sealed class ChatMessageContent {
     {
 
 
+        override fun equals(other: Any?): Boolean = other is Image && data.contentEquals(other.data)
+
+        override fun hashCode(): Int = data.contentHashCode()
+
+        override fun toString(): String = "Image(${data.size} bytes)"
+
         companion object
     }
 
@@ -7927,6 +8367,12 @@ sealed class ChatMessageContent {
 
     {
 
+
+        override fun equals(other: Any?): Boolean = other is Audio && data.contentEquals(other.data)
+
+        override fun hashCode(): Int = data.contentHashCode()
+
+        override fun toString(): String = "Audio(${data.size} bytes)"
 
         companion object
     }
@@ -8513,6 +8959,59 @@ public object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<FunctionO
 
 
 /**
+ * The importance of a log record.
+ */
+
+enum class LogLevel {
+
+    /**
+     * Something failed.
+     */
+    ERROR,
+    /**
+     * Something is not as the app requested it.
+     */
+    WARNING,
+    /**
+     * Something that a developer may want to know.
+     */
+    INFO,
+    /**
+     * Details.
+     */
+    DEBUG;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLogLevel: FfiConverterRustBuffer<LogLevel> {
+    override fun read(buf: ByteBuffer) = try {
+
+        LogLevel.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: LogLevel) = 4UL
+
+    override fun write(value: LogLevel, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 sealed class MessageResponse {
@@ -8562,6 +9061,8 @@ sealed class MessageResponse {
 
     {
 
+
+        override fun toString(): String = "AudioSample(${samples.size} samples, sampleRate=$sampleRate)"
 
         companion object
     }
@@ -8651,6 +9152,10 @@ sealed class MessageResponse {
 
     {
 
+
+        /** The exception of the function; null if it threw none, did not run, or took too long. Not compared. */
+        var error: Throwable? = null
+            internal set
 
         companion object
     }
@@ -10517,6 +11022,38 @@ public object FfiConverterOptionalTypeLoadProgress: FfiConverterRustBuffer<LoadP
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeLogSink: FfiConverterRustBuffer<LogSink?> {
+    override fun read(buf: ByteBuffer): LogSink? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeLogSink.read(buf)
+    }
+
+    override fun allocationSize(value: LogSink?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeLogSink.allocationSize(value)
+        }
+    }
+
+    override fun write(value: LogSink?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeLogSink.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeChatMessage: FfiConverterRustBuffer<ChatMessage?> {
     override fun read(buf: ByteBuffer): ChatMessage? {
         if (buf.get().toInt() == 0) {
@@ -12142,6 +12679,32 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 }
     )
     }
+
+
+        /**
+         * Waits until the sink has taken all records before this call, but no longer than two seconds.
+         */ fun `flushLog`()
+        =
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_flush_log(
+
+        _status)
+}
+
+
+
+        /**
+         * Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
+         * before this call, as far as it takes them within two seconds, and none after it.
+         */ fun `setLogSink`(`sink`: LogSink?)
+        =
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_set_log_sink(
+
+
+        FfiConverterOptionalTypeLogSink.lower(`sink`),_status)
+}
+
 
 
         /**

@@ -32,6 +32,7 @@ public class BlockingReply internal constructor(
     AutoCloseable {
 
     private val cancelled = CompletableDeferred<Unit>()
+    private val errors = FunctionErrors()
 
     @Volatile
     private var isClosed = false
@@ -48,14 +49,17 @@ public class BlockingReply internal constructor(
     }
 
     private fun next(): MessageResponse? = try {
-        runBlocking { stream.nextResponse { calls -> outcomes(calls) } }
+        runBlocking { stream.nextResponse(errors) { calls -> outcomes(calls) } }
+    } catch (err: SdkException) {
+        close() // an error ends the reply
+        throw err
     } catch (err: IllegalStateException) {
         // Another thread closed it between two events.
         if (isClosed) null else throw err
     }
 
     /** The outcomes of the calls; none if the reply is cancelled before. */
-    private suspend fun outcomes(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
+    private suspend fun outcomes(calls: List<SdkFunctionCall>): List<RanFunction> = coroutineScope {
         val running = async { handlers?.run(calls).orEmpty() }
         select {
             running.onAwait { it }

@@ -132,7 +132,8 @@ internal fun events(handlers: FunctionHandlers? = null, start: () -> ResponseStr
             }
         }
         try {
-            while (true) emit(stream.nextResponse { calls -> handlers?.run(calls).orEmpty() } ?: break)
+            val errors = FunctionErrors()
+            while (true) emit(stream.nextResponse(errors) { calls -> handlers?.run(calls).orEmpty() } ?: break)
         } finally {
             canceller.cancel()
         }
@@ -147,13 +148,22 @@ internal fun ResponseStream.stop() {
     }
 }
 
+/** Exceptions of functions whose results have not arrived, by the ids of their calls. */
+internal typealias FunctionErrors = HashMap<String, Exception>
+
 /** The next event for the app; calls to run are answered with the outcomes that [run] returns. */
 internal suspend fun ResponseStream.nextResponse(
-    run: suspend (List<SdkFunctionCall>) -> List<FunctionOutcome>
+    errors: FunctionErrors,
+    run: suspend (List<SdkFunctionCall>) -> List<RanFunction>
 ): MessageResponse? {
     while (true) {
         when (val event = next()) {
-            is MessageResponse.RunFunctions -> answer(run(event.functionCalls))
+            is MessageResponse.RunFunctions -> {
+                val ran = run(event.functionCalls)
+                for ((call, function) in event.functionCalls.zip(ran)) function.error?.let { errors[call.callId] = it }
+                answer(ran.map { it.outcome })
+            }
+            is MessageResponse.FunctionResult -> return event.also { it.error = it.callId?.let(errors::remove) }
             else -> return event
         }
     }

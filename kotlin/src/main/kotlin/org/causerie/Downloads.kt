@@ -40,6 +40,7 @@ public fun Hub.pull(name: String): Flow<PullEvent> = download { startPull(name) 
 public fun Hub.fetch(plan: DownloadPlan): Flow<PullEvent> = download { startFetch(plan) }
 
 private fun download(start: () -> DownloadStream): Flow<PullEvent> = flow {
+    Log.start()
     start().use { stream ->
         try {
             while (true) emit(stream.next() ?: break)
@@ -59,6 +60,7 @@ public fun interface PullListener {
 @JvmOverloads
 @Throws(SdkException::class, InterruptedException::class)
 public fun Hub.pullBlocking(name: String, listener: PullListener? = null): String = runBlocking {
+    Log.start()
     startPull(name).use { stream ->
         var path = ""
         try {

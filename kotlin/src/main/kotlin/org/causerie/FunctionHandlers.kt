@@ -27,7 +27,9 @@ import kotlinx.coroutines.withTimeoutOrNull
  * ```
  *
  * The model reads a returned string as it is, and maps, lists, numbers and values of serializable classes as JSON. An
- * exception becomes an error that the model reads.
+ * exception becomes an error that the model reads; it is the `error` of the [MessageResponse.FunctionResult], and is
+ * logged (see [setLogHandler]). A result that JSON cannot represent ends the reply with an
+ * [SdkException.Serialization].
  */
 public class FunctionHandlers {
     /** Maximum number of replies whose calls are run. The calls of the next reply are left to the app. */
@@ -102,29 +104,44 @@ public class FunctionHandlers {
         options
     )
 
-    internal suspend fun run(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
+    internal suspend fun run(calls: List<SdkFunctionCall>): List<RanFunction> = coroutineScope {
         calls.map { call -> async { outcome(call) } }.awaitAll()
     }
 
-    private suspend fun outcome(call: SdkFunctionCall): FunctionOutcome = try {
+    private suspend fun outcome(call: SdkFunctionCall): RanFunction {
         val handler = handlers.getValue(call.name)
         val limit = timeLimit
-        val run = suspend { returned(detached(currentCoroutineContext()) { handler(call) }) }
-        if (limit == null) run() else withTimeoutOrNull(limit.seconds) { run() } ?: FunctionOutcome.TimedOut
-    } catch (err: CancellationException) {
-        // A cancellation of the reader is passed on. A function may also have cancelled something of its own.
-        currentCoroutineContext().ensureActive()
-        FunctionOutcome.Failed(err.toString())
-    } catch (err: Exception) {
-        FunctionOutcome.Failed(err.message ?: err.toString())
+        val run = suspend { Returned(detached(currentCoroutineContext()) { handler(call) }) }
+        val returned = try {
+            if (limit == null) run() else withTimeoutOrNull(limit.seconds) { run() }
+        } catch (err: CancellationException) {
+            // A cancellation of the reader is passed on. A function may also have cancelled something of its own.
+            currentCoroutineContext().ensureActive()
+            return failed(call, err, err.toString())
+        } catch (err: Exception) {
+            return failed(call, err, err.message ?: err.toString())
+        }
+        return RanFunction(if (returned == null) FunctionOutcome.TimedOut else written(call, returned.value))
     }
 
-    private fun returned(value: Any?): FunctionOutcome = when (value) {
+    private fun failed(call: SdkFunctionCall, err: Exception, reason: String): RanFunction {
+        // Arguments that do not fit are an error of the model, which can repair them.
+        val level = if (err is SdkException.InvalidArgument) LogLevel.INFO else LogLevel.ERROR
+        Log.write(level, "function ${call.name} failed", err)
+        return RanFunction(FunctionOutcome.Failed(reason), err)
+    }
+
+    private fun written(call: SdkFunctionCall, value: Any?): FunctionOutcome = when (value) {
         is CharSequence -> FunctionOutcome.Text(value.toString())
         is Unit -> FunctionOutcome.Json("null")
-        else -> FunctionOutcome.Json(encodeJson(value))
+        else -> FunctionOutcome.Json(encodeJson(value, "the result of ${call.name}"))
     }
+
+    private class Returned(val value: Any?)
 }
+
+/** The outcome of running a function, and its exception if it threw one. */
+internal class RanFunction(val outcome: FunctionOutcome, val error: Exception? = null)
 
 /** Runs a function and blocks its thread meanwhile; see [FunctionHandlers.onBlocking]. */
 public fun interface FunctionHandler {

@@ -22,8 +22,8 @@ internal fun encodeJsonObject(entries: Map<String, Any?>): String =
     StringBuilder().also { writeValue(it, entries, "arguments", 0) }.toString()
 
 /** Writes any value that JSON can represent; see [encodeJsonObject]. */
-internal fun encodeJson(value: Any?): String =
-    StringBuilder().also { writeValue(it, value, "the result", 0) }.toString()
+internal fun encodeJson(value: Any?, path: String = "the result"): String =
+    StringBuilder().also { writeValue(it, value, path, 0) }.toString()
 
 private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: Int) {
     if (DEEPEST < depth) throw SdkException.Serialization("$path must not be nested deeper than $DEEPEST levels")
@@ -53,17 +53,22 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
         }
         is Array<*> -> writeValue(text, value.asList(), path, depth)
         else -> text.append(
-            serialized(value)
+            serialized(value, path)
                 ?: throw SdkException.Serialization("$path must be a JSON value, found ${value.javaClass.name}")
         )
     }
 }
 
-private fun serialized(value: Any): String? = try {
+private fun serialized(value: Any, path: String): String? = try {
     encodeSerializable(value)
 } catch (_: NoClassDefFoundError) {
     // The app has no dependency on kotlinx-serialization-json.
     null
+} catch (err: SdkException) {
+    throw err
+} catch (err: Exception) {
+    // Of a serializer that the app has written.
+    throw SdkException.Serialization("$path must be a JSON value: $err").apply { initCause(err) }
 }
 
 private fun writeFloat(text: StringBuilder, number: Double, path: String) {

@@ -50,6 +50,7 @@ public fun loadModelBlocking(
 public fun ModelRunner.unloadBlocking(): Unit = runBlocking { unload() }
 
 private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((Float) -> Boolean)?): ModelRunner {
+    Log.start()
     val watcher = proceed?.let(::Watcher)
     return try {
         loadModel(path, options, watcher)

@@ -144,6 +144,78 @@ class FunctionHandlersTest {
         }
     }
 
+    private class NoCity(cause: Throwable) : Exception("no such city", cause)
+
+    @Test
+    fun `an exception is on the result with its cause, and in the log`() {
+        val logged = mutableListOf<Triple<LogLevel, String, Throwable?>>()
+        for (parallel in listOf(false, true)) {
+            val handlers = functionHandlers {
+                inParallel = parallel
+                on("f") { call ->
+                    if (call.callId == "call_0") "ok" else throw NoCity(NoSuchElementException("Oslo"))
+                }
+            }
+            val conversation = offering(scripted(call("[f(), f()]"), listOf("Done.")))
+            setLogHandler { level, message, error -> if (error != null) logged += Triple(level, message, error) }
+            val events = conversation.respondWithFunctions("Hi", handlers).read()
+            val blocking = results(handlers, "f()", "f()")
+            setLogHandler(null)
+            for (found in listOf(events.filterIsInstance<MessageResponse.FunctionResult>(), blocking)) {
+                assertEquals(null, found[0].error)
+                assertTrue(found[1].error is NoCity && found[1].error?.cause is NoSuchElementException)
+                assertEquals("""{"error": "no such city"}""", found[1].text)
+            }
+        }
+        assertEquals(4, logged.size)
+        assertTrue(logged.all { it.first == LogLevel.ERROR && it.second == "function f failed" && it.third is NoCity })
+    }
+
+    @Test
+    fun `a log handler that throws does no harm`() {
+        setLogHandler { _, _, _ -> throw IllegalStateException("the log is broken") }
+        try {
+            val handlers = functionHandlers { on("f") { error("no") } }
+            assertEquals(listOf("""{"error": "no"}"""), results(handlers, "f()").map { it.text })
+            flushLog()
+        } finally {
+            setLogHandler(null)
+        }
+    }
+
+    @Test
+    fun `the engine logs that a model was loaded`() {
+        val logged = mutableListOf<String>()
+        setLogHandler { _, message, _ -> synchronized(logged) { logged += message } }
+        loadModelBlocking(demo).close()
+        flushLog()
+        setLogHandler(null)
+        assertTrue(synchronized(logged) { logged.any { it.startsWith("loaded ") } }, "$logged")
+    }
+
+    private class Opaque
+
+    @Test
+    fun `a result that JSON cannot represent ends the reply with an error`() {
+        for (value in listOf(Opaque(), mapOf("price" to Opaque()), listOf(Double.NaN), java.math.BigDecimal("1.5"))) {
+            for (parallel in listOf(false, true)) {
+                val handlers = functionHandlers {
+                    inParallel = parallel
+                    on("f") { value }
+                }
+                val conversation = offering(scripted(call("[f(), f()]"), listOf("Done.")))
+                val err = assertThrows(SdkException.Serialization::class.java) {
+                    conversation.respondWithFunctions("Hi", handlers).read()
+                }
+                assertTrue(err.message.startsWith("the result of f"), err.message)
+                val said = conversation.history.takeLast(2).map { it.text }
+                assertEquals(List(2) { """{"error": "cancelled"}""" }, said)
+                assertEquals("Done.", conversation.generateResponse("2").read().complete().fullMessage.text)
+                assertThrows(SdkException.Serialization::class.java) { results(handlers, "f()") }
+            }
+        }
+    }
+
     @Test
     fun `a handler of a function that is not registered is refused`() {
         val handlers = functionHandlers { on("g") { "never" } }
