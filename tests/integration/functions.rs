@@ -417,7 +417,7 @@ fn names_that_python_cannot_write_are_identifiers_for_the_model_only() {
         .fold(FunctionHandlers::new(), |handlers, name| handlers.on(name, |call| Ok::<_, SdkError>(call.name.clone())));
     let mut results = Vec::new();
     let stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
-    let end = ends(stream.inspect(|event| {
+    let end = ends(stream.into_iter().inspect(|event| {
         if let Ok(MessageResponse::FunctionResult(result)) = event {
             results.push((result.name.clone().unwrap(), result.text.clone(), result.is_error));
         }

@@ -170,6 +170,7 @@ fn read_namespace(
             _ => fields.ignore(place),
         }
     }
+    Ok(functions)
 }
 
 fn read_function(place: String, tool: Json, namespace: Option<&str>) -> Result<OfferedFunction, HttpError> {
