@@ -58,7 +58,7 @@ fn drop_at_random(n_replies: usize, random: &mut u64) -> Result<(), SdkError> {
             }
             if *random >> 63 == 0 {
                 reply.cancel();
-                reply.try_for_each(|event| event.map(drop))?;
+                reply.into_iter().try_for_each(|event| event.map(drop))?;
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Reads the body of a request, within limits of size, time and memory.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::spawn_blocking;
@@ -21,6 +22,9 @@ const STEP: usize = 64 << 10;
 /// Bytes of each body that the budget does not count, so that a request of usual size is always read.
 pub(super) const SMALL: usize = STEP;
 
+/// Time that a client may send nothing of a body that nobody needs. Some wait for an answer before they send on.
+const MAX_PAUSE: Duration = Duration::from_millis(300);
+
 /// A body, and its share of the memory budget.
 pub(super) struct RequestBytes<'a> {
     pub(super) bytes: Vec<u8>,
@@ -32,14 +36,18 @@ pub(super) fn memory_budget(max_body: usize) -> Semaphore {
     Semaphore::new(max_body.div_ceil(STEP) * MAX_LARGE_BODIES)
 }
 
-pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Result<RequestBytes<'_>, HttpError> {
+/// Reads the body of a request. What an error leaves of it is still to be [discarded](discard).
+pub(super) async fn read<'a>(
+    service: &'a Service,
+    request: &mut Request<Incoming>,
+) -> Result<RequestBytes<'a>, HttpError> {
     let headers = request.headers();
     check_content_type(headers)?;
     let encoding = Encoding::of(headers)?;
     if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
         return Err(HttpError::new(StatusCode::LENGTH_REQUIRED, "length_required", "the request must have a body"));
     }
-    let (body, max_body) = (request.into_body(), service.settings.max_body);
+    let (body, max_body) = (request.body_mut(), service.settings.max_body);
     let announced = body.size_hint().exact().map_or(max_body, |length| usize::try_from(length).unwrap_or(usize::MAX));
     if max_body < announced {
         return Err(HttpError::body_too_large(max_body));
@@ -52,6 +60,25 @@ pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Resul
         Some(encoding) => decode(service, read, encoding).await,
         None => Ok(read),
     }
+}
+
+/// Reads on and throws away what an early answer left of a body, within limits of size and time. A client that is still
+/// sending when its connection closes does not read the answer: Node.js reports a broken pipe instead.
+pub(super) async fn discard(service: &Service, request: &mut Request<Incoming>) {
+    // Such a client asks before it sends the body.
+    if request.headers().contains_key(EXPECT) {
+        return;
+    }
+    let max_bytes = service.settings.max_body.saturating_mul(MAX_LARGE_BODIES);
+    let rest = async {
+        let mut n_bytes = 0;
+        while n_bytes <= max_bytes
+            && let Ok(Some(Ok(frame))) = timeout(MAX_PAUSE, request.body_mut().frame()).await
+        {
+            n_bytes += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    let _ = timeout(service.settings.body_timeout, rest).await;
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
@@ -86,7 +113,7 @@ async fn decode<'a>(
 
 /// Charges the budget for bytes that have arrived, not for those announced: a client that sends nothing blocks nobody. It
 /// does not wait for the budget either, since requests with half a body each would block each other.
-async fn collect(service: &Service, mut body: Incoming) -> Result<RequestBytes<'_>, HttpError> {
+async fn collect<'a>(service: &'a Service, body: &mut Incoming) -> Result<RequestBytes<'a>, HttpError> {
     let (mut bytes, mut budget) = (Vec::new(), take(service, 0)?);
     while let Some(frame) = body.frame().await {
         let broken =

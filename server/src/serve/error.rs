@@ -115,6 +115,11 @@ impl HttpError {
         ["body_too_large", "body_timeout", "no_room"].contains(&self.code)
     }
 
+    /// Whether the client took too long to send the body.
+    pub(super) fn is_body_timeout(&self) -> bool {
+        self.code == "body_timeout"
+    }
+
     fn retry_after(mut self, seconds: u32) -> Self {
         self.detail = Detail::RetryAfter(seconds);
         self

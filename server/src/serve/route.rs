@@ -126,7 +126,7 @@ impl<'a> Route<'a> {
 }
 
 /// Answers any request.
-pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) -> Response<ResponseBody> {
+pub(super) async fn handle(service: Arc<Service>, mut request: Request<Incoming>) -> Response<ResponseBody> {
     let path = request.uri().path().to_owned();
     let path = service.settings.hosted.as_ref().map_or(&*path, |hosted| hosted.strip(&path));
     let route = Route::find(path);
@@ -136,9 +136,12 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     let admitted = service.guard.admit(&request);
     let origin = admitted.as_ref().ok().and_then(Option::clone);
     let answered = match admitted {
-        Ok(_) => answer(&service, route, request).await,
+        Ok(_) => answer(&service, route, &mut request).await,
         Err(error) => Err(error),
     };
+    if answered.as_ref().is_err_and(|error| !error.is_body_timeout()) {
+        body::discard(&service, &mut request).await;
+    }
     let mut response = answered.unwrap_or_else(|error| error_response(&error, dialect, &request_id));
     count.end(response.status());
     add_headers(response.headers_mut(), dialect, &request_id, origin);
@@ -165,7 +168,7 @@ fn add_headers(headers: &mut HeaderMap, dialect: Dialect, request_id: &str, orig
 async fn answer(
     service: &Arc<Service>,
     route: Option<Route<'_>>,
-    request: Request<Incoming>,
+    request: &mut Request<Incoming>,
 ) -> Result<Response<ResponseBody>, HttpError> {
     if request.method() == Method::OPTIONS {
         return Ok(preflight(request.headers()));
@@ -185,7 +188,7 @@ async fn answer(
         Route::Chat => generate(service, request, chat::read).await,
         Route::Completions => generate(service, request, completions::read).await,
         Route::Responses => {
-            let store = store(service, &request);
+            let store = store(service, request);
             generate(service, request, |service, fields| responses::read(service, fields, store)).await
         }
         Route::Messages => generate(service, request, messages::read).await,
@@ -194,15 +197,15 @@ async fn answer(
             with_fields(service, body.bytes, messages::count).await
         }
         Route::StoredResponse(id) if request.method() == Method::DELETE => {
-            Ok(json_response(&stored::delete(&store(service, &request), id)?))
+            Ok(json_response(&stored::delete(&store(service, request), id)?))
         }
         Route::StoredResponse(id) => {
             let query = request.uri().query().unwrap_or_default();
-            Ok(json_response(&stored::retrieve(&store(service, &request), id, query)?))
+            Ok(json_response(&stored::retrieve(&store(service, request), id, query)?))
         }
         Route::InputItems(id) => {
             let query = request.uri().query().unwrap_or_default();
-            Ok(json_response(&stored::input_items(&store(service, &request), id, query)?))
+            Ok(json_response(&stored::input_items(&store(service, request), id, query)?))
         }
         Route::Page => Ok(page::response()),
         Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, &service.settings))),
@@ -278,7 +281,7 @@ const FOREIGN: [(&str, &str); 13] = [
 /// Reads a request, makes the answer of its dialect, and sends it.
 async fn generate(
     service: &Arc<Service>,
-    request: Request<Incoming>,
+    request: &mut Request<Incoming>,
     read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<Answer, HttpError> + Send + 'static,
 ) -> Result<Response<ResponseBody>, HttpError> {
     // The body's share of the memory budget is free again once the answer has begun.

@@ -61,6 +61,10 @@ impl Client {
         let _ = self.reader.get_mut().write_all(bytes.as_ref());
     }
 
+    pub(crate) fn stream(&mut self) -> &mut TcpStream {
+        self.reader.get_mut()
+    }
+
     pub(crate) fn reply(&mut self) -> HttpReply {
         self.try_reply().expect("the server must answer")
     }

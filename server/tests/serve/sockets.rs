@@ -1,5 +1,6 @@
 //! Clients that are slow, greedy, broken or hostile: the server survives each and answers a good request afterwards.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use causerie::testing::ScriptedReply;
@@ -25,6 +26,26 @@ fn check_closed(server: &TestServer, bytes: &[u8], expect: u16) {
 fn post(headers: &str, body: &str) -> Vec<u8> {
     let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     format!("{head}{headers}\r\n{body}").into_bytes()
+}
+
+/// Node.js reports a broken pipe instead of the answer if the connection closes while it sends.
+#[test]
+fn a_client_that_sends_a_whole_body_first_reads_an_early_answer() {
+    let server = TestServer::scripted(["good"], settings(|it| it.max_body = 1 << 20));
+    let body = "x".repeat(4 << 20);
+    for (path, status) in [("/v1/chat/completions", 413), ("/v1/nothing", 404), ("/livez", 405)] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
+        let chunks = format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+        for bytes in [format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()), chunks] {
+            let mut client = server.client();
+            client.stream().write_all(bytes.as_bytes()).expect("the server reads all of the body");
+            assert_eq!(client.reply().status, status, "{path}");
+        }
+    }
+    // A client that waits for an answer gets it, too.
+    let mut client = server.client();
+    client.send("POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n");
+    assert_eq!(client.reply().status, 404);
 }
 
 /// The default settings with a change.
