@@ -4353,6 +4353,31 @@ class _UniffiFfiConverterOptionalTypeToolCallConstraint(_UniffiConverterRustBuff
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterBoolean.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterBoolean.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterBoolean.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 
 
 
@@ -4673,7 +4698,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -4702,6 +4727,7 @@ class GenerationOptions:
         self.inline_thinking_tags = inline_thinking_tags
         self.template_variables = template_variables
         self.stop_after_tool_calls = stop_after_tool_calls
+        self.stop_on_repetition = stop_on_repetition
         self.on_cancel = on_cancel
         self.on_busy = on_busy
         self.context_policy = context_policy
@@ -4711,7 +4737,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -4763,6 +4789,8 @@ class GenerationOptions:
             return False
         if self.stop_after_tool_calls != other.stop_after_tool_calls:
             return False
+        if self.stop_on_repetition != other.stop_on_repetition:
+            return False
         if self.on_cancel != other.on_cancel:
             return False
         if self.on_busy != other.on_busy:
@@ -4802,6 +4830,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             inline_thinking_tags=_UniffiFfiConverterBoolean.read(buf),
             template_variables=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
             stop_after_tool_calls=_UniffiFfiConverterBoolean.read(buf),
+            stop_on_repetition=_UniffiFfiConverterOptionalBoolean.read(buf),
             on_cancel=_UniffiFfiConverterOptionalTypeOnCancel.read(buf),
             on_busy=_UniffiFfiConverterOptionalTypeOnBusy.read(buf),
             context_policy=_UniffiFfiConverterOptionalTypeContextPolicy.read(buf),
@@ -4835,6 +4864,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.check_lower(value.inline_thinking_tags)
         _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.template_variables)
         _UniffiFfiConverterBoolean.check_lower(value.stop_after_tool_calls)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.stop_on_repetition)
         _UniffiFfiConverterOptionalTypeOnCancel.check_lower(value.on_cancel)
         _UniffiFfiConverterOptionalTypeOnBusy.check_lower(value.on_busy)
         _UniffiFfiConverterOptionalTypeContextPolicy.check_lower(value.context_policy)
@@ -4867,6 +4897,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.write(value.inline_thinking_tags, buf)
         _UniffiFfiConverterOptionalTypeJsonObject.write(value.template_variables, buf)
         _UniffiFfiConverterBoolean.write(value.stop_after_tool_calls, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.stop_on_repetition, buf)
         _UniffiFfiConverterOptionalTypeOnCancel.write(value.on_cancel, buf)
         _UniffiFfiConverterOptionalTypeOnBusy.write(value.on_busy, buf)
         _UniffiFfiConverterOptionalTypeContextPolicy.write(value.context_policy, buf)
@@ -5182,31 +5213,6 @@ class _UniffiFfiConverterTypeHttpRequest(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterString.write(value.url, buf)
         _UniffiFfiConverterSequenceTypeHttpHeader.write(value.headers, buf)
-
-class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterBoolean.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterBoolean.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterBoolean.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
 
 @dataclass
 class HubOptions:
@@ -7731,6 +7737,24 @@ class SdkError:  # type: ignore
         def __repr__(self):
             return "SdkError.ModelLoad({})".format(str(self))
     _UniffiTempSdkError.ModelLoad = ModelLoad # type: ignore
+    class OutOfMemory(_UniffiTempSdkError):
+        """
+        The model needs more memory than the system gives to this process: `needed` and `available` are bytes.
+"""
+
+        def __init__(self, reason, needed, available):
+            super().__init__(", ".join([
+                "reason={!r}".format(reason),
+                "needed={!r}".format(needed),
+                "available={!r}".format(available),
+            ]))
+            self.reason = reason
+            self.needed = needed
+            self.available = available
+
+        def __repr__(self):
+            return "SdkError.OutOfMemory({})".format(str(self))
+    _UniffiTempSdkError.OutOfMemory = OutOfMemory # type: ignore
     class LoadCancelled(_UniffiTempSdkError):
         """
         The app cancelled loading.
@@ -7987,73 +8011,79 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 3:
+            return SdkError.OutOfMemory(
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterTypeSdkLong.read(buf),
+                _UniffiFfiConverterTypeSdkLong.read(buf),
+            )
+        if variant == 4:
             return SdkError.LoadCancelled(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 4:
+        if variant == 5:
             return SdkError.ModelUnloaded(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 5:
+        if variant == 6:
             return SdkError.Busy(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 6:
+        if variant == 7:
             return SdkError.StreamAlreadyConsumed(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 7:
+        if variant == 8:
             return SdkError.PromptExceedsContext(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterTypeSdkCount.read(buf),
                 _UniffiFfiConverterTypeSdkCount.read(buf),
             )
-        if variant == 8:
+        if variant == 9:
             return SdkError.InvalidOption(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 9:
+        if variant == 10:
             return SdkError.InvalidMessage(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 10:
+        if variant == 11:
             return SdkError.InvalidFunction(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 11:
+        if variant == 12:
             return SdkError.InvalidArgument(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 12:
+        if variant == 13:
             return SdkError.FunctionCallingUnsupported(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 13:
+        if variant == 14:
             return SdkError.UnsupportedContent(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 14:
+        if variant == 15:
             return SdkError.Generation(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 15:
+        if variant == 16:
             return SdkError.Serialization(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 16:
+        if variant == 17:
             return SdkError.Session(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 17:
+        if variant == 18:
             return SdkError.Download(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterBoolean.read(buf),
             )
-        if variant == 18:
+        if variant == 19:
             return SdkError.Internal(
                 _UniffiFfiConverterString.read(buf),
             )
@@ -8066,6 +8096,11 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             return
         if isinstance(value, SdkError.ModelLoad):
             _UniffiFfiConverterString.check_lower(value.reason)
+            return
+        if isinstance(value, SdkError.OutOfMemory):
+            _UniffiFfiConverterString.check_lower(value.reason)
+            _UniffiFfiConverterTypeSdkLong.check_lower(value.needed)
+            _UniffiFfiConverterTypeSdkLong.check_lower(value.available)
             return
         if isinstance(value, SdkError.LoadCancelled):
             _UniffiFfiConverterString.check_lower(value.reason)
@@ -8131,60 +8166,65 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
         if isinstance(value, SdkError.ModelLoad):
             buf.write_i32(2)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.LoadCancelled):
+        if isinstance(value, SdkError.OutOfMemory):
             buf.write_i32(3)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.ModelUnloaded):
+            _UniffiFfiConverterTypeSdkLong.write(value.needed, buf)
+            _UniffiFfiConverterTypeSdkLong.write(value.available, buf)
+        if isinstance(value, SdkError.LoadCancelled):
             buf.write_i32(4)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Busy):
+        if isinstance(value, SdkError.ModelUnloaded):
             buf.write_i32(5)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.StreamAlreadyConsumed):
+        if isinstance(value, SdkError.Busy):
             buf.write_i32(6)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.PromptExceedsContext):
+        if isinstance(value, SdkError.StreamAlreadyConsumed):
             buf.write_i32(7)
+            _UniffiFfiConverterString.write(value.reason, buf)
+        if isinstance(value, SdkError.PromptExceedsContext):
+            buf.write_i32(8)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterTypeSdkCount.write(value.needed, buf)
             _UniffiFfiConverterTypeSdkCount.write(value.available, buf)
         if isinstance(value, SdkError.InvalidOption):
-            buf.write_i32(8)
+            buf.write_i32(9)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.option, buf)
         if isinstance(value, SdkError.InvalidMessage):
-            buf.write_i32(9)
-            _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.InvalidFunction):
             buf.write_i32(10)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.InvalidArgument):
+        if isinstance(value, SdkError.InvalidFunction):
             buf.write_i32(11)
+            _UniffiFfiConverterString.write(value.reason, buf)
+        if isinstance(value, SdkError.InvalidArgument):
+            buf.write_i32(12)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.argument, buf)
         if isinstance(value, SdkError.FunctionCallingUnsupported):
-            buf.write_i32(12)
-            _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.UnsupportedContent):
             buf.write_i32(13)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Generation):
+        if isinstance(value, SdkError.UnsupportedContent):
             buf.write_i32(14)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Serialization):
+        if isinstance(value, SdkError.Generation):
             buf.write_i32(15)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Session):
+        if isinstance(value, SdkError.Serialization):
             buf.write_i32(16)
+            _UniffiFfiConverterString.write(value.reason, buf)
+        if isinstance(value, SdkError.Session):
+            buf.write_i32(17)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.fault, buf)
         if isinstance(value, SdkError.Download):
-            buf.write_i32(17)
+            buf.write_i32(18)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.fault, buf)
             _UniffiFfiConverterBoolean.write(value.is_retryable, buf)
         if isinstance(value, SdkError.Internal):
-            buf.write_i32(18)
+            buf.write_i32(19)
             _UniffiFfiConverterString.write(value.reason, buf)
 
 class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):

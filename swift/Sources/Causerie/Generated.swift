@@ -3741,6 +3741,11 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var stopAfterToolCalls: Bool
     /**
+     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+     * for others.
+     */
+    public var stopOnRepetition: Bool?
+    /**
      * What remains of a cancelled reply in the history. Default: the text so far.
      */
     public var onCancel: OnCancel?
@@ -3837,6 +3842,10 @@ public struct GenerationOptions: Equatable, Hashable {
          * Ends the reply after its first block of calls.
          */stopAfterToolCalls: Bool = false,
         /**
+         * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+         * for others.
+         */stopOnRepetition: Bool? = nil,
+        /**
          * What remains of a cancelled reply in the history. Default: the text so far.
          */onCancel: OnCancel? = nil,
         /**
@@ -3873,6 +3882,7 @@ public struct GenerationOptions: Equatable, Hashable {
         self.inlineThinkingTags = inlineThinkingTags
         self.templateVariables = templateVariables
         self.stopAfterToolCalls = stopAfterToolCalls
+        self.stopOnRepetition = stopOnRepetition
         self.onCancel = onCancel
         self.onBusy = onBusy
         self.contextPolicy = contextPolicy
@@ -3920,6 +3930,7 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 inlineThinkingTags: FfiConverterBool.read(from: &buf),
                 templateVariables: FfiConverterOptionTypeJsonObject.read(from: &buf),
                 stopAfterToolCalls: FfiConverterBool.read(from: &buf),
+                stopOnRepetition: FfiConverterOptionBool.read(from: &buf),
                 onCancel: FfiConverterOptionTypeOnCancel.read(from: &buf),
                 onBusy: FfiConverterOptionTypeOnBusy.read(from: &buf),
                 contextPolicy: FfiConverterOptionTypeContextPolicy.read(from: &buf),
@@ -3953,6 +3964,7 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterBool.write(value.inlineThinkingTags, into: &buf)
         FfiConverterOptionTypeJsonObject.write(value.templateVariables, into: &buf)
         FfiConverterBool.write(value.stopAfterToolCalls, into: &buf)
+        FfiConverterOptionBool.write(value.stopOnRepetition, into: &buf)
         FfiConverterOptionTypeOnCancel.write(value.onCancel, into: &buf)
         FfiConverterOptionTypeOnBusy.write(value.onBusy, into: &buf)
         FfiConverterOptionTypeContextPolicy.write(value.contextPolicy, into: &buf)
@@ -7883,6 +7895,11 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     case ModelLoad(reason: String
     )
     /**
+     * The model needs more memory than the system gives to this process: `needed` and `available` are bytes.
+     */
+    case OutOfMemory(reason: String, needed: SdkLong, available: SdkLong
+    )
+    /**
      * The app cancelled loading.
      */
     case LoadCancelled(reason: String
@@ -8004,59 +8021,64 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
         case 2: return .ModelLoad(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 3: return .LoadCancelled(
+        case 3: return .OutOfMemory(
+            reason: try FfiConverterString.read(from: &buf),
+            needed: try FfiConverterTypeSdkLong.read(from: &buf),
+            available: try FfiConverterTypeSdkLong.read(from: &buf)
+            )
+        case 4: return .LoadCancelled(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 4: return .ModelUnloaded(
+        case 5: return .ModelUnloaded(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 5: return .Busy(
+        case 6: return .Busy(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 6: return .StreamAlreadyConsumed(
+        case 7: return .StreamAlreadyConsumed(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 7: return .PromptExceedsContext(
+        case 8: return .PromptExceedsContext(
             reason: try FfiConverterString.read(from: &buf),
             needed: try FfiConverterTypeSdkCount.read(from: &buf),
             available: try FfiConverterTypeSdkCount.read(from: &buf)
             )
-        case 8: return .InvalidOption(
+        case 9: return .InvalidOption(
             reason: try FfiConverterString.read(from: &buf),
             option: try FfiConverterString.read(from: &buf)
             )
-        case 9: return .InvalidMessage(
+        case 10: return .InvalidMessage(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 10: return .InvalidFunction(
+        case 11: return .InvalidFunction(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 11: return .InvalidArgument(
+        case 12: return .InvalidArgument(
             reason: try FfiConverterString.read(from: &buf),
             argument: try FfiConverterString.read(from: &buf)
             )
-        case 12: return .FunctionCallingUnsupported(
+        case 13: return .FunctionCallingUnsupported(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 13: return .UnsupportedContent(
+        case 14: return .UnsupportedContent(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 14: return .Generation(
+        case 15: return .Generation(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 15: return .Serialization(
+        case 16: return .Serialization(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 16: return .Session(
+        case 17: return .Session(
             reason: try FfiConverterString.read(from: &buf),
             fault: try FfiConverterString.read(from: &buf)
             )
-        case 17: return .Download(
+        case 18: return .Download(
             reason: try FfiConverterString.read(from: &buf),
             fault: try FfiConverterString.read(from: &buf),
             isRetryable: try FfiConverterBool.read(from: &buf)
             )
-        case 18: return .Internal(
+        case 19: return .Internal(
             reason: try FfiConverterString.read(from: &buf)
             )
 
@@ -8081,90 +8103,97 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .LoadCancelled(reason):
+        case let .OutOfMemory(reason,needed,available):
             writeInt(&buf, Int32(3))
             FfiConverterString.write(reason, into: &buf)
+            FfiConverterTypeSdkLong.write(needed, into: &buf)
+            FfiConverterTypeSdkLong.write(available, into: &buf)
 
 
-        case let .ModelUnloaded(reason):
+        case let .LoadCancelled(reason):
             writeInt(&buf, Int32(4))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Busy(reason):
+        case let .ModelUnloaded(reason):
             writeInt(&buf, Int32(5))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .StreamAlreadyConsumed(reason):
+        case let .Busy(reason):
             writeInt(&buf, Int32(6))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .PromptExceedsContext(reason,needed,available):
+        case let .StreamAlreadyConsumed(reason):
             writeInt(&buf, Int32(7))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case let .PromptExceedsContext(reason,needed,available):
+            writeInt(&buf, Int32(8))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterTypeSdkCount.write(needed, into: &buf)
             FfiConverterTypeSdkCount.write(available, into: &buf)
 
 
         case let .InvalidOption(reason,option):
-            writeInt(&buf, Int32(8))
+            writeInt(&buf, Int32(9))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterString.write(option, into: &buf)
 
 
         case let .InvalidMessage(reason):
-            writeInt(&buf, Int32(9))
-            FfiConverterString.write(reason, into: &buf)
-
-
-        case let .InvalidFunction(reason):
             writeInt(&buf, Int32(10))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .InvalidArgument(reason,argument):
+        case let .InvalidFunction(reason):
             writeInt(&buf, Int32(11))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case let .InvalidArgument(reason,argument):
+            writeInt(&buf, Int32(12))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterString.write(argument, into: &buf)
 
 
         case let .FunctionCallingUnsupported(reason):
-            writeInt(&buf, Int32(12))
-            FfiConverterString.write(reason, into: &buf)
-
-
-        case let .UnsupportedContent(reason):
             writeInt(&buf, Int32(13))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Generation(reason):
+        case let .UnsupportedContent(reason):
             writeInt(&buf, Int32(14))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Serialization(reason):
+        case let .Generation(reason):
             writeInt(&buf, Int32(15))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Session(reason,fault):
+        case let .Serialization(reason):
             writeInt(&buf, Int32(16))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case let .Session(reason,fault):
+            writeInt(&buf, Int32(17))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterString.write(fault, into: &buf)
 
 
         case let .Download(reason,fault,isRetryable):
-            writeInt(&buf, Int32(17))
+            writeInt(&buf, Int32(18))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterString.write(fault, into: &buf)
             FfiConverterBool.write(isRetryable, into: &buf)
 
 
         case let .Internal(reason):
-            writeInt(&buf, Int32(18))
+            writeInt(&buf, Int32(19))
             FfiConverterString.write(reason, into: &buf)
 
         }

@@ -6520,6 +6520,12 @@ data class GenerationOptions (
     val `stopAfterToolCalls`: kotlin.Boolean = false
     ,
     /**
+     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
+     * for others.
+     */
+    val `stopOnRepetition`: kotlin.Boolean? = null
+    ,
+    /**
      * What remains of a cancelled reply in the history. Default: the text so far.
      */
     val `onCancel`: OnCancel? = null
@@ -6582,6 +6588,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeSdkJsonObject.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
             FfiConverterOptionalTypeOnCancel.read(buf),
             FfiConverterOptionalTypeOnBusy.read(buf),
             FfiConverterOptionalTypeContextPolicy.read(buf),
@@ -6615,6 +6622,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.allocationSize(value.`inlineThinkingTags`) +
             FfiConverterOptionalTypeSdkJsonObject.allocationSize(value.`templateVariables`) +
             FfiConverterBoolean.allocationSize(value.`stopAfterToolCalls`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`stopOnRepetition`) +
             FfiConverterOptionalTypeOnCancel.allocationSize(value.`onCancel`) +
             FfiConverterOptionalTypeOnBusy.allocationSize(value.`onBusy`) +
             FfiConverterOptionalTypeContextPolicy.allocationSize(value.`contextPolicy`) +
@@ -6647,6 +6655,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.write(value.`inlineThinkingTags`, buf)
             FfiConverterOptionalTypeSdkJsonObject.write(value.`templateVariables`, buf)
             FfiConverterBoolean.write(value.`stopAfterToolCalls`, buf)
+            FfiConverterOptionalBoolean.write(value.`stopOnRepetition`, buf)
             FfiConverterOptionalTypeOnCancel.write(value.`onCancel`, buf)
             FfiConverterOptionalTypeOnBusy.write(value.`onBusy`, buf)
             FfiConverterOptionalTypeContextPolicy.write(value.`contextPolicy`, buf)
@@ -9808,6 +9817,21 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
+     * The model needs more memory than the system gives to this process: `needed` and `available` are bytes.
+     */
+    class OutOfMemory(
+
+        val `reason`: kotlin.String,
+
+        val `needed`: SdkLong,
+
+        val `available`: SdkLong
+        ) : SdkException() {
+        override val message
+            get() = `reason`
+    }
+
+    /**
      * The app cancelled loading.
      */
     class LoadCancelled(
@@ -10023,59 +10047,64 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
             2 -> SdkException.ModelLoad(
                 FfiConverterString.read(buf),
                 )
-            3 -> SdkException.LoadCancelled(
+            3 -> SdkException.OutOfMemory(
+                FfiConverterString.read(buf),
+                FfiConverterTypeSdkLong.read(buf),
+                FfiConverterTypeSdkLong.read(buf),
+                )
+            4 -> SdkException.LoadCancelled(
                 FfiConverterString.read(buf),
                 )
-            4 -> SdkException.ModelUnloaded(
+            5 -> SdkException.ModelUnloaded(
                 FfiConverterString.read(buf),
                 )
-            5 -> SdkException.Busy(
+            6 -> SdkException.Busy(
                 FfiConverterString.read(buf),
                 )
-            6 -> SdkException.StreamAlreadyConsumed(
+            7 -> SdkException.StreamAlreadyConsumed(
                 FfiConverterString.read(buf),
                 )
-            7 -> SdkException.PromptExceedsContext(
+            8 -> SdkException.PromptExceedsContext(
                 FfiConverterString.read(buf),
                 FfiConverterTypeSdkCount.read(buf),
                 FfiConverterTypeSdkCount.read(buf),
                 )
-            8 -> SdkException.InvalidOption(
+            9 -> SdkException.InvalidOption(
                 FfiConverterString.read(buf),
                 FfiConverterString.read(buf),
                 )
-            9 -> SdkException.InvalidMessage(
+            10 -> SdkException.InvalidMessage(
                 FfiConverterString.read(buf),
                 )
-            10 -> SdkException.InvalidFunction(
+            11 -> SdkException.InvalidFunction(
                 FfiConverterString.read(buf),
                 )
-            11 -> SdkException.InvalidArgument(
-                FfiConverterString.read(buf),
-                FfiConverterString.read(buf),
-                )
-            12 -> SdkException.FunctionCallingUnsupported(
-                FfiConverterString.read(buf),
-                )
-            13 -> SdkException.UnsupportedContent(
-                FfiConverterString.read(buf),
-                )
-            14 -> SdkException.Generation(
-                FfiConverterString.read(buf),
-                )
-            15 -> SdkException.Serialization(
-                FfiConverterString.read(buf),
-                )
-            16 -> SdkException.Session(
+            12 -> SdkException.InvalidArgument(
                 FfiConverterString.read(buf),
                 FfiConverterString.read(buf),
                 )
-            17 -> SdkException.Download(
+            13 -> SdkException.FunctionCallingUnsupported(
+                FfiConverterString.read(buf),
+                )
+            14 -> SdkException.UnsupportedContent(
+                FfiConverterString.read(buf),
+                )
+            15 -> SdkException.Generation(
+                FfiConverterString.read(buf),
+                )
+            16 -> SdkException.Serialization(
+                FfiConverterString.read(buf),
+                )
+            17 -> SdkException.Session(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            18 -> SdkException.Download(
                 FfiConverterString.read(buf),
                 FfiConverterString.read(buf),
                 FfiConverterBoolean.read(buf),
                 )
-            18 -> SdkException.Internal(
+            19 -> SdkException.Internal(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid error enum value, something is very wrong!!")
@@ -10093,6 +10122,13 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
                 4UL
                 + FfiConverterString.allocationSize(value.`reason`)
+            )
+            is SdkException.OutOfMemory -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`reason`)
+                + FfiConverterTypeSdkLong.allocationSize(value.`needed`)
+                + FfiConverterTypeSdkLong.allocationSize(value.`available`)
             )
             is SdkException.LoadCancelled -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
@@ -10196,90 +10232,97 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.LoadCancelled -> {
+            is SdkException.OutOfMemory -> {
                 buf.putInt(3)
                 FfiConverterString.write(value.`reason`, buf)
+                FfiConverterTypeSdkLong.write(value.`needed`, buf)
+                FfiConverterTypeSdkLong.write(value.`available`, buf)
                 Unit
             }
-            is SdkException.ModelUnloaded -> {
+            is SdkException.LoadCancelled -> {
                 buf.putInt(4)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Busy -> {
+            is SdkException.ModelUnloaded -> {
                 buf.putInt(5)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.StreamAlreadyConsumed -> {
+            is SdkException.Busy -> {
                 buf.putInt(6)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.PromptExceedsContext -> {
+            is SdkException.StreamAlreadyConsumed -> {
                 buf.putInt(7)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is SdkException.PromptExceedsContext -> {
+                buf.putInt(8)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterTypeSdkCount.write(value.`needed`, buf)
                 FfiConverterTypeSdkCount.write(value.`available`, buf)
                 Unit
             }
             is SdkException.InvalidOption -> {
-                buf.putInt(8)
+                buf.putInt(9)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterString.write(value.`option`, buf)
                 Unit
             }
             is SdkException.InvalidMessage -> {
-                buf.putInt(9)
-                FfiConverterString.write(value.`reason`, buf)
-                Unit
-            }
-            is SdkException.InvalidFunction -> {
                 buf.putInt(10)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.InvalidArgument -> {
+            is SdkException.InvalidFunction -> {
                 buf.putInt(11)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is SdkException.InvalidArgument -> {
+                buf.putInt(12)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterString.write(value.`argument`, buf)
                 Unit
             }
             is SdkException.FunctionCallingUnsupported -> {
-                buf.putInt(12)
-                FfiConverterString.write(value.`reason`, buf)
-                Unit
-            }
-            is SdkException.UnsupportedContent -> {
                 buf.putInt(13)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Generation -> {
+            is SdkException.UnsupportedContent -> {
                 buf.putInt(14)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Serialization -> {
+            is SdkException.Generation -> {
                 buf.putInt(15)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Session -> {
+            is SdkException.Serialization -> {
                 buf.putInt(16)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is SdkException.Session -> {
+                buf.putInt(17)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterString.write(value.`fault`, buf)
                 Unit
             }
             is SdkException.Download -> {
-                buf.putInt(17)
+                buf.putInt(18)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterString.write(value.`fault`, buf)
                 FfiConverterBoolean.write(value.`isRetryable`, buf)
                 Unit
             }
             is SdkException.Internal -> {
-                buf.putInt(18)
+                buf.putInt(19)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
