@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use causerie::names::cache_folder;
-use causerie::names::environment::Environment;
+use causerie::names::environment::HubVariables;
 use causerie::{AccessFault, DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::fault::{access_denied, storage};
@@ -89,10 +89,10 @@ impl HubOptions {
     /// # Errors
     /// The token has characters that no token has.
     pub fn from_environment_with_cache(cache: impl Into<PathBuf>) -> Result<Self> {
-        Self::from_variables(cache.into(), &Environment::of_process())
+        Self::from_variables(cache.into(), &HubVariables::of_process())
     }
 
-    fn from_variables(cache: PathBuf, environment: &Environment<'_>) -> Result<Self> {
+    fn from_variables(cache: PathBuf, environment: &HubVariables<'_>) -> Result<Self> {
         let text = |name: &str| text(environment, name);
         let is_on = |name: &str| {
             text(name).is_some_and(|value| ["1", "true", "yes", "on"].contains(&value.to_ascii_lowercase().as_str()))
@@ -110,12 +110,12 @@ impl HubOptions {
 }
 
 /// The value of a variable, if it has one.
-fn text(environment: &Environment<'_>, name: &str) -> Option<String> {
+fn text(environment: &HubVariables<'_>, name: &str) -> Option<String> {
     (environment.variable)(name)?.into_string().ok().filter(|value| !value.trim().is_empty())
 }
 
 /// The token of the environment, or else of the file that other tools store it in.
-fn token(environment: &Environment<'_>) -> Result<Option<AccessToken>> {
+fn token(environment: &HubVariables<'_>) -> Result<Option<AccessToken>> {
     let named = |name: &'static str| Some((text(environment, name)?, name));
     // The second name is an older one, which huggingface_hub reads as well.
     if let Some((token, name)) = named("HF_TOKEN").or_else(|| named("HUGGING_FACE_HUB_TOKEN")) {
@@ -191,7 +191,7 @@ mod tests {
 
     fn options(variables: &[(&str, &str)]) -> Result<HubOptions> {
         let find = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| OsString::from(value));
-        let environment = Environment { variable: &find, user_folder: Some("/no/user".into()) };
+        let environment = HubVariables { variable: &find, user_folder: Some("/no/user".into()) };
         HubOptions::from_variables(PathBuf::from("/cache"), &environment)
     }
 

@@ -214,7 +214,8 @@ fn a_schema_constrains_the_answer_but_not_calls() {
     assert_eq!(script(call("[ping()]"), options()), r#"ToolCalls "" ping"#);
     assert_eq!(script("Three.".into(), options()), r#"Constraint """#);
     assert_eq!(script(ScriptedReply::new().text(r#"{"n": "#).text("null}"), options()), r#"Constraint "{\"n\": ""#);
-    let unknown = GenerationOptions { json_schema_constraint: Some(r#"{"not": {}}"#.to_owned()), ..Default::default() };
+    let unknown =
+        GenerationOptions { json_schema_constraint: Some(r#"{"not": {"const": 1}}"#.to_owned()), ..Default::default() };
     let said = script("".into(), unknown);
     assert!(said.starts_with("json_schema_constraint cannot be enforced:") && said.contains("\"not\""), "{said}");
 }

@@ -6,7 +6,7 @@ use crate::constrain::{answer_schema, refusal};
 use crate::function::Value;
 
 /// Keywords of arrays and objects that the grammar of a notation does not express.
-const OF_WHOLES: [&str; 11] = [
+const OF_WHOLES: [&str; 10] = [
     "contains",
     "dependentRequired",
     "dependentSchemas",
@@ -14,7 +14,6 @@ const OF_WHOLES: [&str; 11] = [
     "minProperties",
     "not",
     "patternProperties",
-    "prefixItems",
     "propertyNames",
     "unevaluatedProperties",
     "uniqueItems",

@@ -164,7 +164,7 @@ impl ResponseStream {
     /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
     /// reply.iter().next().unwrap()?; // the first word
     /// reply.cancel();
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("it ends") };
     /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -181,7 +181,7 @@ impl ResponseStream {
     /// reply.iter().next().unwrap()?; // the first word
     /// let handle = reply.cancel_handle();
     /// std::thread::spawn(move || handle.cancel());
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.into_iter().last() else { panic!("it ends") };
     /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::choice::{ListedFile, ModelFiles, choose_files};
-use crate::names::environment::Environment;
+use crate::names::environment::HubVariables;
 use crate::names::manifest;
 use crate::names::model_name::ModelName;
 
@@ -28,7 +28,7 @@ const DEEPEST: usize = 4;
 /// }
 /// ```
 pub fn cache_folder() -> Option<PathBuf> {
-    Environment::of_process().cache()
+    HubVariables::of_process().cache()
 }
 
 /// The folder of one repository in a cache.

@@ -9,14 +9,14 @@ const IN_HOME: &str =
     if cfg!(target_os = "ios") { "Library/Application Support/huggingface" } else { ".cache/huggingface" };
 
 /// The variables of a process, and the folder of its user.
-pub struct Environment<'a> {
+pub struct HubVariables<'a> {
     /// Returns the value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The folder that `~` stands for.
     pub user_folder: Option<PathBuf>,
 }
 
-impl Environment<'_> {
+impl HubVariables<'_> {
     /// The environment of this process.
     pub fn of_process() -> Self {
         Self { variable: &|name| env::var_os(name), user_folder: env::home_dir() }
@@ -40,6 +40,7 @@ impl Environment<'_> {
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let value = PathBuf::from((self.variable)(name).filter(|value| !value.is_empty())?);
         let path = match (value.strip_prefix("~"), &self.user_folder) {
+            (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.clone(),
             (Ok(rest), Some(home)) => home.join(rest),
             _ => value,
         };
@@ -82,8 +83,8 @@ fn split_reference(text: &str, has_percent: bool) -> Option<(&str, usize)> {
 mod tests {
     use super::*;
 
-    fn environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Environment<'_> {
-        Environment { variable, user_folder: Some("/home/u".into()) }
+    fn environment(variable: &dyn Fn(&str) -> Option<OsString>) -> HubVariables<'_> {
+        HubVariables { variable, user_folder: Some("/home/u".into()) }
     }
 
     /// The values that Python's `os.path.expandvars` gives after `expanduser`, on Unix.
@@ -151,6 +152,6 @@ mod tests {
         }
         let unset = |name: &str| (name == "HF_HOME").then(OsString::new);
         assert_eq!(environment(&unset).cache(), Some(PathBuf::from("/home/u").join(IN_HOME).join("hub")));
-        assert_eq!(Environment { variable: &unset, user_folder: None }.cache(), None);
+        assert_eq!(HubVariables { variable: &unset, user_folder: None }.cache(), None);
     }
 }

@@ -108,7 +108,7 @@ fn formatted(
 pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments: &[Value]) -> Result<Value, Error> {
     let named = arguments.last().filter(|last| last.is_kwargs());
     let positional = &arguments[..arguments.len() - usize::from(named.is_some())];
-    let mut fields = Fields { positional, named, next: 0 };
+    let mut fields = FieldParser { positional, named, next: 0 };
     fields.format(state, template, 0).map(Value::from)
 }
 
@@ -116,19 +116,19 @@ pub(super) fn format_method(state: &mut State<'_, '_>, template: &str, arguments
 pub(super) fn format_map(state: &mut State<'_, '_>, template: &str, arguments: &[Value]) -> Result<Value, Error> {
     let named = arguments.first().filter(|named| named.kind() == ValueKind::Map);
     let missing = || Error::new(ErrorKind::MissingArgument, "str.format_map takes a dictionary");
-    let mut fields = Fields { positional: &[], named: Some(named.ok_or_else(missing)?), next: 0 };
+    let mut fields = FieldParser { positional: &[], named: Some(named.ok_or_else(missing)?), next: 0 };
     fields.format(state, template, 0).map(Value::from)
 }
 
 /// The values of `str.format`.
-struct Fields<'a> {
+struct FieldParser<'a> {
     positional: &'a [Value],
     named: Option<&'a Value>,
     /// The index of the next value without a name.
     next: usize,
 }
 
-impl Fields<'_> {
+impl FieldParser<'_> {
     /// Replaces the fields of a template. A specification may have fields of its own, but those have none.
     fn format(&mut self, state: &mut State<'_, '_>, template: &str, level: usize) -> Result<String, Error> {
         let mut out = String::new();

@@ -17,12 +17,12 @@ const LONGEST_REPLACEMENT: usize = 64;
 
 /// How tokens are decoded to text.
 pub(super) struct Decoding {
-    steps: Vec<Step>,
+    steps: Vec<DecodingStep>,
     pub(super) leading: LeadingSpaces,
 }
 
 /// A step that changes the text of one token.
-enum Step {
+enum DecodingStep {
     Replace { pattern: String, content: String },
     ReplaceMatches(DecoderWrapper),
     Strip { content: char, start: usize, stop: usize },
@@ -30,22 +30,24 @@ enum Step {
     ByteLevel(Spelling),
 }
 
-impl Step {
+impl DecodingStep {
     /// Whether the step changes each token as it would change the text. Once tokens are joined, only the replacement of a single
     /// character does.
-    fn can_follow(&self, stage: Stage) -> bool {
+    fn can_follow(&self, stage: DecodingStage) -> bool {
         let is_character = |pattern: &str| pattern.chars().count() == 1;
         match stage {
-            Stage::Tokens => true,
-            Stage::JoinedBytes | Stage::Text => matches!(self, Self::Replace { pattern, .. } if is_character(pattern)),
-            Stage::TextOfBytes => false,
+            DecodingStage::Tokens => true,
+            DecodingStage::JoinedBytes | DecodingStage::Text => {
+                matches!(self, Self::Replace { pattern, .. } if is_character(pattern))
+            }
+            DecodingStage::TextOfBytes => false,
         }
     }
 }
 
 /// What the steps so far have made of the tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum DecodingStage {
     Tokens,
     /// Tokens, with the bytes of several tokens joined.
     JoinedBytes,
@@ -59,12 +61,12 @@ impl Decoding {
     pub(super) fn of(encoder: &Encoder) -> Result<Self> {
         let decoder = encoder.get_decoder().ok_or_else(|| wrong("tokenizer.json must have a decoder"))?;
         let mut decoding = Self { steps: Vec::new(), leading: LeadingSpaces::Kept };
-        let mut stage = Stage::Tokens;
+        let mut stage = DecodingStage::Tokens;
         decoding.add(decoder, &mut stage)?;
         Ok(decoding)
     }
 
-    fn add(&mut self, decoder: &DecoderWrapper, stage: &mut Stage) -> Result<()> {
+    fn add(&mut self, decoder: &DecoderWrapper, stage: &mut DecodingStage) -> Result<()> {
         if let DecoderWrapper::Sequence(sequence) = decoder {
             return sequence.get_decoders().iter().try_for_each(|decoder| self.add(decoder, stage));
         }
@@ -75,25 +77,27 @@ impl Decoding {
         };
         let keeps_spaces = self.leading == LeadingSpaces::Kept;
         match (decoder, *stage) {
-            (DecoderWrapper::Fuse(_), Stage::Tokens | Stage::JoinedBytes) => *stage = Stage::Text,
-            (DecoderWrapper::Fuse(_), Stage::Text | Stage::TextOfBytes) => {}
-            (DecoderWrapper::ByteFallback(_), Stage::Tokens) => {
-                self.steps.push(Step::ByteFallback);
-                *stage = Stage::JoinedBytes;
+            (DecoderWrapper::Fuse(_), DecodingStage::Tokens | DecodingStage::JoinedBytes) => {
+                *stage = DecodingStage::Text
             }
-            (DecoderWrapper::ByteLevel(_), Stage::Tokens) if keeps_spaces => {
-                self.steps.push(Step::ByteLevel(Spelling::byte_level()));
-                *stage = Stage::TextOfBytes;
+            (DecoderWrapper::Fuse(_), DecodingStage::Text | DecodingStage::TextOfBytes) => {}
+            (DecoderWrapper::ByteFallback(_), DecodingStage::Tokens) => {
+                self.steps.push(DecodingStep::ByteFallback);
+                *stage = DecodingStage::JoinedBytes;
             }
-            (DecoderWrapper::Strip(strip), Stage::Tokens) if keeps_spaces => {
-                self.steps.push(Step::Strip { content: strip.content, start: strip.start, stop: strip.stop });
+            (DecoderWrapper::ByteLevel(_), DecodingStage::Tokens) if keeps_spaces => {
+                self.steps.push(DecodingStep::ByteLevel(Spelling::byte_level()));
+                *stage = DecodingStage::TextOfBytes;
             }
-            (DecoderWrapper::Strip(strip), Stage::Text | Stage::TextOfBytes) if strip.stop == 0 => {
+            (DecoderWrapper::Strip(strip), DecodingStage::Tokens) if keeps_spaces => {
+                self.steps.push(DecodingStep::Strip { content: strip.content, start: strip.start, stop: strip.stop });
+            }
+            (DecoderWrapper::Strip(strip), DecodingStage::Text | DecodingStage::TextOfBytes) if strip.stop == 0 => {
                 let (before, is_space) = (self.leading.n_dropped(), strip.content == ' ');
                 let (Some(before), true) = (before, is_space) else { return refused(" with these settings") };
                 self.leading = LeadingSpaces::Dropped(before.saturating_add(strip.start));
             }
-            (DecoderWrapper::Strip(_), Stage::Text | Stage::TextOfBytes) => {
+            (DecoderWrapper::Strip(_), DecodingStage::Text | DecodingStage::TextOfBytes) => {
                 return refused(" with stop, which needs the end of a reply,");
             }
             (DecoderWrapper::Replace(_), _) if keeps_spaces => {
@@ -102,8 +106,8 @@ impl Decoding {
                     return refused(&format!(" with more than {LONGEST_REPLACEMENT} bytes of content"));
                 }
                 let step = match settings.pointer("/pattern/String").and_then(Json::as_str) {
-                    Some(pattern) => Step::Replace { pattern: pattern.to_owned(), content: content.to_owned() },
-                    None => Step::ReplaceMatches(decoder.clone()),
+                    Some(pattern) => DecodingStep::Replace { pattern: pattern.to_owned(), content: content.to_owned() },
+                    None => DecodingStep::ReplaceMatches(decoder.clone()),
                 };
                 if !step.can_follow(*stage) {
                     return refused(" after the other decoders");
@@ -112,8 +116,9 @@ impl Decoding {
             }
             (DecoderWrapper::Metaspace(metaspace), _) if keeps_spaces => {
                 let drops = metaspace.prepend_scheme != PrependScheme::Never;
-                let step = Step::Replace { pattern: metaspace.get_replacement().into(), content: " ".to_owned() };
-                if !step.can_follow(*stage) || drops && *stage == Stage::Text {
+                let step =
+                    DecodingStep::Replace { pattern: metaspace.get_replacement().into(), content: " ".to_owned() };
+                if !step.can_follow(*stage) || drops && *stage == DecodingStage::Text {
                     return refused(" after the other decoders");
                 }
                 self.steps.push(step);
@@ -121,7 +126,7 @@ impl Decoding {
                     self.leading = LeadingSpaces::DroppedFromFirstToken;
                 }
             }
-            (_, Stage::Tokens) if keeps_spaces => return refused(""),
+            (_, DecodingStage::Tokens) if keeps_spaces => return refused(""),
             _ => return refused(" after the other decoders"),
         }
         Ok(())
@@ -132,18 +137,20 @@ impl Decoding {
         let mut text = token.to_owned();
         for step in &self.steps {
             match step {
-                Step::Replace { pattern, content } => text = text.replace(pattern, content),
-                Step::ReplaceMatches(decoder) => {
+                DecodingStep::Replace { pattern, content } => text = text.replace(pattern, content),
+                DecodingStep::ReplaceMatches(decoder) => {
                     let token = std::mem::take(&mut text);
                     text = guarded("tokenizer.json", || decoder.decode_chain(vec![token]))?.concat();
                 }
-                Step::Strip { content, start, stop } => text = stripped(&text, *content, *start, *stop).to_owned(),
-                Step::ByteFallback => {
+                DecodingStep::Strip { content, start, stop } => {
+                    text = stripped(&text, *content, *start, *stop).to_owned()
+                }
+                DecodingStep::ByteFallback => {
                     if let Some(byte) = byte_piece(&text) {
                         return Ok(Box::new([byte]));
                     }
                 }
-                Step::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
+                DecodingStep::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
             }
             if LONGEST_TOKEN < text.len() {
                 break; // refused by its length, before steps make it longer
@@ -155,7 +162,7 @@ impl Decoding {
     /// The bytes of a token that is searched in text before all others. `normalized` is what the normalizer makes of it; it is
     /// the token itself if the text is searched before it is normalized.
     pub(super) fn added_bytes(&self, token: &str, normalized: &str) -> Result<Box<[u8]>> {
-        let is_byte_level = matches!(self.steps.last(), Some(Step::ByteLevel(_)));
+        let is_byte_level = matches!(self.steps.last(), Some(DecodingStep::ByteLevel(_)));
         let bytes = self.bytes(normalized)?;
         // The symbols of bytes occur in it only if the normalizer wrote them.
         let is_spelled = token != normalized && std::str::from_utf8(&bytes).is_ok();

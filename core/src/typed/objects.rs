@@ -12,7 +12,7 @@ use crate::typed::parameter::{TypedParameter, invalid, must_be};
 ///
 /// let mut definitions = Definitions::default();
 /// let place = ObjectSchema::new("A place.").member::<f64>("x", "East.", &mut definitions).build();
-/// assert_eq!(place.get("required").unwrap().to_string(), r#"["x"]"#);
+/// assert!(place.to_string().ends_with(r#""required": ["x"]}"#), "{place}");
 /// ```
 #[derive(Debug)]
 pub struct ObjectSchema {
@@ -36,7 +36,7 @@ impl ObjectSchema {
     /// ```
     /// # use causerie::typed::{Definitions, ObjectSchema};
     /// let schema = ObjectSchema::new("").member::<Option<u8>>("age", "In years.", &mut Definitions::default()).build();
-    /// assert!(schema.get("required").is_none());
+    /// assert!(!schema.to_string().contains("required"));
     /// ```
     #[must_use]
     pub fn member<T: TypedParameter>(mut self, name: &str, description: &str, definitions: &mut Definitions) -> Self {

@@ -104,8 +104,10 @@ pub(crate) fn attach(
 /// Lets messages contain images that are shown as their markers only, if the model sees.
 pub(crate) fn attach_markers(files: &VisionFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
     let refusal = match files {
-        VisionFiles::Missing(reason) => Some(reason.clone()),
         VisionFiles::Found(..) if !renderer.prints_images() => Some(NO_IMAGES_IN_TEMPLATE.to_owned()),
+        // A model for text, whatever files lie beside it.
+        VisionFiles::Missing(_) if !renderer.prints_images() => return,
+        VisionFiles::Missing(reason) => Some(reason.clone()),
         VisionFiles::Found(_, architecture) => marker(architecture, control).err(),
     };
     match refusal {

@@ -87,7 +87,10 @@ fn commands() -> Vec<(Vec<&'static str>, &'static str)> {
         ("quantize FIXTURES/models/lfm2-f32.gguf --type q8_0 --output FILES/new.gguf", ""),
         ("bench -p 8 -n 2 -t 1 --repeats 1 --model FIXTURES/models/lfm2-q4_0.gguf", ""),
         ("bench -p 8 -n 2 -t 1 --repeats 1 --json --model FIXTURES/models/lfm2-q4_0.gguf", ""),
-        ("deploy --app-name app --auth public --image registry.example/app:1 --dry-run --out FILES/deployed", ""),
+        (
+            "deploy --app-name app --auth public --image registry.example/app:1 --memory 2Gi --dry-run --out FILES/deployed",
+            "",
+        ),
     ];
     lines.into_iter().map(|(line, input)| (line.split(' ').collect(), input)).collect()
 }
@@ -139,6 +142,8 @@ fn remarks_that_cannot_be_written_change_nothing() {
             "public",
             "--image",
             "app:1",
+            "--memory",
+            "2Gi",
             "--dry-run",
             "--out",
             "FILES/deployed",

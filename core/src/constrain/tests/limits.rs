@@ -76,7 +76,6 @@ fn limits_of_numbers_are_enforced() {
         &["-9000000000000000000", "7"],
         &["1.5"],
     );
-    check_values(r#"{"type": "integer", "minimum": 1e300, "maximum": 1e308}"#, &["7"], &["\"1\""]);
 }
 
 /// The keywords that a reply's schema may have.
