@@ -374,7 +374,7 @@ class LoadOptions(CheckedOptions):
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
         "cache_bytes": _integer(64),
-        "ignores_transparency": _flag,
+        "ignores_transparency": _optional_flag,
     }
 
     context_size: int | None = None

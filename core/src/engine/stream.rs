@@ -237,7 +237,7 @@ impl IntoIterator for ResponseStream {
     }
 }
 
-impl<'a> IntoIterator for &'a mut ResponseStream {
+impl IntoIterator for &mut ResponseStream {
     type Item = Result<MessageResponse>;
     type IntoIter = BlockingIterator<Self>;
 
@@ -367,7 +367,7 @@ impl IntoIterator for TextStream {
     }
 }
 
-impl<'a> IntoIterator for &'a mut TextStream {
+impl IntoIterator for &mut TextStream {
     type Item = Result<String>;
     type IntoIter = BlockingIterator<Self>;
 

@@ -19,11 +19,11 @@ const VALUE_SIZE: usize = 64;
 const NAMED: &str = "causerie:";
 /// The start of a reference to a definition.
 const DEFINITIONS: &str = "#/$defs/";
+/// The keywords of a schema, or schemas by name.
+type Keywords = Map<String, Json>;
+
 /// A schema with other schemas in place of the references to them, and the definitions of those that refer to themselves.
-pub(super) fn inlined<'a>(
-    schema: &JsonFields<'a>,
-    place: &'a str,
-) -> Result<(Cow<'a, Map<String, Json>>, Map<String, Json>)> {
+pub(super) fn inlined<'a>(schema: &JsonFields<'a>, place: &'a str) -> Result<(Cow<'a, Keywords>, Keywords)> {
     let schema = schema.entries();
     if !schema.values().any(has_reference) && !schema.contains_key("$ref") {
         return Ok((Cow::Borrowed(schema), Map::new()));

@@ -191,6 +191,9 @@ fn random_body(constraint: &Constraint, seed: &mut u64) -> Option<String> {
 
 const END_ID: usize = END as usize;
 
+/// How a notation writes a call of a function.
+type Spelling<'a> = dyn Fn(&str) -> String + 'a;
+
 /// Python gets identifiers for the names that it cannot write; all other notations write the names.
 #[test]
 fn every_notation_writes_every_name() {
@@ -199,7 +202,7 @@ fn every_notation_writes_every_name() {
     let llama = |name: &str| format!(r#"{{"name": "{name}", "parameters": {{}}}}"#);
     let names = ["21st--open", "a-b", "a_b"];
     let identifiers = ["21st__open", "_21st__open", "a_b_2", "a--b"];
-    let written: [(FunctionCallParser, &dyn Fn(&str) -> String); 6] = [
+    let written: [(_, &Spelling); 6] = [
         (JsonStyleFunctionCallParser, &object),
         (XmlFunctionCallParser, &|name| xml(name, &[])),
         (GemmaFunctionCallParser, &|name| format!("call:{name}{{}}")),

@@ -135,7 +135,7 @@ internal class TypeSchemas {
         return descriptor.getElementDescriptor(1).elementDescriptors.map { subclass ->
             val own = members(subclass)
             val name = mapOf("type" to "string", "const" to subclass.serialName)
-            val properties = mapOf(discriminator to name) + own["properties"] as TypeSchema
+            val properties = mapOf<String, Any?>(discriminator to name) + own.getValue("properties") as Map<*, *>
             val required = listOf(discriminator) + own["required"] as List<*>
             described(own + mapOf("properties" to properties, "required" to required), subclass.annotations)
         }
