@@ -138,6 +138,7 @@ class HubOptions:
         checks_space: bool | None,
         idle_timeout_milliseconds: int | None,
         retry_pause_milliseconds: int | None,
+        uses_links: bool | None,
     ) -> None: ...
 
 class DownloadStream:

@@ -4,7 +4,8 @@ use serde_json::Value as Json;
 
 use crate::function::Value;
 
-/// Numbers are exact limits of the types. A duration has days and a time, but no months: not all platforms read these.
+/// Numbers are exact limits of the types. A duration has hours, minutes and seconds, but neither days nor months: not all
+/// platforms read these.
 const TYPES: &[(&str, &str)] = &[
     ("any", "{}"),
     ("null", r#"{"type": "null"}"#),
@@ -33,7 +34,7 @@ const TYPES: &[(&str, &str)] = &[
     ),
     (
         "duration",
-        r#"{"type": "string", "pattern": "^-?P([0-9]{1,6}D(T([0-9]{1,6}H)?)?|T([0-9]{1,6}H)?([0-9]{1,6}M)?[0-9]{1,6}(\\.[0-9]{1,6})?S)$"}"#,
+        r#"{"type": "string", "pattern": "^-?PT([0-9]{1,8}H([0-9]{1,6}M)?([0-9]{1,6}(\\.[0-9]{1,9})?S)?|[0-9]{1,6}M([0-9]{1,6}(\\.[0-9]{1,9})?S)?|[0-9]{1,6}(\\.[0-9]{1,9})?S)$"}"#,
     ),
     ("ipv4", r#"{"type": "string", "format": "ipv4"}"#),
     ("ipv6", r#"{"type": "string", "format": "ipv6"}"#),

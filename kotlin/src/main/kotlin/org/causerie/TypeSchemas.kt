@@ -10,6 +10,7 @@ import kotlinx.serialization.descriptors.SerialKind
 import kotlinx.serialization.descriptors.StructureKind
 import kotlinx.serialization.descriptors.elementDescriptors
 import kotlinx.serialization.descriptors.elementNames
+import kotlinx.serialization.descriptors.nonNullOriginal
 import kotlinx.serialization.json.JsonClassDiscriminator
 
 /** A JSON Schema. */
@@ -143,7 +144,7 @@ internal class TypeSchemas {
 
     /** A reference to the schema of a type, which is written once. */
     private fun defined(descriptor: SerialDescriptor, write: () -> TypeSchema): TypeSchema {
-        val name = names.getOrPut(descriptor) {
+        val name = names.getOrPut(descriptor.nonNullOriginal) {
             val simple = descriptor.serialName.removeSuffix("?").substringAfterLast('.')
             generateSequence(simple) { "${it}_" }.first { it !in definitions }
         }

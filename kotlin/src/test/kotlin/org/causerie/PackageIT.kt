@@ -37,12 +37,12 @@ class PackageIT {
     }
 
     @Test
-    fun `a result of an unknown class is an error for the model where kotlinx-serialization is missing`() {
+    fun `a result of an unknown class is an error of the app where kotlinx-serialization is missing`() {
         val elsewhere = Files.createTempDirectory("causerie").toFile()
         val source = File(elsewhere, "Odd.java").apply { writeText(ODD_RESULT) }
         val java = File(System.getProperty("java.home"), "bin/java").path
         val output = run(elsewhere, java, "-cp", "$jar${File.pathSeparator}$classpath", source.path)
-        assertTrue("the result must be a JSON value, found java.lang.Object" in output, output)
+        assertTrue("the result of f must be a JSON value, found java.lang.Object" in output, output)
         elsewhere.deleteRecursively()
     }
 
@@ -156,6 +156,8 @@ private const val ODD_RESULT = """
             ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
             try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, question, handlers)) {
                 reply.forEach(System.out::println);
+            } catch (SdkException.Serialization err) {
+                System.out.println(err.getMessage());
             }
         }
     }
