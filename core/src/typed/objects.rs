@@ -116,7 +116,7 @@ impl<'a> Members<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] for a value that is not an object.
+    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) for a value that is not an object.
     pub fn of(value: Value, place: &'a str) -> Result<Self> {
         match value {
             Value::Object(entries) => Ok(Self { entries, place }),
@@ -133,7 +133,7 @@ impl<'a> Members<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] for a member that is missing or has another type.
+    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) for a member that is missing or has another type.
     pub fn take<T: TypedParameter>(&mut self, name: &str) -> Result<T> {
         let place = if self.place.is_empty() { name.to_owned() } else { format!("{}.{name}", self.place) };
         match self.entries.shift_remove(name) {
