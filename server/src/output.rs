@@ -10,7 +10,7 @@ static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 /// Whether that was because its reader has left.
 static IS_UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// Writes text to standard output. Pipes and files get it as it is; a terminal gets it [harmless](harmless).
+/// Writes text to standard output. Pipes and files get it as it is; a terminal gets it [harmless].
 ///
 /// # Errors
 /// It cannot be written. [`is_unread`] says whether there is anyone to tell.
@@ -21,10 +21,10 @@ pub fn print(text: impl Display) -> io::Result<()> {
     write(out, &shown)
 }
 
-/// Writes text and a line feed to standard output, as [`print`] does.
+/// Writes text and a line feed to standard output, as [`print()`] does.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_line(line: impl Display) -> io::Result<()> {
     print(format_args!("{line}\n"))
 }
@@ -32,7 +32,7 @@ pub fn print_line(line: impl Display) -> io::Result<()> {
 /// Writes text with styles to standard output, which terminals with colours show.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_styled(text: &str) -> io::Result<()> {
     write(anstream::stdout(), text)
 }

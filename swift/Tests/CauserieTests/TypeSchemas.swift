@@ -22,8 +22,10 @@ import Testing
 
         static func random(_ generator: inout some RandomNumberGenerator) -> Self {
             Self(
-                int8: .random(in: .min ... .max, using: &generator), int16: .random(in: .min ... .max, using: &generator),
-                int32: .random(in: .min ... .max, using: &generator), int64: .random(in: .min ... .max, using: &generator),
+                int8: .random(in: .min ... .max, using: &generator),
+                int16: .random(in: .min ... .max, using: &generator),
+                int32: .random(in: .min ... .max, using: &generator),
+                int64: .random(in: .min ... .max, using: &generator),
                 uint8: .random(in: .min ... .max, using: &generator),
                 uint16: .random(in: .min ... .max, using: &generator),
                 uint32: .random(in: .min ... .max, using: &generator),
