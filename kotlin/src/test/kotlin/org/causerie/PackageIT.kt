@@ -156,7 +156,7 @@ private const val ODD_RESULT = """
             ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
             try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, question, handlers)) {
                 reply.forEach(System.out::println);
-            } catch (SdkException.Serialization err) {
+            } catch (Exception err) {
                 System.out.println(err.getMessage());
             }
         }
