@@ -11,6 +11,7 @@ use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
 use crate::model::native::{Native, VisionTower};
 use crate::model::network::Network;
+use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
 use crate::model::vision::VisionArchitecture;
 use crate::options::{CacheType, Device, LoadOptions};
@@ -67,14 +68,6 @@ impl Compute {
         }
     }
 
-    fn is_native(&self) -> bool {
-        match self {
-            Self::Native { .. } => true,
-            #[cfg(feature = "candle")]
-            Self::Candle(_) => false,
-        }
-    }
-
     /// Loads a network, and reports progress before each layer.
     pub(super) fn load(
         self,
@@ -82,17 +75,15 @@ impl Compute {
         architecture: &Architecture,
         progress: LoadProgress<'_>,
     ) -> Result<Box<dyn Network>> {
-        if architecture.family.needs_cpu && !self.is_native() {
-            let name = architecture.family.gguf;
-            return Err(missing(&format!("device is Metal, which does not support architecture {name:?}")));
-        }
         Ok(match self {
             Self::Native { cpu, cache_type } => {
                 let native = Native::new(cpu, cache_type);
-                Box::new(Decoder::load(native, weights, architecture, progress)?)
+                Box::new(DecoderNetwork::new(Decoder::load(native, weights, architecture, progress)?))
             }
             #[cfg(feature = "candle")]
-            Self::Candle(device) => Box::new(Decoder::load(Candle { device }, weights, architecture, progress)?),
+            Self::Candle(device) => {
+                Box::new(DecoderNetwork::new(Decoder::load(Candle { device }, weights, architecture, progress)?))
+            }
         })
     }
 }

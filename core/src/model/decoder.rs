@@ -2,24 +2,25 @@
 //!
 //! Sizes come from the tensors, because formulas and descriptions are wrong for some models.
 
-use crate::error::Result;
+use crate::error::{Result, SdkError};
 use crate::model::architecture::{Architecture, Scales};
 use crate::model::backend::Backend;
 use crate::model::invalid::invalid;
 use crate::model::layer::Layer;
 use crate::model::layer_weights::{LayerWeights, norm_weight};
+use crate::model::linear::Linear;
 use crate::model::names;
 use crate::model::per_layer::PerLayerEmbedding;
 use crate::model::progress::{LoadProgress, report_progress};
 use crate::weights::{MatrixPlace, TensorPart, Weights};
 
 pub(crate) struct Decoder<B: Backend> {
-    pub(crate) embedding: B::Matrix,
+    pub(crate) embedding: Linear<B>,
     pub(crate) per_layer: Option<PerLayerEmbedding<B>>,
     pub(crate) layers: Vec<Layer<B>>,
     pub(crate) output_norm: B::Vector,
     /// `None` if the embedding also gives the logits.
-    pub(crate) head: Option<B::Matrix>,
+    pub(crate) head: Option<Linear<B>>,
     pub(crate) norm_eps: f32,
     pub(crate) scales: Scales,
     pub(crate) n_vocabulary: usize,
@@ -43,7 +44,8 @@ impl<B: Backend> Decoder<B> {
         let layers = layers.collect::<Result<_>>()?;
         let output_norm = names::output_norm(weights, architecture);
         let matrix = |name: &str| {
-            backend.matrix(weights, &MatrixPlace { name, shape: (n_vocabulary, hidden), part: TensorPart::Whole })
+            let place = MatrixPlace { name, shape: (n_vocabulary, hidden), part: TensorPart::Whole };
+            Ok::<_, SdkError>(Linear { weight: backend.matrix(weights, &place)?, bias: None })
         };
         Ok(Self {
             embedding: matrix(&names::embedding(weights))?,
@@ -59,8 +61,8 @@ impl<B: Backend> Decoder<B> {
         })
     }
 
-    /// The matrix that gives the logits.
-    pub(crate) fn head(&self) -> &B::Matrix {
+    /// The map that gives the logits.
+    pub(crate) fn head(&self) -> &Linear<B> {
         self.head.as_ref().unwrap_or(&self.embedding)
     }
 }

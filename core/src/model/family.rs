@@ -62,8 +62,6 @@ pub(crate) struct Family {
     pub(crate) attention_scale: Option<f32>,
     /// Whether embeddings of tokens are multiplied by the root of the hidden size.
     pub(crate) scales_embedding: bool,
-    /// Whether only the CPU can compute the family.
-    pub(crate) needs_cpu: bool,
 }
 
 /// The function of gates in feed-forward blocks.
@@ -269,7 +267,6 @@ const PLAIN: Family = Family {
     has_multipliers: false,
     attention_scale: None,
     scales_embedding: false,
-    needs_cpu: false,
 };
 
 const LFM2: Family = Family {
@@ -293,7 +290,6 @@ const LFM3: Family = Family {
     has_output_norms: true,
     has_head_gates: true,
     has_divisors: true,
-    needs_cpu: true,
     ..PLAIN
 };
 
@@ -311,7 +307,6 @@ const GEMMA3: Family = Family {
     folder_norms_lack_one: true,
     has_output_norms: true,
     scales_embedding: true,
-    needs_cpu: true,
     ..PLAIN
 };
 
@@ -337,15 +332,13 @@ const QWEN35: Family = Family {
     folder_norms_lack_one: true,
     feed_forward_norm: "post_attention_norm",
     has_query_gates: true,
-    needs_cpu: true,
     ..PLAIN
 };
 
 /// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
-const GRANITE: Family =
-    Family { gguf: "granite", model_type: "granite", has_multipliers: true, needs_cpu: true, ..LLAMA };
+const GRANITE: Family = Family { gguf: "granite", model_type: "granite", has_multipliers: true, ..LLAMA };
 
 /// All families. If several have the same GGUF name, the first one reads the file.
 pub(crate) static FAMILIES: [Family; 15] = [
@@ -357,8 +350,8 @@ pub(crate) static FAMILIES: [Family; 15] = [
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
     LLAMA,
     Family { model_type: "mistral", window: WindowRule::All, default_window: Some(4096), ..LLAMA },
-    Family { gguf: "mistral3", model_type: "ministral3", window: WindowRule::All, needs_cpu: true, ..LLAMA },
-    Family { gguf: "phi3", model_type: "phi3", window: WindowRule::All, rotates_part: true, needs_cpu: true, ..PLAIN },
+    Family { gguf: "mistral3", model_type: "ministral3", window: WindowRule::All, ..LLAMA },
+    Family { gguf: "phi3", model_type: "phi3", window: WindowRule::All, rotates_part: true, ..PLAIN },
     GRANITE,
     Family { gguf: "granitehybrid", model_type: "granitemoehybrid", names: &GRANITE4_NAMES, ..GRANITE },
     Family { gguf: "qwen2", model_type: "qwen2", has_biases: true, window: WindowRule::FromLayer, ..PLAIN },

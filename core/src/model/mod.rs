@@ -34,6 +34,8 @@ mod metadata;
 mod names;
 mod native;
 mod network;
+mod operations;
+mod pass;
 mod per_layer;
 mod progress;
 mod rope;

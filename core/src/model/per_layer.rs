@@ -22,7 +22,6 @@ pub(crate) struct PerLayerEmbedding<B: Backend> {
     /// The norm of a layer's part: `(width)`.
     pub(crate) norm: B::Vector,
     pub(crate) width: usize,
-    pub(crate) n_layers: usize,
     pub(crate) hidden: usize,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct PerLayerBlock<B: Backend> {
     pub(crate) projection: Linear<B>,
     pub(crate) output_norm: B::Vector,
     pub(crate) layer: usize,
-    pub(crate) n_layers: usize,
+    pub(crate) width: usize,
 }
 
 impl<B: Backend> PerLayerEmbedding<B> {
@@ -55,7 +54,6 @@ impl<B: Backend> PerLayerEmbedding<B> {
             projection: Linear { weight: backend.matrix(weights, &place)?, bias: None },
             norm: backend.vector(norm_weight(weights, architecture.family, &norm, width)?)?,
             width,
-            n_layers,
             hidden,
         }))
     }
@@ -71,7 +69,7 @@ impl<B: Backend> PerLayerBlock<B> {
             projection: weights.linear("proj", hidden, width)?,
             output_norm: weights.norm("post_norm", hidden)?,
             layer: weights.layer,
-            n_layers,
+            width,
         }))
     }
 }

@@ -1,13 +1,12 @@
-//! The network with candle's tensors: on Metal, and on the CPU as the reference for the tests of the native network.
+//! The operations with candle's tensors: on Metal, and on the CPU as the second implementation that tests compare.
 
 mod attention;
 mod backend;
-mod decoder;
-mod experts;
-mod feed_forward;
 mod matrix;
+mod memories;
+mod operations;
 mod pages;
-mod short_convolution;
-mod state;
+mod rotation;
+mod rows;
 
 pub(super) use backend::Candle;

@@ -1,12 +1,11 @@
 //! The weights of the CPU network.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use causerie_backend::{Cpu, Matrix};
 
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::native::buffers::PassBuffers;
 use crate::model::native::storage;
 use crate::options::CacheType;
 use crate::weights::{MatrixPlace, Weights};
@@ -14,12 +13,11 @@ use crate::weights::{MatrixPlace, Weights};
 pub(crate) struct Native {
     pub(super) cpu: Arc<Cpu>,
     pub(super) cache_type: CacheType,
-    pub(super) buffers: Mutex<PassBuffers>,
 }
 
 impl Native {
     pub(crate) fn new(cpu: Arc<Cpu>, cache_type: CacheType) -> Self {
-        Self { cpu, cache_type, buffers: Mutex::default() }
+        Self { cpu, cache_type }
     }
 }
 

@@ -4,7 +4,7 @@ use causerie_backend::CacheShape;
 
 use crate::model::heads::Heads;
 use crate::model::names::{decoder_tensors, per_layer_table};
-use crate::model::native::cache_type::stored_cache_type;
+use crate::model::native::kernel_names::stored_cache_type;
 use crate::model::native::storage;
 use crate::model::vision::is_vision;
 use crate::options::CacheType;

@@ -1,21 +1,14 @@
-//! The network on the CPU, with the kernels of `causerie-backend`.
-//!
-//! The rows of all sequences lie one below the other, so that each product reads its weights once for all of them. Values
-//! between two operations live in `buffers` that are reused for every token.
+//! The operations on the CPU, with the kernels of `causerie-backend`, and the vision tower.
 
-mod attention;
 mod backend;
 mod buffers;
-mod cache_type;
-mod decoder;
-mod delta_net;
-mod dense;
-mod experts;
+mod kernel_names;
 mod linear;
+mod memories;
 mod memory;
-mod per_layer;
-mod short_convolution;
-mod state;
+mod operations;
+mod rows;
+mod scratch;
 mod storage;
 mod tower;
 mod tower_layer;

@@ -220,32 +220,23 @@ fn check_family(name: &str, quantisation: &str) {
     check_quantised(&format!("{name}-{quantisation}"));
 }
 
-/// The same for a family that only the CPU computes.
-#[track_caller]
-fn check_native_family(name: &str, quantisation: &str) {
-    for file in [name.to_owned(), format!("{name}-f32.gguf")] {
-        check_exact_with(name, &file, native(CacheType::F32));
-    }
-    check_quantised_with(&format!("{name}-{quantisation}"), native(CacheType::F16));
-}
-
 /// Norms around operators and feed-forward blocks, a gate on each head, a window of 16 beside a layer that sees all and
 /// rotates half of its pairs; a convolution of 7.
 #[test]
 fn lfm3_gives_the_logits_of_transformers() {
-    check_native_family("lfm3", "q8_0");
+    check_family("lfm3", "q8_0");
 }
 
 /// A window of 16 in six of seven layers, scaled embeddings, GELU, and norms that lack one in folders.
 #[test]
 fn gemma3_gives_the_logits_of_transformers() {
-    check_native_family("gemma3", "q8_0");
+    check_family("gemma3", "q8_0");
 }
 
 /// Linear scaling in the layer that sees all, bounded logits, and a folder with a part for images.
 #[test]
 fn gemma3_with_a_part_for_images_gives_the_logits_of_transformers() {
-    check_native_family("gemma3-linear", "q4_0");
+    check_family("gemma3-linear", "q4_0");
 }
 
 /// Five experts of which two are taken, by a bias that does not weigh them; one dense layer before them.
@@ -300,7 +291,7 @@ fn qwen3_gives_the_logits_of_transformers() {
 /// bring their gates, and rotate a quarter of their heads.
 #[test]
 fn qwen35_gives_the_logits_of_transformers() {
-    check_native_family("qwen35", "q8_0");
+    check_family("qwen35", "q8_0");
 }
 
 /// The fourth layer has no rotary positions.
@@ -318,38 +309,38 @@ fn mistral_gives_the_logits_of_transformers() {
 /// Vectors for each layer; layers that read the keys and values of others; heads of two sizes; norms of values.
 #[test]
 fn gemma4_gives_the_logits_of_transformers() {
-    check_native_family("gemma4", "q8_0");
+    check_family("gemma4", "q8_0");
 }
 
 /// YaRN from a context of 32 on; queries grow after 32, 64 and 96 tokens.
 #[test]
 fn ministral3_gives_the_logits_of_transformers() {
-    check_native_family("ministral3", "q8_0");
+    check_family("ministral3", "q8_0");
 }
 
 /// Queries, keys and values in one tensor, gates and what they gate in another; three quarters of each head are rotated, by
 /// the long factors of LongRoPE.
 #[test]
 fn phi4_gives_the_logits_of_transformers() {
-    check_native_family("phi4", "q8_0");
+    check_family("phi4", "q8_0");
 }
 
 /// A context within the original one has the short factors.
 #[test]
 fn phi4_with_a_short_context_gives_the_logits_of_transformers() {
-    check_native_family("phi4-short", "q4_0");
+    check_family("phi4-short", "q4_0");
 }
 
 /// Factors of embeddings, scores, residuals and logits; biases everywhere.
 #[test]
 fn granite_gives_the_logits_of_transformers() {
-    check_native_family("granite", "q5_0");
+    check_family("granite", "q5_0");
 }
 
 /// The same factors, other names of tensors, no rotary positions.
 #[test]
 fn granite4_gives_the_logits_of_transformers() {
-    check_native_family("granite4", "q8_0");
+    check_family("granite4", "q8_0");
 }
 
 /// Two files that differ from those of their families in having queries, keys and values in one tensor; one has biases.

@@ -9,6 +9,7 @@ use super::*;
 use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
 use crate::model::native::Native;
+use crate::model::pass::DecoderNetwork;
 
 /// Every format of weights, attention with and without windows, convolutions, experts, norms of outputs, gates of heads,
 /// scaled embeddings, stacked tensors, delta nets.
@@ -233,11 +234,15 @@ fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
         let decoder = decoder(file, Native::new(Arc::new(Cpu::new(2)), CacheType::F16));
         let row = |id: &u32| {
             let mut row = vec![0.0; decoder.hidden];
-            decoder.embedding.read_row(*id as usize, &mut row);
+            decoder.embedding.weight.read_row(*id as usize, &mut row);
             row.iter_mut().for_each(|x| *x *= decoder.scales.embedding);
             row
         };
-        let rows = with_rows(&decoder, &ids(97, 3), |ids| ids.iter().flat_map(row).collect());
+        let embeddings: Vec<Vec<f32>> = (0..200).map(|id| row(&id)).collect();
+        let network = DecoderNetwork::new(decoder);
+        let rows = with_rows(&network, &ids(97, 3), |ids| {
+            ids.iter().flat_map(|id| embeddings[*id as usize].clone()).collect()
+        });
         let model = load_with(file, native(CacheType::F16));
         let expect: Vec<_> = logits(&model, &ids(97, 3), &[17]).iter().map(|(_, logits)| bits(logits)).collect();
         assert_eq!(rows, expect, "{file}");

@@ -1,0 +1,283 @@
+//! The operations that networks are made of.
+//!
+//! A network is written once, over this trait, and each device implements the trait in a folder or crate of its own. Rows,
+//! inputs and matrices are opaque to a network: it reads no value between two operations, so an implementation may record a
+//! whole step before it computes anything. The rows of all sequences of a step lie one below the other. Operations over
+//! time get the range of rows of each sequence.
+//!
+//! An operation gives each row the same result, whatever other rows there are.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::model::backend::Backend;
+use crate::model::delta_net::DeltaHeads;
+use crate::model::experts::Experts;
+use crate::model::family::Activation;
+use crate::model::heads::Heads;
+use crate::model::linear::Linear;
+use crate::model::network::Inputs;
+use crate::model::rope::Rope;
+use crate::model::saved_state::{StateReader, StateWriter};
+use crate::weights::RowTable;
+
+/// The factors of a norm, and its epsilon.
+pub(crate) type Norm<'a, B> = (&'a <B as Backend>::Vector, f32);
+
+/// How outputs are added to the residual stream: `stream + norm(outputs) * factor`.
+pub(crate) struct Residual<'a, B: Backend> {
+    pub(crate) norm: Option<Norm<'a, B>>,
+    pub(crate) factor: f32,
+}
+
+/// The part of one sequence in an operation over time.
+pub(crate) struct SequencePart<T> {
+    /// The sequence's rows among all rows.
+    pub(crate) rows: Range<usize>,
+    /// What the layer remembers of the sequence.
+    pub(crate) memory: T,
+}
+
+/// Which tokens a query sees, and how scores are scaled.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight {
+    /// Tokens that a token sees, including itself; `None` for all tokens before it.
+    pub(crate) window: Option<usize>,
+    /// Factor of the scores.
+    pub(crate) scale: f32,
+}
+
+/// The rows of a delta net's tokens, and what they do to its memory.
+pub(crate) struct DeltaRows<'a, O: Operations> {
+    /// Queries, keys and values, `(rows, channels)`.
+    pub(crate) tokens: &'a O::Rows,
+    /// Factors by which the memory decays, `(rows, value heads)`.
+    pub(crate) decays: &'a O::Rows,
+    /// How much of its error each head corrects, `(rows, value heads)`.
+    pub(crate) rates: &'a O::Rows,
+}
+
+/// What a layer remembers of one sequence. A clone shares memory with its original.
+pub(crate) trait LayerMemory: Clone + Send + 'static {
+    /// Whether [`cut`](Self::cut) can return to any position.
+    const CAN_BE_CUT: bool;
+
+    /// Says whether [`cut`](Self::cut) must be able to return into the next step.
+    fn expect_cut(&mut self, is_expected: bool);
+
+    /// The memory of the first `n_positions`, without the `n_back` after them; `None` if it cannot be had.
+    fn cut(&self, n_positions: usize, n_back: usize) -> Option<Self>;
+
+    /// As [`SequenceState::n_bytes`](crate::model::network::SequenceState::n_bytes).
+    fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize;
+
+    fn save(&self, writer: &mut StateWriter) -> Result<()>;
+
+    /// Reads what [`save`](Self::save) wrote into a memory that is empty so far; `None` if it has another shape.
+    fn load(&mut self, reader: &mut StateReader<'_>) -> Option<()>;
+}
+
+pub(crate) trait Operations:
+    Backend<Matrix: Send + Sync, Vector: Send + Sync> + Sized + Send + Sync + 'static
+{
+    /// Values between two operations, `(rows, width)`. Memory is reused: an operation overwrites what it fills.
+    type Rows: Default + Send;
+    /// Rows in the form that products need.
+    type Inputs: Default + Send;
+    /// Angles of rotary positions, of all rows of a step.
+    type Angles: Default + Send;
+    /// Memory that operations reuse.
+    type Scratch: Default + Send;
+    /// Keys and values of an attention layer.
+    type KeyValues: LayerMemory;
+    /// The last inputs of a convolution.
+    type Window: LayerMemory;
+    /// The matrices of a delta net.
+    type DeltaMemory: LayerMemory;
+
+    /// As [`Network::shares_passes`](crate::model::network::Network::shares_passes).
+    const SHARES_PASSES: bool;
+
+    /// The keys and values before the first token.
+    fn key_values(&self, heads: Heads) -> Result<Self::KeyValues>;
+
+    /// The inputs of a convolution before the first token: zeros.
+    fn window(&self, n_taps: usize, n_channels: usize) -> Result<Self::Window>;
+
+    /// The memory of a delta net before the first token: zeros.
+    fn delta_memory(&self, heads: DeltaHeads) -> Result<Self::DeltaMemory>;
+
+    /// Rows of a table for tokens, times a factor, and rows that were computed elsewhere as they are.
+    fn embed(&self, table: &Self::Matrix, steps: &[Inputs<'_>], factor: f32, out: &mut Self::Rows) -> Result<()>;
+
+    /// Rows as inputs of the maps `next`.
+    fn inputs(&self, rows: &Self::Rows, next: &[&Linear<Self>], inputs: &mut Self::Inputs) -> Result<()>;
+
+    /// `rows / sqrt(mean(rows²) + epsilon) * weight`, as inputs of the maps `next`.
+    fn norm(
+        &self,
+        rows: &Self::Rows,
+        norm: Norm<'_, Self>,
+        next: &[&Linear<Self>],
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// The outputs of several maps of the same inputs.
+    fn product<const N: usize>(
+        &self,
+        inputs: &Self::Inputs,
+        products: [(&Linear<Self>, &mut Self::Rows); N],
+    ) -> Result<()>;
+
+    /// Adds the outputs of a map to the residual stream. `spare` may be overwritten.
+    fn add_product(
+        &self,
+        inputs: &Self::Inputs,
+        map: &Linear<Self>,
+        residual: Residual<'_, Self>,
+        spare: &mut Self::Rows,
+        stream: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// The angles of rows, whose positions are given.
+    fn angles(&self, rope: &Rope, positions: &[Range<usize>], angles: &mut Self::Angles) -> Result<()>;
+
+    /// Normalises and rotates the heads of rows in place.
+    fn rotate(
+        &self,
+        rows: &mut Self::Rows,
+        head_dim: usize,
+        norm: Option<Norm<'_, Self>>,
+        rotation: Option<(&Rope, &Self::Angles)>,
+    ) -> Result<()>;
+
+    /// Multiplies each row of queries by the factor of its position.
+    fn grow_queries(&self, queries: &mut Self::Rows, angles: &Self::Angles) -> Result<()>;
+
+    /// Splits query heads and the gates after them, `(rows, query heads, 2, head_dim)`.
+    fn split_heads(
+        &self,
+        pairs: &Self::Rows,
+        head_dim: usize,
+        queries: &mut Self::Rows,
+        gates: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// Replaces values by their sigmoid, `1 / (1 + e^-x)`.
+    fn sigmoid(&self, rows: &mut Self::Rows) -> Result<()>;
+
+    /// Appends some rows of keys and values.
+    fn append(&self, past: SequencePart<&mut Self::KeyValues>, keys: &Self::Rows, values: &Self::Rows) -> Result<()>;
+
+    /// Attention of queries, `(rows, query heads * head_dim)`, over the keys and values of their sequences, which include
+    /// the sequence's own rows.
+    fn attention(
+        &self,
+        queries: &Self::Rows,
+        steps: &[SequencePart<&Self::KeyValues>],
+        heads: Heads,
+        sight: Sight,
+        mixed: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// `rows * gates`, as inputs of the map `next`. The gates have one value for each element of a row, or for each head.
+    fn gate_heads(
+        &self,
+        rows: &Self::Rows,
+        gates: &Self::Rows,
+        next: &Linear<Self>,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// `activation(gate) * up`, as inputs of the map `next`.
+    fn gate(
+        &self,
+        activation: Activation,
+        gate: &Self::Rows,
+        up: &Self::Rows,
+        next: &Linear<Self>,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// The gated short convolution of rows `[B; C; X]`, as inputs of the map `next`: with `u = B * X`, it is
+    /// `C_t * (bias + Σ_k tap_k * u_(t - n_taps + 1 + k))`. The windows advance.
+    fn convolve(
+        &self,
+        projected: &Self::Rows,
+        taps: &Self::Vector,
+        bias: Option<&Self::Vector>,
+        steps: &mut [SequencePart<&mut Self::Window>],
+        next: &Linear<Self>,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// The queries, keys and values of a delta net: a causal convolution of rows, and `x / (1 + e^-x)`; then queries and keys
+    /// are brought to the length 1, and queries divided by the root of their size. The windows advance.
+    fn delta_inputs(
+        &self,
+        projected: &Self::Rows,
+        heads: DeltaHeads,
+        taps: &Self::Vector,
+        steps: &mut [SequencePart<&mut Self::Window>],
+        tokens: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// Replaces rows by decays: `exp(log_decays * ln(1 + exp(rows + bias)))`.
+    fn decays(&self, rows: &mut Self::Rows, log_decays: &Self::Vector, bias: &Self::Vector) -> Result<()>;
+
+    /// Computes the tokens of each sequence in order, `(rows, value heads * value size)`. The memories advance.
+    fn delta_net(
+        &self,
+        rows: DeltaRows<'_, Self>,
+        steps: &mut [SequencePart<&mut Self::DeltaMemory>],
+        out: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// `norm(heads) * gate / (1 + e^-gate)`, as inputs of the map `next`. All heads have the same norm.
+    fn gated_norm(
+        &self,
+        rows: &Self::Rows,
+        gate: &Self::Rows,
+        norm: Norm<'_, Self>,
+        next: &Linear<Self>,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// Adds the outputs of each row's experts, weighted by the router, to the residual stream.
+    fn experts(
+        &self,
+        experts: &Experts<Self>,
+        inputs: &Self::Inputs,
+        scratch: &mut Self::Scratch,
+        stream: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// Replaces rows by `(rows + factor * own) / sqrt(2)`, where `own` are the rows of a table for their tokens.
+    ///
+    /// # Errors
+    /// The table's file cannot be read any more.
+    fn mix_table_rows(
+        &self,
+        table: &RowTable,
+        tokens: impl Iterator<Item = u32>,
+        factor: f32,
+        scratch: &mut Self::Scratch,
+        rows: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// Some columns of rows.
+    fn columns(&self, from: &Self::Rows, columns: Range<usize>, to: &mut Self::Rows) -> Result<()>;
+
+    /// Some rows, one range after the other.
+    fn select(&self, from: &Self::Rows, ranges: &[Range<usize>], to: &mut Self::Rows) -> Result<()>;
+
+    /// Multiplies rows by a factor.
+    fn scale(&self, rows: &mut Self::Rows, factor: f32) -> Result<()>;
+
+    /// Bounds values: `bound * tanh(value / bound)`.
+    fn bound(&self, rows: &mut Self::Rows, bound: f32) -> Result<()>;
+
+    /// Reads rows, once a step is complete.
+    fn read(&self, rows: &Self::Rows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()>;
+}

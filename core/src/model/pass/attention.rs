@@ -1,0 +1,84 @@
+//! Grouped-query attention.
+
+use crate::error::Result;
+use crate::model::attention::{Attention, KeyValueMaps};
+use crate::model::linear::Readers;
+use crate::model::network::PerSequence;
+use crate::model::operations::{Operations, Residual, SequencePart, Sight};
+use crate::model::pass::buffers::Buffers;
+use crate::model::pass::state::{LayerState, LayerStates};
+
+impl<O: Operations> Attention<O> {
+    /// The maps that read the layer's inputs.
+    pub(super) fn inputs(&self) -> Readers<'_, O> {
+        let own = self.key_values.own().into_iter().flat_map(|maps| [&maps.k_proj, &maps.v_proj]);
+        [&self.q_proj].into_iter().chain(own).chain(&self.head_gates).collect()
+    }
+
+    /// `angles` is the index of the layer's rotary positions in the buffers.
+    pub(super) fn forward(
+        &self,
+        operations: &O,
+        states: LayerStates<'_, '_, O>,
+        norm_eps: f32,
+        angles: Option<usize>,
+        residual: Residual<'_, O>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        self.project(operations, buffers)?;
+        let Buffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
+        let head_dim = self.heads.head_dim;
+        let rotation = self.rope.as_ref().zip(angles.map(|at| &all_angles[at]));
+        operations.rotate(q, head_dim, norm(&self.q_norm, norm_eps), rotation)?;
+        if let Some((rope, angles)) = rotation
+            && rope.query_growth.is_some()
+        {
+            operations.grow_queries(q, angles)?;
+        }
+        let own = self.key_values.own();
+        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
+            operations.rotate(k, head_dim, norm(k_norm, norm_eps), rotation)?;
+            operations.rotate(v, head_dim, norm(v_norm, norm_eps), None)?;
+        }
+        let mut steps = PerSequence::new();
+        for (state, rows) in states {
+            if let LayerState::Attention(past) = state {
+                if own.is_some() {
+                    operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
+                }
+                steps.push(SequencePart { rows: rows.clone(), memory: &*past });
+            }
+        }
+        operations.attention(q, &steps, self.heads, Sight { window: self.window, scale: self.scale }, mixed)?;
+        match self.has_query_gates || self.head_gates.is_some() {
+            true => operations.gate_heads(mixed, head_gates, &self.out_proj, inputs)?,
+            false => operations.inputs(mixed, &[&self.out_proj], inputs)?,
+        }
+        operations.add_product(inputs, &self.out_proj, residual, q, stream)
+    }
+
+    /// Computes queries, keys and values, and the gates of heads.
+    fn project(&self, operations: &O, buffers: &mut Buffers<O>) -> Result<()> {
+        let Buffers { inputs, projected: [q, k, v], head_gates, gated_queries, .. } = buffers;
+        let projected = if self.has_query_gates { &mut *gated_queries } else { &mut *q };
+        match self.key_values.own() {
+            Some(KeyValueMaps { k_proj, v_proj, .. }) => {
+                operations.product(inputs, [(&self.q_proj, projected), (k_proj, k), (v_proj, v)])?;
+            }
+            None => operations.product(inputs, [(&self.q_proj, projected)])?,
+        }
+        if self.has_query_gates {
+            operations.split_heads(gated_queries, self.heads.head_dim, q, head_gates)?;
+            operations.sigmoid(head_gates)?;
+        }
+        if let Some(gates) = &self.head_gates {
+            operations.product(inputs, [(gates, &mut *head_gates)])?;
+            operations.sigmoid(head_gates)?;
+        }
+        Ok(())
+    }
+}
+
+fn norm<T>(weight: &Option<T>, epsilon: f32) -> Option<(&T, f32)> {
+    weight.as_ref().map(|weight| (weight, epsilon))
+}
