@@ -23,11 +23,11 @@ use crate::model::saved_state::{StateReader, StateWriter};
 use crate::weights::RowTable;
 
 /// The factors of a norm, and its epsilon.
-pub(crate) type Norm<'a, B> = (&'a <B as Backend>::Vector, f32);
+pub(crate) type NormFactors<'a, B> = (&'a <B as Backend>::Vector, f32);
 
 /// How outputs are added to the residual stream: `stream + norm(outputs) * factor`.
 pub(crate) struct Residual<'a, B: Backend> {
-    pub(crate) norm: Option<Norm<'a, B>>,
+    pub(crate) norm: Option<NormFactors<'a, B>>,
     pub(crate) factor: f32,
 }
 
@@ -118,7 +118,7 @@ pub(crate) trait Operations:
     fn norm(
         &self,
         rows: &Self::Rows,
-        norm: Norm<'_, Self>,
+        norm: NormFactors<'_, Self>,
         next: &[&Linear<Self>],
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
@@ -148,7 +148,7 @@ pub(crate) trait Operations:
         &self,
         rows: &mut Self::Rows,
         head_dim: usize,
-        norm: Option<Norm<'_, Self>>,
+        norm: Option<NormFactors<'_, Self>>,
         rotation: Option<(&Rope, &Self::Angles)>,
     ) -> Result<()>;
 
@@ -239,7 +239,7 @@ pub(crate) trait Operations:
         &self,
         rows: &Self::Rows,
         gate: &Self::Rows,
-        norm: Norm<'_, Self>,
+        norm: NormFactors<'_, Self>,
         next: &Linear<Self>,
         inputs: &mut Self::Inputs,
     ) -> Result<()>;

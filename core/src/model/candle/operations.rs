@@ -19,7 +19,7 @@ use crate::model::family::Activation;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
-use crate::model::operations::{DeltaRows, Norm, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::model::rope::Rope;
 use crate::weights::RowTable;
 
@@ -69,7 +69,7 @@ impl Operations for Candle {
     fn norm(
         &self,
         rows: &TensorRows,
-        (weight, epsilon): Norm<'_, Self>,
+        (weight, epsilon): NormFactors<'_, Self>,
         _: &[&Linear<Self>],
         inputs: &mut TensorRows,
     ) -> Result<()> {
@@ -113,7 +113,7 @@ impl Operations for Candle {
         &self,
         rows: &mut TensorRows,
         head_dim: usize,
-        norm: Option<Norm<'_, Self>>,
+        norm: Option<NormFactors<'_, Self>>,
         rotation: Option<(&Rope, &TensorAngles)>,
     ) -> Result<()> {
         rows.map(|rows| {
@@ -293,7 +293,7 @@ impl Operations for Candle {
         &self,
         rows: &TensorRows,
         gate: &TensorRows,
-        (weight, epsilon): Norm<'_, Self>,
+        (weight, epsilon): NormFactors<'_, Self>,
         _: &Linear<Self>,
         inputs: &mut TensorRows,
     ) -> Result<()> {

@@ -17,10 +17,10 @@ use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
 use crate::model::native::kernel_names::{delta_shape, gate_function, stored_cache_type};
 use crate::model::native::memories::ConvolutionWindow;
-use crate::model::native::rows::Rows;
+use crate::model::native::rows::FloatRows;
 use crate::model::native::scratch::Scratch;
 use crate::model::network::{Inputs, PerSequence};
-use crate::model::operations::{DeltaRows, Norm, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::model::rope::{Rope, RopePairing};
 use crate::weights::RowTable;
 
@@ -34,7 +34,7 @@ pub(crate) struct RotaryAngles {
 }
 
 impl Operations for Native {
-    type Rows = Rows;
+    type Rows = FloatRows;
     type Inputs = Activations;
     type Angles = RotaryAngles;
     type Scratch = Scratch;
@@ -56,7 +56,7 @@ impl Operations for Native {
         Ok(DeltaMemory::new(delta_shape(heads)))
     }
 
-    fn embed(&self, table: &Self::Matrix, steps: &[Inputs<'_>], factor: f32, out: &mut Rows) -> Result<()> {
+    fn embed(&self, table: &Self::Matrix, steps: &[Inputs<'_>], factor: f32, out: &mut FloatRows) -> Result<()> {
         let hidden = table.n_columns();
         out.reshape(steps.iter().map(Inputs::len).sum(), hidden);
         self.cpu.for_rows(&mut out.values, hidden, |row, x| match at(steps, row) {
@@ -72,7 +72,7 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn inputs(&self, rows: &Rows, next: &[&Linear<Self>], inputs: &mut Activations) -> Result<()> {
+    fn inputs(&self, rows: &FloatRows, next: &[&Linear<Self>], inputs: &mut Activations) -> Result<()> {
         let shape = (rows.n_rows(), rows.width);
         self.cpu.inputs(inputs, shape, are_quantised(next), |row, x| x.copy_from_slice(rows.row(row)));
         Ok(())
@@ -80,8 +80,8 @@ impl Operations for Native {
 
     fn norm(
         &self,
-        rows: &Rows,
-        (weight, epsilon): Norm<'_, Self>,
+        rows: &FloatRows,
+        (weight, epsilon): NormFactors<'_, Self>,
         next: &[&Linear<Self>],
         inputs: &mut Activations,
     ) -> Result<()> {
@@ -92,9 +92,9 @@ impl Operations for Native {
     fn product<const N: usize>(
         &self,
         inputs: &Activations,
-        mut products: [(&Linear<Self>, &mut Rows); N],
+        mut products: [(&Linear<Self>, &mut FloatRows); N],
     ) -> Result<()> {
-        let product = |(map, out): &mut (&Linear<Self>, &mut Rows)| {
+        let product = |(map, out): &mut (&Linear<Self>, &mut FloatRows)| {
             out.reshape(inputs.n_rows(), map.weight.n_rows());
         };
         products.iter_mut().for_each(product);
@@ -113,8 +113,8 @@ impl Operations for Native {
         inputs: &Activations,
         map: &Linear<Self>,
         Residual { norm, factor }: Residual<'_, Self>,
-        spare: &mut Rows,
-        stream: &mut Rows,
+        spare: &mut FloatRows,
+        stream: &mut FloatRows,
     ) -> Result<()> {
         let norm = norm.map(|(weight, epsilon)| (weight.as_slice(), epsilon));
         let residual = ResidualAddition { norm, factor };
@@ -134,9 +134,9 @@ impl Operations for Native {
 
     fn rotate(
         &self,
-        rows: &mut Rows,
+        rows: &mut FloatRows,
         head_dim: usize,
-        norm: Option<Norm<'_, Self>>,
+        norm: Option<NormFactors<'_, Self>>,
         rotation: Option<(&Rope, &RotaryAngles)>,
     ) -> Result<()> {
         let rotation = rotation.map(|(rope, RotaryAngles { cosines, sines, .. })| {
@@ -151,13 +151,19 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn grow_queries(&self, queries: &mut Rows, angles: &RotaryAngles) -> Result<()> {
+    fn grow_queries(&self, queries: &mut FloatRows, angles: &RotaryAngles) -> Result<()> {
         let factors = &angles.query_factors;
         self.cpu.for_rows(&mut queries.values, queries.width, |row, q| q.iter_mut().for_each(|q| *q *= factors[row]));
         Ok(())
     }
 
-    fn split_heads(&self, pairs: &Rows, head_dim: usize, queries: &mut Rows, gates: &mut Rows) -> Result<()> {
+    fn split_heads(
+        &self,
+        pairs: &FloatRows,
+        head_dim: usize,
+        queries: &mut FloatRows,
+        gates: &mut FloatRows,
+    ) -> Result<()> {
         let width = pairs.width / 2;
         for (part, offset) in [(queries, 0), (gates, head_dim)] {
             part.reshape(pairs.n_rows(), width);
@@ -171,12 +177,12 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn sigmoid(&self, rows: &mut Rows) -> Result<()> {
+    fn sigmoid(&self, rows: &mut FloatRows) -> Result<()> {
         self.cpu.for_rows(&mut rows.values, rows.width, |_, row| self.cpu.sigmoid(row));
         Ok(())
     }
 
-    fn append(&self, past: SequencePart<&mut KeyValues>, keys: &Rows, values: &Rows) -> Result<()> {
+    fn append(&self, past: SequencePart<&mut KeyValues>, keys: &FloatRows, values: &FloatRows) -> Result<()> {
         let part = past.rows.start * keys.width..past.rows.end * keys.width;
         let n_bytes = past.memory.shape().page_bytes();
         past.memory.reserve(past.rows.len()).map_err(|_| memory::exhausted("keys and values", n_bytes))?;
@@ -186,11 +192,11 @@ impl Operations for Native {
 
     fn attention(
         &self,
-        queries: &Rows,
+        queries: &FloatRows,
         steps: &[SequencePart<&KeyValues>],
         _: Heads,
         Sight { window, scale }: Sight,
-        mixed: &mut Rows,
+        mixed: &mut FloatRows,
     ) -> Result<()> {
         mixed.reshape(queries.n_rows(), queries.width);
         let steps: PerSequence<_> =
@@ -200,7 +206,13 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn gate_heads(&self, rows: &Rows, gates: &Rows, next: &Linear<Self>, inputs: &mut Activations) -> Result<()> {
+    fn gate_heads(
+        &self,
+        rows: &FloatRows,
+        gates: &FloatRows,
+        next: &Linear<Self>,
+        inputs: &mut Activations,
+    ) -> Result<()> {
         let shape = (rows.n_rows(), rows.width);
         let n_elements = rows.width / gates.width; // elements that share a gate
         self.cpu.inputs(inputs, shape, next.is_quantised(), |row, x| {
@@ -215,8 +227,8 @@ impl Operations for Native {
     fn gate(
         &self,
         activation: Activation,
-        gate: &Rows,
-        up: &Rows,
+        gate: &FloatRows,
+        up: &FloatRows,
         next: &Linear<Self>,
         inputs: &mut Activations,
     ) -> Result<()> {
@@ -227,7 +239,7 @@ impl Operations for Native {
 
     fn convolve(
         &self,
-        projected: &Rows,
+        projected: &FloatRows,
         taps: &Self::Vector,
         bias: Option<&Self::Vector>,
         steps: &mut [SequencePart<&mut ConvolutionWindow>],
@@ -251,11 +263,11 @@ impl Operations for Native {
 
     fn delta_inputs(
         &self,
-        projected: &Rows,
+        projected: &FloatRows,
         heads: DeltaHeads,
         taps: &Self::Vector,
         steps: &mut [SequencePart<&mut ConvolutionWindow>],
-        tokens: &mut Rows,
+        tokens: &mut FloatRows,
     ) -> Result<()> {
         tokens.reshape(projected.n_rows(), projected.width);
         let mut windows = PerSequence::new();
@@ -269,7 +281,7 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn decays(&self, rows: &mut Rows, log_decays: &Self::Vector, bias: &Self::Vector) -> Result<()> {
+    fn decays(&self, rows: &mut FloatRows, log_decays: &Self::Vector, bias: &Self::Vector) -> Result<()> {
         for decays in rows.values.chunks_exact_mut(rows.width) {
             for ((decay, log_decay), bias) in decays.iter_mut().zip(log_decays).zip(bias) {
                 *decay = (f64::from(*log_decay) * softplus(f64::from(*decay + bias))).exp() as f32; // from 0 to 1
@@ -282,7 +294,7 @@ impl Operations for Native {
         &self,
         DeltaRows { tokens, decays, rates }: DeltaRows<'_, Self>,
         steps: &mut [SequencePart<&mut DeltaMemory>],
-        out: &mut Rows,
+        out: &mut FloatRows,
     ) -> Result<()> {
         let width = steps.first().map_or(0, |step| {
             let shape = step.memory.shape();
@@ -298,9 +310,9 @@ impl Operations for Native {
 
     fn gated_norm(
         &self,
-        rows: &Rows,
-        gate: &Rows,
-        (weight, epsilon): Norm<'_, Self>,
+        rows: &FloatRows,
+        gate: &FloatRows,
+        (weight, epsilon): NormFactors<'_, Self>,
         next: &Linear<Self>,
         inputs: &mut Activations,
     ) -> Result<()> {
@@ -314,7 +326,7 @@ impl Operations for Native {
         experts: &Experts<Self>,
         inputs: &Activations,
         scratch: &mut Scratch,
-        stream: &mut Rows,
+        stream: &mut FloatRows,
     ) -> Result<()> {
         scratch.experts.add(self, experts, inputs, stream)
     }
@@ -325,7 +337,7 @@ impl Operations for Native {
         tokens: impl Iterator<Item = u32>,
         factor: f32,
         Scratch { row, bytes, .. }: &mut Scratch,
-        rows: &mut Rows,
+        rows: &mut FloatRows,
     ) -> Result<()> {
         for (token, values) in tokens.zip(rows.values.chunks_exact_mut(rows.width)) {
             row.clear();
@@ -338,7 +350,7 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn columns(&self, from: &Rows, columns: Range<usize>, to: &mut Rows) -> Result<()> {
+    fn columns(&self, from: &FloatRows, columns: Range<usize>, to: &mut FloatRows) -> Result<()> {
         to.reshape(from.n_rows(), columns.len());
         for (row, to) in to.values.chunks_exact_mut(columns.len()).enumerate() {
             to.copy_from_slice(&from.row(row)[columns.clone()]);
@@ -346,7 +358,7 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn select(&self, from: &Rows, ranges: &[Range<usize>], to: &mut Rows) -> Result<()> {
+    fn select(&self, from: &FloatRows, ranges: &[Range<usize>], to: &mut FloatRows) -> Result<()> {
         to.values.clear();
         to.width = from.width;
         for range in ranges {
@@ -355,17 +367,17 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn scale(&self, rows: &mut Rows, factor: f32) -> Result<()> {
+    fn scale(&self, rows: &mut FloatRows, factor: f32) -> Result<()> {
         self.cpu.for_rows(&mut rows.values, rows.width, |_, x| x.iter_mut().for_each(|x| *x *= factor));
         Ok(())
     }
 
-    fn bound(&self, rows: &mut Rows, bound: f32) -> Result<()> {
+    fn bound(&self, rows: &mut FloatRows, bound: f32) -> Result<()> {
         self.cpu.bound(&mut rows.values, rows.width, bound);
         Ok(())
     }
 
-    fn read(&self, rows: &Rows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {
+    fn read(&self, rows: &FloatRows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {
         to.extend_from_slice(&rows.values[range.start * rows.width..range.end * rows.width]);
         Ok(())
     }

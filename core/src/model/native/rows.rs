@@ -2,12 +2,12 @@
 
 /// `(rows, width)`, in memory that is reused.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub(crate) struct FloatRows {
     pub(super) values: Vec<f32>,
     pub(super) width: usize,
 }
 
-impl Rows {
+impl FloatRows {
     /// Sets the shape; the values are undefined afterwards.
     pub(super) fn reshape(&mut self, n_rows: usize, width: usize) {
         self.values.resize(n_rows * width, 0.0);

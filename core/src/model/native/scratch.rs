@@ -5,7 +5,7 @@ use causerie_backend::{Activations, Product};
 use crate::error::Result;
 use crate::model::experts::Experts;
 use crate::model::native::backend::Native;
-use crate::model::native::rows::Rows;
+use crate::model::native::rows::FloatRows;
 use crate::model::operations::Operations;
 
 #[derive(Default)]
@@ -18,14 +18,14 @@ pub(crate) struct Scratch {
 
 #[derive(Default)]
 pub(super) struct ExpertBuffers {
-    shares: Rows,
+    shares: FloatRows,
     /// For each expert the rows that use it, with their weights.
     rows: Vec<Vec<(usize, f32)>>,
     order: Vec<usize>,
     inputs: Activations,
-    gate: Rows,
-    up: Rows,
-    out: Rows,
+    gate: FloatRows,
+    up: FloatRows,
+    out: FloatRows,
 }
 
 impl ExpertBuffers {
@@ -36,7 +36,7 @@ impl ExpertBuffers {
         native: &Native,
         experts: &Experts<Native>,
         all: &Activations,
-        stream: &mut Rows,
+        stream: &mut FloatRows,
     ) -> Result<()> {
         let Self { shares, rows, order, inputs, gate, up, out } = self;
         let n_experts = experts.experts.len();
