@@ -312,7 +312,7 @@ def exchange(speaker, made):
 
 
 def missing(speaker, made):
-    """A request by the name of a function, without its required values, and the question for them; None if the name is no request."""
+    """A request by the name of a function, without its required values, and the question for them; None if the name does not read as a request."""
     verb, *rest = words_of(made.name)
     wanted = [each for each in made.parameters.values() if not each.optional]
     if verb not in VERBS or not 1 <= len(rest) <= 3 or not 1 <= len(wanted) <= 2:

@@ -62,7 +62,7 @@ def quantity(speaker):
 
 
 def text_value(speaker):
-    """A value that is no sentence."""
+    """A value that is not a sentence."""
     word, thing = values.word, values.thing
     return speaker.pick([
         lambda: speaker.value(values.ADJECTIVES), lambda: speaker.value(values.ADJECTIVES), lambda: word(speaker), lambda: thing(speaker), lambda: thing(speaker).capitalize(), lambda: values.person(speaker),
