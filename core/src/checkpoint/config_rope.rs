@@ -2,13 +2,13 @@
 
 use serde_json::Value as Json;
 
-use crate::error::{Result, SdkError};
-use crate::model::config_object::Config;
-use crate::model::family::Family;
-use crate::model::invalid::invalid;
-use crate::model::rope::{
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::families::Family;
+use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::rope::{
     LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, long_attention_factor, yarn_attention_factor,
 };
+use crate::error::{Result, SdkError};
 
 pub(crate) const FULL: &str = "full_attention";
 pub(crate) const SLIDING: &str = "sliding_attention";

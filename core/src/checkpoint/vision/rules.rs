@@ -2,10 +2,10 @@
 
 use serde_json::Value as Json;
 
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::invalid::invalid;
 use crate::error::{Result, SdkError};
 use crate::media::{ResizeFilter, TilingRules};
-use crate::model::config_object::Config;
-use crate::model::invalid::invalid;
 use crate::weights::{Folder, GgufFile};
 
 /// Pixels of a tile's side and tiles at most: more than any model has.

@@ -2,14 +2,14 @@
 
 use serde_json::Value as Json;
 
+use crate::checkpoint::architecture::check_layers;
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::vision::family::{FAMILIES, VisionFamily, VisionRoles};
+use crate::checkpoint::vision::rules::{check, gguf_rules, processor_settings, rules};
+use crate::checkpoint::vision::tensors::is_vision;
 use crate::error::Result;
 use crate::media::TilingRules;
-use crate::model::architecture::check_layers;
-use crate::model::config_object::Config;
-use crate::model::invalid::invalid;
-use crate::model::vision::family::{FAMILIES, VisionFamily, VisionRoles};
-use crate::model::vision::names::is_vision;
-use crate::model::vision::rules::{check, gguf_rules, processor_settings, rules};
 use crate::weights::{GgufFile, Weights};
 
 /// A tower and its projector.

@@ -2,9 +2,9 @@
 
 use std::f64::consts::PI;
 
+use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
-use crate::model::invalid::invalid;
-use crate::weights::Weights;
+use crate::weights::Tensors;
 
 /// GGUF files of Llama 3 hold the divisors of the frequencies instead of the settings that they follow from.
 pub(crate) const DIVISORS: &str = "rope_freqs.weight";
@@ -218,13 +218,16 @@ impl Rope {
     }
 }
 
-/// The divisors of the frequencies that a GGUF file holds, if it does.
-pub(crate) fn divisors(weights: &Weights, are_needed: bool) -> Result<Option<Vec<f32>>> {
-    let Weights::Gguf(_) = weights else { return Ok(None) };
-    let Some(shape) = weights.shape(DIVISORS) else {
-        return if are_needed { Err(weights.missing(DIVISORS)) } else { Ok(None) };
+/// The divisors of the frequencies that files have in place of settings, if they do.
+pub(crate) fn divisors(settings: &RopeSettings, tensors: &Tensors, are_needed: bool) -> Result<Option<Vec<f32>>> {
+    // The divisors that follow from these settings are in the settings already.
+    if let RopeScaling::Llama3 { .. } | RopeScaling::Proportional { .. } = settings.scaling {
+        return Ok(None);
+    }
+    let Some(shape) = tensors.shape(DIVISORS) else {
+        return if are_needed { Err(tensors.missing(DIVISORS)) } else { Ok(None) };
     };
-    let divisors = weights.floats(DIVISORS, shape)?;
+    let divisors = tensors.floats(DIVISORS, shape)?;
     match divisors.iter().all(|divisor| divisor.is_finite() && 0.0 < *divisor) {
         true => Ok(Some(divisors)),
         false => Err(invalid(format!("tensor {DIVISORS} must hold finite values above 0"))),

@@ -1,48 +1,42 @@
-//! The metadata that describes a folder's model in a GGUF file: the inverse of `metadata`.
+//! The metadata that describes a folder's model in a GGUF file: the inverse of what `checkpoint` reads from one.
 
+use crate::checkpoint::{
+    Architecture, Checkpoint, Mixture, RopeScaling, SIGMOID, Yarn, invalid, rope_sections, yarn_attention_factor,
+};
 use crate::error::Result;
-use crate::model::architecture::{Architecture, Mixture};
-use crate::model::config_rope::rope_sections;
-use crate::model::decoder::embedding_shape;
-use crate::model::delta_net::DeltaHeads;
-use crate::model::dense;
-use crate::model::heads::Heads;
-use crate::model::invalid::invalid;
-use crate::model::layer_weights::LayerWeights;
-use crate::model::metadata::SIGMOID;
-use crate::model::names;
-use crate::model::per_layer;
-use crate::model::rope::{RopeScaling, Yarn, yarn_attention_factor};
-use crate::model::short_convolution;
-use crate::model::taps;
-use crate::weights::{MetadataValue, Weights};
+use crate::model::{DeltaHeads, DeltaNet, Heads, Layer, Operator, Survey, survey};
+use crate::weights::{Folder, MetadataValue};
 
 /// The entries under the architecture's name.
-pub(crate) fn metadata(weights: &Weights, architecture: &Architecture) -> Result<Vec<(String, MetadataValue)>> {
+pub(super) fn metadata(folder: &Folder, checkpoint: &Checkpoint) -> Result<Vec<(String, MetadataValue)>> {
+    let (architecture, decoder) = (&checkpoint.architecture, survey(checkpoint)?);
     let mut entries = Entries { architecture, entries: Vec::new() };
     entries.check()?;
-    let (n_vocabulary, hidden) = embedding_shape(weights)?;
     entries.add("block_count", architecture.layers.len());
     entries.add("context_length", architecture.context_size);
-    entries.add("embedding_length", hidden);
-    entries.add("vocab_size", n_vocabulary);
+    entries.add("embedding_length", decoder.hidden);
+    entries.add("vocab_size", decoder.n_vocabulary);
     entries.add("attention.layer_norm_rms_epsilon", architecture.norm_eps);
-    let prefix = names::folder_prefix(weights);
-    let layer = |layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
-    let layers: Vec<_> = (0..architecture.layers.len()).map(layer).collect();
-    entries.add_operators(&layers)?;
-    entries.add_feed_forward(&layers)?;
+    entries.add_operators(folder, &decoder.layers)?;
+    entries.add_feed_forward(&decoder.layers);
     entries.add_windows();
     entries.add_rope();
     entries.add_scales();
-    if let Some(width) = per_layer::width(weights, architecture.layers.len())? {
-        entries.add("embedding_length_per_layer_input", width);
+    if let Some(per_layer) = &decoder.per_layer {
+        entries.add("embedding_length_per_layer_input", per_layer.width);
     }
     match architecture.layers.iter().filter(|layer| layer.key_values_of.is_some()).count() {
         0 => {}
         n_sharing => entries.add("attention.shared_kv_layers", n_sharing),
     }
     Ok(entries.entries)
+}
+
+fn delta_net(layer: &Layer<Survey>) -> Option<&DeltaNet<Survey>> {
+    match &layer.operator {
+        Operator::DeltaNet(delta_net) => Some(delta_net),
+        _ => None,
+    }
 }
 
 struct Entries<'a> {
@@ -52,7 +46,7 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     fn add(&mut self, key: &str, value: impl Into<MetadataValue>) {
-        let architecture = names::exported_architecture(self.architecture.family);
+        let architecture = self.architecture.family.exported_name();
         self.entries.push((format!("{architecture}.{key}"), value.into()));
     }
 
@@ -77,15 +71,14 @@ impl Entries<'_> {
     }
 
     /// Heads and convolutions. A layer without attention has no key heads, unless it is a delta net.
-    fn add_operators(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
-        let heads = layers.iter().map(Heads::of_attention).collect::<Result<Vec<_>>>()?;
+    fn add_operators(&mut self, folder: &Folder, layers: &[Layer<Survey>]) -> Result<()> {
+        let heads: Vec<Option<Heads>> = layers.iter().map(Layer::heads).collect();
         let first = heads.iter().flatten().next().copied().unwrap_or_default();
-        let delta_net = layers.iter().find(|layer| DeltaHeads::are_in(layer));
-        let n_without = if delta_net.is_some() { first.n_keys } else { 0 };
+        let first_delta_net = layers.iter().find_map(delta_net);
+        let n_without = if first_delta_net.is_some() { first.n_keys } else { 0 };
         let n_keys = heads.iter().map(|heads| heads.map_or(n_without, |heads| heads.n_keys));
         self.add("attention.head_count", first.n_queries);
-        let is_hybrid = self.architecture.family.gguf == "granitehybrid"; // whose files list them
-        match !is_hybrid && n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
+        match !self.architecture.family.lists_key_heads && n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
             true => self.add("attention.head_count_kv", first.n_keys),
             false => {
                 let n_keys = n_keys.map(|n_keys| i32::try_from(n_keys).unwrap_or(i32::MAX)).collect();
@@ -93,10 +86,14 @@ impl Entries<'_> {
             }
         }
         self.add_head_sizes(&heads, first);
-        if let Some(layer) = layers.iter().find(|layer| layer.shape("shortconv.conv").is_some()) {
-            self.add("shortconv.l_cache", short_convolution::window(layer)?);
+        let window = layers.iter().find_map(|layer| match &layer.operator {
+            Operator::ShortConvolution(convolution) => Some(convolution.window),
+            _ => None,
+        });
+        if let Some(window) = window {
+            self.add("shortconv.l_cache", window);
         }
-        delta_net.map_or(Ok(()), |layer| self.add_delta_nets(layer, layers))
+        first_delta_net.map_or(Ok(()), |first| self.add_delta_nets(folder, first, layers))
     }
 
     /// The sizes of heads. Layers with a window have keys of their own if their heads have another size.
@@ -119,18 +116,16 @@ impl Entries<'_> {
     }
 
     /// What describes delta nets, and which layers have them; `first` is the first of these.
-    fn add_delta_nets(&mut self, first: &LayerWeights<'_, ()>, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
-        let heads = DeltaHeads::read(first)?;
-        self.add("ssm.conv_kernel", taps::window(first, "ssm_conv1d", heads.n_channels())?);
-        self.add("ssm.state_size", heads.key_dim);
-        self.add("ssm.group_count", heads.n_keys);
-        self.add("ssm.time_step_rank", heads.n_values);
-        self.add("ssm.inner_size", heads.width());
+    fn add_delta_nets(&mut self, folder: &Folder, first: &DeltaNet<Survey>, layers: &[Layer<Survey>]) -> Result<()> {
+        let DeltaHeads { n_keys, n_values, key_dim, .. } = first.heads;
+        self.add("ssm.conv_kernel", first.window);
+        self.add("ssm.state_size", key_dim);
+        self.add("ssm.group_count", n_keys);
+        self.add("ssm.time_step_rank", n_values);
+        self.add("ssm.inner_size", first.heads.width());
         self.add("nextn_predict_layers", 0usize);
-        if let Weights::Folder(folder) = first.weights {
-            self.add("rope.dimension_sections", MetadataValue::Integers(rope_sections(folder.config())?));
-        }
-        let are_recurrent: Vec<bool> = layers.iter().map(DeltaHeads::are_in).collect();
+        self.add("rope.dimension_sections", MetadataValue::Integers(rope_sections(folder.config())?));
+        let are_recurrent: Vec<bool> = layers.iter().map(|layer| delta_net(layer).is_some()).collect();
         let interval =
             are_recurrent.iter().position(|is_recurrent| !is_recurrent).map_or(layers.len() + 1, |at| at + 1);
         let is_regular = |(layer, is_recurrent): (usize, &bool)| *is_recurrent != (layer + 1).is_multiple_of(interval);
@@ -141,39 +136,33 @@ impl Entries<'_> {
         Ok(())
     }
 
-    fn add_feed_forward(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
-        let router = layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_some());
-        let dense = layers.iter().filter(|layer| layer.shape("ffn_gate_inp").is_none());
-        let widths = dense.map(dense::width).collect::<Result<Vec<_>>>()?;
+    fn add_feed_forward(&mut self, layers: &[Layer<Survey>]) {
+        let router = layers.iter().position(|layer| layer.n_experts() != 0);
+        let widths: Vec<usize> = layers.iter().filter(|layer| layer.n_experts() == 0).map(Layer::width).collect();
         match (&widths[..], router) {
             ([first, others @ ..], _) if others.iter().all(|width| width == first) => {
                 self.add("feed_forward_length", *first);
             }
-            ([], router) => {
-                let width = router.map_or(Ok(0), LayerWeights::expert_width)?;
-                self.add("feed_forward_length", width);
-            }
+            ([], router) => self.add("feed_forward_length", router.map_or(0, |router| layers[router].width())),
             (widths, _) => {
                 let widths = widths.iter().map(|width| i32::try_from(*width).unwrap_or(i32::MAX)).collect();
                 self.add("feed_forward_length", MetadataValue::Integers(widths));
             }
         }
         if let (Some(mixture), Some(router)) = (self.architecture.mixture.clone(), router) {
-            self.add_experts(&mixture, router)?;
+            self.add_experts(&mixture, router, &layers[router]);
         }
-        Ok(())
     }
 
-    /// `first` is the first layer with experts.
-    fn add_experts(&mut self, mixture: &Mixture, first: &LayerWeights<'_, ()>) -> Result<()> {
-        self.add("expert_count", first.rows("ffn_gate_inp")?);
+    /// `first` is the first layer with experts, at the place `at`.
+    fn add_experts(&mut self, mixture: &Mixture, at: usize, first: &Layer<Survey>) {
+        self.add("expert_count", first.n_experts());
         self.add("expert_used_count", mixture.n_used);
-        self.add("expert_feed_forward_length", first.expert_width()?);
-        self.add("leading_dense_block_count", first.layer);
+        self.add("expert_feed_forward_length", first.width());
+        self.add("leading_dense_block_count", at);
         self.add("expert_gating_func", SIGMOID);
         self.add("expert_weights_norm", mixture.is_normalised);
         self.add("expert_weights_scale", mixture.scale);
-        Ok(())
     }
 
     fn add_windows(&mut self) {

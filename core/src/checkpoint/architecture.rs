@@ -1,19 +1,25 @@
 //! The description of a model, from the files of either form. It has no shapes: those come from the tensors.
 
+use crate::checkpoint::families::Family;
+use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::rope::RopeSettings;
+use crate::checkpoint::stated::StatedSizes;
 use crate::error::Result;
-use crate::model::family::Family;
-use crate::model::invalid::invalid;
-use crate::model::rope::RopeSettings;
 
 /// More than any model has; a file with more is damaged.
-const MOST_LAYERS: usize = 1024;
+const MAX_LAYERS: usize = 1024;
 /// Positions up to here are exact in f32.
-const LONGEST_CONTEXT: usize = 1 << 24;
-pub(crate) const LARGEST_HEAD: usize = 1 << 16;
+const MAX_CONTEXT: usize = 1 << 24;
+pub(crate) const MAX_HEAD: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(crate) struct Architecture {
     pub(crate) family: &'static Family,
+    /// The family's name in the files.
+    pub(crate) name: &'static str,
+    /// Layers after the last one that predict further tokens, and are not computed.
+    pub(crate) n_further_layers: usize,
+    pub(crate) stated: StatedSizes,
     pub(crate) norm_eps: f32,
     /// Positions that the model was made for; fewer if a caller has limited them.
     pub(crate) context_size: usize,
@@ -31,8 +37,6 @@ pub(crate) struct Architecture {
     pub(crate) layers: Vec<LayerPlan>,
     pub(crate) mixture: Option<Mixture>,
     pub(crate) scales: Scales,
-    /// Whether the embedding also gives the logits, if the files say.
-    pub(crate) is_tied: Option<bool>,
 }
 
 /// The kind of attention in one layer.
@@ -103,9 +107,9 @@ impl Architecture {
             true => Ok(()),
             false => Err(invalid(format!("{what} must be from 1 to {max}, found {value}"))),
         };
-        in_range("the context size", self.context_size, LONGEST_CONTEXT)?;
-        self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, LARGEST_HEAD))?;
-        self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, LARGEST_HEAD))?;
+        in_range("the context size", self.context_size, MAX_CONTEXT)?;
+        self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, MAX_HEAD))?;
+        self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, MAX_HEAD))?;
         for window in self.layers.iter().filter_map(|layer| layer.window) {
             in_range("the attention window", window, usize::MAX)?;
         }
@@ -141,8 +145,8 @@ pub(crate) fn share_key_values(layers: &mut [LayerPlan], n_sharing: usize) -> Re
 
 /// Checks the number of layers before anything is allocated for each of them.
 pub(crate) fn check_layers(n_layers: usize) -> Result<usize> {
-    match (1..=MOST_LAYERS).contains(&n_layers) {
+    match (1..=MAX_LAYERS).contains(&n_layers) {
         true => Ok(n_layers),
-        false => Err(invalid(format!("the number of layers must be from 1 to {MOST_LAYERS}, found {n_layers}"))),
+        false => Err(invalid(format!("the number of layers must be from 1 to {MAX_LAYERS}, found {n_layers}"))),
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
+use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
-use crate::model::invalid::invalid;
 
 /// A JSON object whose values must have the right type; null counts as absent.
 #[derive(Clone, Copy)]

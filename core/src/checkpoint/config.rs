@@ -2,20 +2,22 @@
 
 use serde_json::Value as Json;
 
+use crate::checkpoint::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers, share_key_values};
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::config_rope::{FULL, SLIDING, rope};
+use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
+use crate::checkpoint::invalid::{invalid, mamba};
+use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
-use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers, share_key_values};
-use crate::model::config_object::Config;
-use crate::model::config_rope::{FULL, SLIDING, rope};
-use crate::model::family::{FAMILIES, Family, WindowRule};
-use crate::model::invalid::{invalid, mamba};
 
 const NORM_EPS: [&str; 3] = ["rms_norm_eps", "norm_eps", "block_norm_eps"];
+/// Layers after the last one that predict further tokens.
+const FURTHER_LAYERS: [&str; 2] = ["num_nextn_predict_layers", "mtp_num_hidden_layers"];
 const TIED: [&str; 2] = ["tie_embedding", "tie_word_embeddings"];
 
 pub(crate) fn read(config: &Json) -> Result<Architecture> {
     let whole = Config(config);
-    // Models with several parts, such as one for images, describe the decoder apart.
-    let config = whole.object("text_config")?.unwrap_or(whole);
+    let config = decoder(whole)?;
     let family = match config.text("model_type")? {
         Some(name) => FAMILIES
             .iter()
@@ -36,6 +38,9 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
     };
     Ok(Architecture {
         family,
+        name: family.model_type,
+        n_further_layers: config.count(&FURTHER_LAYERS)?.unwrap_or(0),
+        stated: stated(config, family)?,
         norm_eps: norm_eps as f32, // the precision of the tensors
         context_size,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
@@ -46,10 +51,41 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         layers: layers(config, family, n_layers)?,
         mixture: if family.has_experts { Some(mixture(config)?) } else { None },
         scales: scales(config, family)?,
-        is_tied: match config.boolean(&TIED)? {
-            Some(is_tied) => Some(is_tied),
-            None => whole.boolean(&TIED)?,
-        },
+    })
+}
+
+/// Models with several parts, such as one for images, describe the decoder apart.
+fn decoder(whole: Config<'_>) -> Result<Config<'_>> {
+    Ok(whole.object("text_config")?.unwrap_or(whole))
+}
+
+/// Whether the embedding also gives the logits, if config.json says.
+pub(super) fn is_tied(config: &Json) -> Result<Option<bool>> {
+    let whole = Config(config);
+    match decoder(whole)?.boolean(&TIED)? {
+        Some(is_tied) => Ok(Some(is_tied)),
+        None => whole.boolean(&TIED),
+    }
+}
+
+/// The sizes that the tensors have, too.
+fn stated(config: Config<'_>, family: &Family) -> Result<StatedSizes> {
+    let size = |keys: &[&str]| {
+        let key = keys.iter().find(|key| config.0.get(key).is_some_and(|value| !value.is_null()));
+        let value = config.count(keys)?;
+        let stated = key.zip(value).map(|(key, value)| StatedSize::new(format!("{key} in config.json"), vec![value]));
+        Ok::<_, SdkError>(stated)
+    };
+    let has_own_heads = config.0.get("num_global_key_value_heads").is_some_and(|value| !value.is_null());
+    Ok(StatedSizes {
+        hidden: size(&["hidden_size"])?,
+        vocabulary: size(&["vocab_size"])?,
+        query_heads: size(&["num_attention_heads", "num_heads"])?,
+        // Layers with a window may have other key heads than those without.
+        key_heads: if has_own_heads { None } else { size(&["num_key_value_heads"])? },
+        width: family.width_key.map_or(Ok(None), |key| size(&[key]))?,
+        experts: if family.has_experts { size(&["num_experts"])? } else { None },
+        expert_width: if family.has_experts { size(&["moe_intermediate_size"])? } else { None },
     })
 }
 

@@ -1,24 +1,23 @@
 //! Reads the architecture of a GGUF file from its metadata.
 
-use crate::error::{Result, SdkError};
-use crate::model::architecture::{
-    Architecture, LARGEST_HEAD, LayerPlan, Mixture, Scales, check_layers, share_key_values,
+use crate::checkpoint::architecture::{
+    Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
-use crate::model::family::{FAMILIES, Family, WindowRule};
-use crate::model::invalid::invalid;
-use crate::model::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
-use crate::weights::GgufFile;
+use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
+use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
+use crate::checkpoint::stated::{StatedSize, StatedSizes};
+use crate::error::{Result, SdkError};
+use crate::weights::{GgufFile, Tensors};
 
 /// The value of `expert_gating_func` for a sigmoid.
 pub(crate) const SIGMOID: usize = 2;
-/// Layers of Gemma 3 with 27 billion parameters.
-const GEMMA3_27B_LAYERS: usize = 62;
 
 /// The factors of LongRoPE.
 pub(crate) const SHORT_FACTORS: &str = "rope_factors_short.weight";
 pub(crate) const LONG_FACTORS: &str = "rope_factors_long.weight";
 
-pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
+pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
     let family = match file.text("general.architecture")? {
         Some(name) => FAMILIES.iter().find(|family| family.gguf == name),
         None => return Err(invalid("metadata general.architecture is missing")),
@@ -30,7 +29,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
         }
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
-    let keys = MetadataKeys { file, family };
+    let keys = MetadataKeys { file, tensors, family };
     if file.boolean(&keys.name("attention.causal"))? == Some(false) {
         return Err(invalid("attention in both directions is not supported"));
     }
@@ -39,6 +38,9 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let rope = keys.rope(context_size)?;
     Ok(Architecture {
         family,
+        name: family.gguf,
+        n_further_layers: keys.count("nextn_predict_layers")?.unwrap_or(0),
+        stated: keys.stated()?,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
         n_heads: keys.heads()?,
@@ -49,13 +51,13 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
         layers: keys.layers(n_layers)?,
         mixture: keys.mixture()?,
         scales: keys.scales()?,
-        is_tied: None,
     })
 }
 
 /// Metadata under the name of the architecture.
 struct MetadataKeys<'a> {
     file: &'a GgufFile,
+    tensors: &'a Tensors,
     family: &'static Family,
 }
 
@@ -74,6 +76,33 @@ impl MetadataKeys<'_> {
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| invalid(format!("metadata {} is missing", self.name(key))))
+    }
+
+    /// The sizes that the tensors have, too.
+    fn stated(&self) -> Result<StatedSizes> {
+        let sizes = |key: &str| {
+            let name = self.name(key);
+            let values = self.file.integers(&name)?;
+            let values = values.map(|values| values.into_iter().map(usize::try_from).collect()).transpose();
+            let values = values.map_err(|_| invalid(format!("metadata {name} must be 0 or more")))?;
+            Ok::<_, SdkError>(values.map(|values| StatedSize::new(format!("metadata {name}"), values)))
+        };
+        // 0 stands for a size that does not exist, in all keys but these.
+        let positive = |key: &str| match sizes(key)? {
+            Some(size) if size.values.iter().all(|value| *value == 0) => {
+                Err(invalid(format!("{} must be above 0, found 0", size.key)))
+            }
+            size => Ok(size),
+        };
+        Ok(StatedSizes {
+            hidden: positive("embedding_length")?,
+            vocabulary: sizes("vocab_size")?,
+            query_heads: positive("attention.head_count")?,
+            key_heads: sizes("attention.head_count_kv")?,
+            width: sizes("feed_forward_length")?,
+            experts: sizes("expert_count")?,
+            expert_width: sizes("expert_feed_forward_length")?,
+        })
     }
 
     /// Layers, without those that predict further tokens.
@@ -111,7 +140,7 @@ impl MetadataKeys<'_> {
         };
         let factor = factor.map(f64::from).filter(|factor| *factor != 0.0); // 0 means none there
         let scaling = match (kind.unwrap_or("linear"), factor) {
-            _ if self.file.shape(LONG_FACTORS).is_some() => RopeScaling::Long(self.long(context_size)?),
+            _ if self.tensors.shape(LONG_FACTORS).is_some() => RopeScaling::Long(self.long(context_size)?),
             ("none", _) | ("linear" | "yarn", None) => RopeScaling::None,
             ("linear", Some(factor)) => RopeScaling::Linear { factor },
             ("yarn", Some(factor)) => RopeScaling::Yarn(self.yarn(factor, context_size)?),
@@ -145,8 +174,7 @@ impl MetadataKeys<'_> {
             });
         }
         let attention = match self.count("block_count")? {
-            // The one size whose scale does not follow from the head size, and no key says so.
-            Some(GEMMA3_27B_LAYERS) if self.family.gguf == "gemma3" => {
+            Some(n_layers) if self.family.odd_scale_layers == Some(n_layers) => {
                 let hidden = self.needed("embedding_length", self.count("embedding_length")?)?;
                 let n_heads = self.needed("attention.head_count", self.heads()?)?;
                 Some((n_heads as f32 / hidden as f32).sqrt())
@@ -172,9 +200,9 @@ impl MetadataKeys<'_> {
 
     /// The values of a tensor that has a factor for each pair of a head.
     fn factors(&self, name: &str) -> Result<Vec<f32>> {
-        match (self.file.shape(name), self.file.blocks(name)) {
-            (Some(&[1..=LARGEST_HEAD]), Some(blocks)) => blocks.values(),
-            (found, _) => Err(invalid(format!("tensor {name} must have a factor for each pair, found {found:?}"))),
+        match self.tensors.shape(name) {
+            Some(shape @ &[1..=MAX_HEAD]) => self.tensors.floats(name, shape),
+            found => Err(invalid(format!("tensor {name} must have a factor for each pair, found {found:?}"))),
         }
     }
 
