@@ -11,6 +11,11 @@ const MAX_LAYERS: usize = 1024;
 /// Positions up to here are exact in f32.
 const MAX_CONTEXT: usize = 1 << 24;
 pub(crate) const MAX_HEAD: usize = 1 << 16;
+/// Factors between operations. Known models have 0.002 to 100.
+const MIN_SCALE: f32 = 1e-6;
+const MAX_SCALE: f32 = 1e6;
+/// Known models have 1e-6 and 1e-5.
+const MAX_EPSILON: f32 = 0.1;
 
 #[derive(Debug)]
 pub(crate) struct Architecture {
@@ -73,8 +78,8 @@ impl Scales {
     fn check(&self) -> Result<()> {
         let optional = [self.attention, self.logit_softcap].into_iter().flatten();
         let mut scales = [self.embedding, self.residual, self.logits].into_iter().chain(optional);
-        match scales.find(|scale| !scale.is_finite() || *scale <= 0.0) {
-            Some(scale) => Err(invalid(format!("scales must be finite and above 0, found {scale}"))),
+        match scales.find(|scale| !(MIN_SCALE..=MAX_SCALE).contains(scale)) {
+            Some(scale) => Err(invalid(format!("scales must be between {MIN_SCALE} and {MAX_SCALE}, found {scale}"))),
             None => Ok(()),
         }
     }
@@ -113,11 +118,17 @@ impl Architecture {
         for window in self.layers.iter().filter_map(|layer| layer.window) {
             in_range("the attention window", window, usize::MAX)?;
         }
-        if !self.norm_eps.is_finite() || self.norm_eps <= 0.0 {
-            return Err(invalid(format!("the epsilon of norms must be above 0, found {}", self.norm_eps)));
+        if !(0.0 < self.norm_eps && self.norm_eps <= MAX_EPSILON) {
+            let found = self.norm_eps;
+            return Err(invalid(format!(
+                "the epsilon of norms must be above 0 and at most {MAX_EPSILON}, found {found}"
+            )));
         }
-        if let Some(mixture) = self.mixture.as_ref().filter(|mixture| !mixture.scale.is_finite()) {
-            return Err(invalid(format!("the scale of experts must be finite, found {}", mixture.scale)));
+        let expert_scale = self.mixture.as_ref().map(|mixture| mixture.scale);
+        if let Some(scale) = expert_scale.filter(|scale| !(MIN_SCALE..=MAX_SCALE).contains(scale)) {
+            return Err(invalid(format!(
+                "the scale of experts must be between {MIN_SCALE} and {MAX_SCALE}, found {scale}"
+            )));
         }
         self.scales.check()?;
         self.rope.check()?;

@@ -9,6 +9,8 @@ use crate::weights::Tensors;
 /// GGUF files of Llama 3 hold the divisors of the frequencies instead of the settings that they follow from.
 pub(crate) const DIVISORS: &str = "rope_freqs.weight";
 
+/// The largest setting: the bases of known models are at most 1e11.
+const MAX_SETTING: f64 = 1e15;
 /// The divisor of pairs that do not rotate.
 const NEVER: f32 = 1e30;
 
@@ -114,7 +116,7 @@ impl RopeSettings {
 
     /// Refuses values that cannot be computed with.
     pub(crate) fn check(&self) -> Result<()> {
-        let is_valid = |value: f64| value.is_finite() && 0.0 < value;
+        let is_valid = |value: f64| 0.0 < value && value <= MAX_SETTING;
         let values = match &self.scaling {
             RopeScaling::None => vec![],
             RopeScaling::Linear { factor } => vec![*factor],
@@ -141,7 +143,9 @@ impl RopeSettings {
         if is_valid {
             Ok(())
         } else {
-            Err(invalid(format!("settings of rotary positions must be finite and above 0, found {self:?}")))
+            Err(invalid(format!(
+                "settings of rotary positions must be above 0 and at most {MAX_SETTING:e}, found {self:?}"
+            )))
         }
     }
 }
