@@ -6,7 +6,7 @@
 //!
 //! A request goes one way through the modules:
 //!
-//! 1. `connection` reads it from a socket, with time limits.
+//! 1. `connection` reads it from a `socket`, with time limits; `framing` finds where it ends.
 //! 2. `route` checks host, origin and key (`guard`, `crate::access`), finds the handler, and reads the `body`.
 //! 3. The handler of its dialect, `chat`, `completions`, `messages` or `responses`, takes its fields (`request::fields`) into
 //!    structs, and makes of them the one internal form, `request::ChatRequest`. Names of other dialects and servers are
@@ -26,6 +26,7 @@ mod connection;
 mod dialect;
 mod encoding;
 mod error;
+mod framing;
 mod guard;
 mod http;
 mod id;
@@ -40,6 +41,7 @@ mod request;
 mod response_store;
 mod responses;
 mod route;
+mod socket;
 
 use std::io;
 use std::net::SocketAddr;

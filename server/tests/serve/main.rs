@@ -9,6 +9,8 @@ mod compatibility;
 mod completions;
 mod conformance;
 mod dialects;
+mod framing;
+mod half_closed;
 mod hosted;
 mod images;
 mod logprobs;
