@@ -1,6 +1,8 @@
 //! Connections: accepted, read with a time limit on every wait, and drained at the end.
 
 use std::convert::Infallible;
+use std::io;
+use std::net::Shutdown;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +12,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::serve::dialect::Dialect;
+use crate::serve::error::HttpError;
 use crate::serve::socket::{ClientSocket, Exchange, reset};
 use crate::serve::{Service, route};
 
@@ -24,19 +29,35 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 const UNSENT_BYTES: u32 = 16 << 10;
 /// Time for replies that must end to report it to their clients.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// Connections beyond the limit that are refused at the same time. Further ones are closed without an answer.
+const MAX_REFUSALS: usize = 256;
+/// Time for a connection that is refused to send its request and to read the answer.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after the system had no socket left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves connections until `stop` is ready, and drains those that are left.
 pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
     let (mut connections, graceful) = (JoinSet::new(), GracefulShutdown::new());
+    let permits = Arc::new(Semaphore::new(service.settings.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     let mut stop = pin!(stop);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
-                    let service = Arc::clone(&service);
-                    connections.spawn(graceful_connection(socket, service, &graceful));
+                    if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+                        let connection = graceful_connection(socket, Arc::clone(&service), &graceful);
+                        connections.spawn(async move {
+                            connection.await;
+                            drop(permit);
+                        });
+                    } else if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                        connections.spawn(async move {
+                            refuse(socket).await;
+                            drop(permit);
+                        });
+                    }
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
@@ -52,6 +73,31 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
         // Connections that are left then are dropped with their set.
         let _ = timeout(END_TIMEOUT, closing).await;
     }
+}
+
+/// Answers a connection that is one too many with 503, whatever it asks for, and closes it.
+async fn refuse(socket: TcpStream) {
+    let body = HttpError::too_many_connections().json(Dialect::Chat, None).to_string();
+    let head =
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-type: application/json";
+    let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let refused = async {
+        // A client may take bytes that come before its request for an error.
+        socket.readable().await?;
+        // The buffers of a new socket hold more than this.
+        socket.try_write(answer.as_bytes())?;
+        socket2::SockRef::from(&socket).shutdown(Shutdown::Write)?;
+        // The answer would be lost if the socket was closed before all bytes of the request are read.
+        let mut rest = [0; 4096];
+        loop {
+            match socket.try_read(&mut rest) {
+                Ok(0) => return Ok::<_, io::Error>(()),
+                Err(err) if err.kind() == io::ErrorKind::WouldBlock => socket.readable().await?,
+                read => drop(read?),
+            }
+        }
+    };
+    let _ = timeout(REFUSAL_TIMEOUT, refused).await;
 }
 
 /// One connection and all its requests. An error closes it, which is what the client sees of it.

@@ -13,6 +13,7 @@ mod framing;
 mod half_closed;
 mod hosted;
 mod images;
+mod limits;
 mod logprobs;
 mod page;
 mod queue;
