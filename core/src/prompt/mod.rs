@@ -1,50 +1,35 @@
 //! Renders messages and functions to a prompt, with the model's own chat template.
 //!
 //! [`capabilities`] finds out in which form a template takes a conversation, and [`calls`] in which notation the model writes
-//! calls. [`template`] runs the template in a sandbox.
+//! calls. [`template`] runs the template, with the crate `causerie-jinja`.
 //! [`control`] keeps text that spells control tokens apart from the control tokens that the template writes.
 
-mod budget;
 mod calls;
 mod capabilities;
 mod content_forms;
 mod continuation;
 mod control;
-mod cycler;
-mod field_format;
-mod filters;
 mod fitting;
-mod formatting;
-mod guards;
 mod identifiers;
 mod images;
 #[cfg(test)]
 mod input_tests;
-mod json_filter;
-mod markup;
-mod methods;
-mod printable;
-mod python;
 #[cfg(test)]
 mod report_tests;
 mod results;
 mod roles;
-mod source;
 mod sources;
-mod strings;
-mod tag_tokens;
 mod template;
 #[cfg(test)]
 mod tests;
 mod tool_list;
 mod unanswered;
 mod view;
-mod wrapping;
 
 use std::borrow::Cow;
 
+use causerie_jinja::Value as TemplateValue;
 use jiff::Zoned;
-use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
@@ -54,21 +39,21 @@ use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 
 pub(crate) use crate::tokenizer::Segment;
+pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader};
 pub(crate) use sources::TemplateSources;
-pub(crate) use template::LONGEST_PROMPT;
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
-use template::ChatTemplate;
+use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
 
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
-    template: ChatTemplate,
+    template: PromptTemplate,
     /// Renders conversations with functions, if the model has a separate template for them.
     tool_use: Option<Box<PromptRenderer>>,
     control: ControlTokens,
@@ -135,7 +120,7 @@ impl PromptRenderer {
     /// Compiles a template and probes its capabilities. `takes_images` says whether the model can process images.
     fn with_tokens(source: &str, control: ControlTokens, special: SpecialTokens, takes_images: bool) -> Result<Self> {
         let mut renderer = Self {
-            template: ChatTemplate::compile(source)?,
+            template: PromptTemplate::compile(source)?,
             tool_use: None,
             control,
             special,
@@ -349,17 +334,17 @@ impl PromptRenderer {
         let is_shown = |message: &&ChatMessage| !only_carries_functions(message) || view.carries_functions(message);
         let messages: Vec<&ChatMessage> = messages.iter().filter(is_shown).collect();
         let messages = messages.into_iter().map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
-        let variables = minijinja::context! {
+        let variables = causerie_jinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
             add_generation_prompt => frame.add_generation_prompt,
         };
         let variables = match frame.enable_thinking {
-            Some(enable_thinking) => minijinja::context! { enable_thinking, ..variables },
+            Some(enable_thinking) => causerie_jinja::context! { enable_thinking, ..variables },
             None => variables,
         };
         let special = TemplateValue::from_pairs(self.special.iter());
-        let variables = minijinja::context! { ..variables, ..view.value(&others, false), ..special };
+        let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
         let images = view.images;
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins())?);
         match &self.images {

@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::python;
+use crate::budget::spend;
+use crate::python;
 
 /// How lines are broken.
 #[derive(Clone, Copy)]

@@ -46,7 +46,7 @@ pub(super) fn is_kept(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::python;
+    use crate::python;
 
     /// Recorded from Python by `scripts/golden`.
     #[derive(serde::Deserialize)]

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::prompt::tag_tokens::{TagTokens, ends_operand};
+use crate::tag_tokens::{TagTokens, ends_operand};
 
 /// The filters after operands of `~` and `+`, and of a `*` that stands where no filter could replace it: after a test.
 pub(super) const OPERAND_FILTERS: [&str; 3] = ["causerie_text", "causerie_term", "causerie_factor"];
@@ -190,7 +190,7 @@ impl Filters {
 
 #[cfg(test)]
 mod tests {
-    use crate::prompt::source::prepare;
+    use crate::source::prepare;
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::field_format::{FormatReader, unsupported};
-use crate::prompt::filters::Side;
-use crate::prompt::python;
+use crate::budget::spend;
+use crate::field_format::{FormatReader, unsupported};
+use crate::filters::Side;
+use crate::python;
 
 /// Filter in place of the operator `%`: `template % arguments`, or the remainder of numbers.
 pub(super) fn percent(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {

@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Error, State};
 
-use crate::prompt::budget::{refused, spend};
-use crate::prompt::python::{self, WIDEST_INDENT};
+use crate::budget::{refused, spend};
+use crate::python::{self, WIDEST_INDENT};
 
 /// `tojson` with the parameters that transformers gives it.
 pub(super) fn tojson(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::prompt::source::is_word;
+use crate::source::is_word;
 
 const KEYWORDS: [&str; 8] = ["in", "not", "and", "or", "if", "else", "is", "elif"];
 /// Tokens that end the operand of a comparison: comparisons, and what binds less than they do.

@@ -4,7 +4,7 @@
 use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions, tests};
 
-use crate::prompt::python;
+use crate::python;
 
 /// Bytes that one rendering may copy between values or search. Templates assemble a prompt from pieces and copy some of them
 /// several times; real ones need less than a hundredth of this.

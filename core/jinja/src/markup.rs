@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::python;
+use crate::budget::spend;
+use crate::python;
 
 /// Characters with their escapes. The last ones are only read.
 const ESCAPES: [(char, &str); 5] = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&#34;"), ('\'', "&#39;")];

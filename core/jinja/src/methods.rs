@@ -6,12 +6,12 @@ use minijinja::value::{Kwargs, Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
-use crate::prompt::budget::spend;
-use crate::prompt::filters::{Side, padded};
-use crate::prompt::formatting;
-use crate::prompt::printable::{is_kept, is_printable};
-use crate::prompt::python::is_space;
-use crate::prompt::source::is_word;
+use crate::budget::spend;
+use crate::filters::{Side, padded};
+use crate::formatting;
+use crate::printable::{is_kept, is_printable};
+use crate::python::is_space;
+use crate::source::is_word;
 
 /// The arguments of a method of strings by position, where some are named.
 pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-use crate::function::{BigInteger, python_float, write_json_string};
-use crate::prompt::printable::{is_kept, is_printable};
+use crate::literals::{python_float, write_json_string};
+use crate::printable::{is_kept, is_printable};
 
 /// The longest indent of JSON in bytes. Longer ones would only fill the memory.
 pub(crate) const WIDEST_INDENT: usize = 16;
@@ -16,9 +16,9 @@ const DEEPEST: usize = 128;
 /// Size limit of a printed value in bytes. A small value that contains others many times can print to more.
 const LONGEST: usize = 16 << 20;
 
-/// An integer too large for the template engine's own integers.
+/// An integer too large for the template engine's own integers, by its digits.
 #[derive(Debug)]
-pub(crate) struct LargeInteger(pub(crate) BigInteger);
+pub struct LargeInteger(pub String);
 
 impl Object for LargeInteger {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
@@ -26,17 +26,17 @@ impl Object for LargeInteger {
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.digits())
+        f.write_str(&self.0)
     }
 }
 
 /// A string that prints as a Python literal, in single quotes and with escapes. For templates it is not a string.
 #[derive(Debug)]
-pub(crate) struct Literal(pub(crate) String);
+pub struct Literal(pub String);
 
 impl Literal {
     /// Whether a string needs escapes between quotes.
-    pub(crate) fn is_needed(text: &str) -> bool {
+    pub fn is_needed(text: &str) -> bool {
         text.contains(|character: char| matches!(character, '\'' | '"' | '\\') || character.is_control())
     }
 }
@@ -318,7 +318,7 @@ fn write_quoted(out: &mut String, text: &str, quote: char, is_escaped: impl Fn(c
 
 fn number(value: &Value) -> Option<String> {
     if let Some(large) = value.downcast_object_ref::<LargeInteger>() {
-        return Some(large.0.digits().to_owned());
+        return Some(large.0.clone());
     }
     match value.kind() {
         ValueKind::Number if value.is_integer() => Some(value.to_string()),

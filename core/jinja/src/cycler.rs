@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use minijinja::value::{Kwargs, Object, ObjectRepr, Rest, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use crate::prompt::budget::{refused, spend};
+use crate::budget::{refused, spend};
 
 /// Adds the functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {

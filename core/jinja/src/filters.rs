@@ -4,9 +4,9 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use crate::prompt::budget::{self, refused, spend};
-use crate::prompt::wrapping::word_wrap;
-use crate::prompt::{formatting, markup, python};
+use crate::budget::{self, refused, spend};
+use crate::wrapping::word_wrap;
+use crate::{formatting, markup, python};
 
 /// Limit of widths and counts. Chat templates indent by a few spaces.
 const WIDEST: usize = 1024;
