@@ -9,7 +9,8 @@ use minijinja::ErrorKind;
 #[derive(Debug)]
 pub struct TemplateError {
     kind: TemplateErrorKind,
-    cause: Cause,
+    message: String,
+    line: Option<usize>,
 }
 
 /// What went wrong with a template.
@@ -19,34 +20,37 @@ pub enum TemplateErrorKind {
     Source,
     /// The template uses a filter, test, method or function that is not supported, or gives one of them arguments that are not.
     Unsupported,
-    /// The template refuses its variables, or takes too much work or memory with them.
+    /// The template refuses its variables, or creates a value that is nested too deep or too large.
     Refused,
-}
-
-#[derive(Debug)]
-enum Cause {
-    Reason(&'static str),
-    Engine(minijinja::Error),
+    /// The template takes more work or memory than its fuel pays for.
+    Exhausted,
 }
 
 impl TemplateError {
-    pub(crate) fn new(kind: TemplateErrorKind, err: minijinja::Error) -> Self {
-        Self { kind, cause: Cause::Engine(err) }
+    pub(crate) fn in_source(reason: &'static str) -> Self {
+        Self { kind: TemplateErrorKind::Source, message: reason.to_owned(), line: None }
     }
 
-    pub(crate) fn in_source(reason: &'static str) -> Self {
-        Self { kind: TemplateErrorKind::Source, cause: Cause::Reason(reason) }
+    pub(crate) fn in_engine_source(err: minijinja::Error) -> Self {
+        Self { kind: TemplateErrorKind::Source, message: err.to_string(), line: err.line() }
     }
 
     pub(crate) fn in_rendering(err: minijinja::Error) -> Self {
-        use ErrorKind::{TooManyArguments, UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+        use ErrorKind::{OutOfFuel, TooManyArguments, UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+        let err = innermost(&err);
         let kind = match err.kind() {
             UnknownFilter | UnknownTest | UnknownMethod | UnknownFunction | TooManyArguments => {
                 TemplateErrorKind::Unsupported
             }
+            OutOfFuel => TemplateErrorKind::Exhausted,
             _ => TemplateErrorKind::Refused,
         };
-        Self::new(kind, err)
+        let message = match (kind, err.line()) {
+            (TemplateErrorKind::Exhausted, Some(line)) => format!("it takes too much work (in chat_template:{line})"),
+            (TemplateErrorKind::Exhausted, None) => "it takes too much work".to_owned(),
+            _ => err.to_string(),
+        };
+        Self { kind, message, line: err.line() }
     }
 
     /// What went wrong.
@@ -56,27 +60,22 @@ impl TemplateError {
 
     /// The line of the template, counted from 1, if the error has one.
     pub fn line(&self) -> Option<usize> {
-        match &self.cause {
-            Cause::Reason(_) => None,
-            Cause::Engine(err) => err.line(),
-        }
+        self.line
+    }
+}
+
+/// The error inside of the template, which an outer one includes.
+fn innermost(err: &minijinja::Error) -> &minijinja::Error {
+    match err.source().and_then(|cause| cause.downcast_ref::<minijinja::Error>()) {
+        Some(cause) if err.kind() == ErrorKind::BadInclude => innermost(cause),
+        _ => err,
     }
 }
 
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
-            Cause::Reason(reason) => f.write_str(reason),
-            Cause::Engine(err) => err.fmt(f),
-        }
+        f.write_str(&self.message)
     }
 }
 
-impl Error for TemplateError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.cause {
-            Cause::Reason(_) => None,
-            Cause::Engine(err) => err.source(),
-        }
-    }
-}
+impl Error for TemplateError {}

@@ -5,26 +5,29 @@
 //! from Jinja2.
 //!
 //! ```
-//! use causerie_jinja::{ChatTemplate, Value};
+//! use causerie_jinja::{ChatTemplate, Fuel, Value};
 //!
 //! let template = ChatTemplate::compile("{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}").unwrap();
 //! let message = Value::from_pairs([("role", "user"), ("content", " Hi ")]);
 //! let variables = Value::from_pairs([("messages", Value::from(vec![message]))]);
-//! assert_eq!(template.render(variables, &jiff::Zoned::default(), Vec::new()).unwrap(), "<user>Hi");
+//! assert_eq!(template.render(variables, &jiff::Zoned::default(), Vec::new(), &Fuel::new(1000)).unwrap(), "<user>Hi");
 //! ```
 #![forbid(unsafe_code)]
 
-mod budget;
 mod cycler;
+mod engine_filters;
 mod error;
 mod field_format;
 mod filters;
 mod formatting;
+mod fuel;
+mod guard_filters;
 mod guards;
 mod json_filter;
 mod literals;
 mod markup;
 mod methods;
+mod operators;
 mod printable;
 mod python;
 mod source;
@@ -36,6 +39,7 @@ mod tests;
 mod wrapping;
 
 pub use error::{TemplateError, TemplateErrorKind};
+pub use fuel::Fuel;
 pub use literals::{python_float, write_json_string};
 pub use minijinja::context;
 pub use minijinja::value::Value;

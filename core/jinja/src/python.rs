@@ -1,20 +1,18 @@
 //! Prints template values as Python does, because chat templates are written for Python's Jinja.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
-use minijinja::{Error, ErrorKind};
+use minijinja::{Error, ErrorKind, State};
 
+use crate::fuel::{self, check_depth, refused};
 use crate::literals::{python_float, write_json_string};
 use crate::printable::{is_kept, is_printable};
 
 /// The longest indent of JSON in bytes. Longer ones would only fill the memory.
 pub(crate) const WIDEST_INDENT: usize = 16;
-/// Nesting limit of printed values. Arguments stay below it, but a template can create a value that contains itself.
-const DEEPEST: usize = 128;
-/// Size limit of a printed value in bytes. A small value that contains others many times can print to more.
-const LONGEST: usize = 16 << 20;
 
 /// An integer too large for the template engine's own integers, by its digits.
 #[derive(Debug)]
@@ -103,17 +101,18 @@ impl JsonFormat {
 }
 
 /// Jinja's `tojson` as chat templates use it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
-pub(crate) fn json(value: &Value, format: &JsonFormat) -> Result<String, Error> {
+pub(crate) fn json(state: &State<'_, '_>, value: &Value, format: &JsonFormat) -> Result<String, Error> {
     if format.indent.as_ref().is_some_and(|indent| WIDEST_INDENT < indent.len()) {
         return Err(refused("an indent must have at most 16 characters"));
     }
-    let mut out = String::new();
-    write_json(&mut out, value, format, 0)?;
-    Ok(out)
+    let mut printer = Printer { state, format, out: String::new() };
+    printer.json(value, 0)?;
+    Ok(printer.out)
 }
 
 /// JSON text with escapes in place of characters beyond ASCII.
-pub(crate) fn ascii_json(text: &str) -> Result<String, Error> {
+pub(crate) fn ascii_json(state: &State<'_, '_>, text: &str) -> Result<String, Error> {
+    fuel::characters(state, text.len())?;
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_ascii() || is_kept(character) {
@@ -127,97 +126,28 @@ pub(crate) fn ascii_json(text: &str) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Refuses a value that is nested too deep or prints to too many bytes.
-fn check_size(out: &str, level: usize) -> Result<(), Error> {
-    if DEEPEST < level || LONGEST < out.len() { Err(refused("a value is too large to print")) } else { Ok(()) }
-}
-
-fn write_json(out: &mut String, value: &Value, format: &JsonFormat, level: usize) -> Result<(), Error> {
-    check_size(out, level)?;
-    match value.kind() {
-        ValueKind::None => out.push_str("null"),
-        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
-        ValueKind::String => write_json_string(out, value.as_str().unwrap_or_default())?,
-        ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, format, level, |out, item| {
-                write_json(out, &item, format, level + 1)
-            })?;
-        }
-        ValueKind::Map => {
-            let mut keys: Vec<Value> = value.try_iter()?.collect();
-            if format.sort_keys {
-                keys.sort();
-            }
-            write_items(out, ['{', '}'], keys.into_iter(), format, level, |out, key| {
-                let text =
-                    if key.kind() == ValueKind::String { key.to_string() } else { json(&key, &JsonFormat::default())? };
-                write_json_string(out, &text)?;
-                out.push_str(format.after_keys());
-                write_json(out, &value.get_item(&key)?, format, level + 1)
-            })?;
-        }
-        _ => match (value.downcast_object_ref::<Literal>(), number(value)) {
-            (Some(literal), _) => write_json_string(out, &literal.0)?,
-            (None, Some(number)) => out.push_str(&number),
-            (None, None) => {
-                return Err(refused(&format!("a value of kind {} cannot be printed as JSON", value.kind())));
-            }
-        },
-    }
-    Ok(())
-}
-
-fn write_items<T>(
-    out: &mut String,
-    brackets: [char; 2],
-    items: impl Iterator<Item = T>,
-    format: &JsonFormat,
-    level: usize,
-    mut write: impl FnMut(&mut String, T) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let line = |out: &mut String, level: usize| {
-        if let Some(indent) = &format.indent {
-            out.push('\n');
-            out.push_str(&indent.repeat(level));
-        }
-    };
-    out.push(brackets[0]);
-    let mut is_empty = true;
-    for item in items {
-        if !is_empty {
-            out.push_str(format.between_items());
-        }
-        is_empty = false;
-        line(out, level + 1);
-        write(out, item)?;
-    }
-    if !is_empty {
-        line(out, level);
-    }
-    out.push(brackets[1]);
-    Ok(())
-}
-
 /// Python's `str(value)`: strings unchanged, all other values as `repr` prints them.
-pub(crate) fn text(value: &Value) -> Result<String, Error> {
-    match value.kind() {
-        ValueKind::String => Ok(value.to_string()),
-        ValueKind::Undefined => Ok(String::new()),
-        _ => repr(value),
+pub(crate) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
+    match (value.as_str(), value.kind()) {
+        (Some(text), _) => Ok(text.into()),
+        (None, ValueKind::Undefined) => Ok("".into()),
+        _ => repr(state, value).map(Cow::from),
     }
 }
 
 /// Python's `repr(value)`.
-pub(crate) fn repr(value: &Value) -> Result<String, Error> {
-    let mut out = String::new();
-    write_repr(&mut out, value, 0)?;
-    Ok(out)
+pub(crate) fn repr(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let mut printer = Printer { state, format: &JsonFormat::default(), out: String::new() };
+    printer.repr(value, 0)?;
+    Ok(printer.out)
 }
 
 /// Python's `ascii(value)`: `repr` with escapes in place of characters beyond ASCII.
-pub(crate) fn ascii(value: &Value) -> Result<String, Error> {
+pub(crate) fn ascii(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let text = repr(state, value)?;
+    fuel::characters(state, text.len())?;
     let mut out = String::new();
-    for character in repr(value)?.chars() {
+    for character in text.chars() {
         match character.is_ascii() || is_kept(character) {
             true => out.push(character),
             false => write_escape(&mut out, character)?,
@@ -235,32 +165,150 @@ fn write_escape(out: &mut String, character: char) -> fmt::Result {
     }
 }
 
-fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
-    check_size(out, level)?;
-    match value.kind() {
-        ValueKind::None => out.push_str("None"),
-        ValueKind::Undefined => out.push_str("Undefined"),
-        ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
-        ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
-        ValueKind::Seq if is_tuple(value) => write_tuple(out, value, level)?,
-        ValueKind::Seq | ValueKind::Iterable => {
-            let format = JsonFormat::default();
-            write_items(out, ['[', ']'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
-        }
-        ValueKind::Map => {
-            write_items(out, ['{', '}'], value.try_iter()?, &JsonFormat::default(), 0, |out, key| {
-                write_repr(out, &key, level + 1)?;
-                out.push_str(": ");
-                write_repr(out, &value.get_item(&key)?, level + 1)
-            })?;
-        }
-        ValueKind::Number if !value.is_integer() => out.push_str(&float(f64::try_from(value.clone())?)),
-        _ => match number(value) {
-            Some(number) => out.push_str(&number),
-            None => write!(out, "{value}")?,
-        },
+/// Prints values, and charges each value and its text before it prints it.
+struct Printer<'a, 'template, 'env> {
+    state: &'a State<'template, 'env>,
+    format: &'a JsonFormat,
+    out: String,
+}
+
+impl Printer<'_, '_, '_> {
+    /// Charges a value, and refuses one that is nested too deep.
+    fn enter(&self, value: &Value, level: usize) -> Result<(), Error> {
+        check_depth(level)?;
+        fuel::values(self.state, 1)?;
+        fuel::characters(self.state, value.as_str().map_or(0, str::len))
     }
-    Ok(())
+
+    fn json(&mut self, value: &Value, level: usize) -> Result<(), Error> {
+        self.enter(value, level)?;
+        match value.kind() {
+            ValueKind::None => self.out.push_str("null"),
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::String => write_json_string(&mut self.out, value.as_str().unwrap_or_default())?,
+            ValueKind::Seq | ValueKind::Iterable => {
+                self.items(['[', ']'], value.try_iter()?, level, |printer, item| printer.json(&item, level + 1))?;
+            }
+            ValueKind::Map => {
+                let mut keys: Vec<Value> = value.try_iter()?.collect();
+                if self.format.sort_keys {
+                    sort_cost(self.state, &keys)?;
+                    keys.sort();
+                }
+                self.items(['{', '}'], keys.into_iter(), level, |printer, key| {
+                    match key.as_str() {
+                        Some(text) => {
+                            fuel::characters(printer.state, text.len())?;
+                            write_json_string(&mut printer.out, text)?;
+                        }
+                        None => {
+                            let text = json(printer.state, &key, &JsonFormat::default())?;
+                            write_json_string(&mut printer.out, &text)?;
+                        }
+                    }
+                    printer.separator(printer.format.after_keys())?;
+                    printer.json(&value.get_item(&key)?, level + 1)
+                })?;
+            }
+            _ => match (value.downcast_object_ref::<Literal>(), number(value)) {
+                (Some(literal), _) => {
+                    fuel::characters(self.state, literal.0.len())?;
+                    write_json_string(&mut self.out, &literal.0)?;
+                }
+                (None, Some(number)) => self.out.push_str(&number),
+                (None, None) => {
+                    let message = format!("a value of kind {} cannot be printed as JSON", value.kind());
+                    return Err(Error::new(ErrorKind::InvalidOperation, message));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn repr(&mut self, value: &Value, level: usize) -> Result<(), Error> {
+        self.enter(value, level)?;
+        match value.kind() {
+            ValueKind::None => self.out.push_str("None"),
+            ValueKind::Undefined => self.out.push_str("Undefined"),
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "True" } else { "False" }),
+            ValueKind::String => write_string_repr(&mut self.out, value.as_str().unwrap_or_default())?,
+            ValueKind::Seq if is_tuple(value) => {
+                self.items(['(', ')'], value.try_iter()?, level, |printer, item| printer.repr(&item, level + 1))?;
+                // A tuple of one item has a comma after it.
+                if value.len() == Some(1) {
+                    self.out.insert(self.out.len() - 1, ',');
+                }
+            }
+            ValueKind::Seq | ValueKind::Iterable => {
+                self.items(['[', ']'], value.try_iter()?, level, |printer, item| printer.repr(&item, level + 1))?;
+            }
+            ValueKind::Map => {
+                self.items(['{', '}'], value.try_iter()?, level, |printer, key| {
+                    printer.repr(&key, level + 1)?;
+                    printer.out.push_str(": ");
+                    printer.repr(&value.get_item(&key)?, level + 1)
+                })?;
+            }
+            ValueKind::Number if !value.is_integer() => self.out.push_str(&float(f64::try_from(value.clone())?)),
+            _ => match number(value) {
+                Some(number) => self.out.push_str(&number),
+                None => write!(self.out, "{value}")?,
+            },
+        }
+        Ok(())
+    }
+
+    fn items<T>(
+        &mut self,
+        brackets: [char; 2],
+        items: impl Iterator<Item = T>,
+        level: usize,
+        mut print: impl FnMut(&mut Self, T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.out.push(brackets[0]);
+        let mut is_empty = true;
+        for item in items {
+            if !is_empty {
+                self.separator(self.format.between_items())?;
+            }
+            is_empty = false;
+            self.line(level + 1)?;
+            print(self, item)?;
+        }
+        if !is_empty {
+            self.line(level)?;
+        }
+        self.out.push(brackets[1]);
+        Ok(())
+    }
+
+    /// Prints a separator, which a template may choose.
+    fn separator(&mut self, separator: &str) -> Result<(), Error> {
+        fuel::bytes(self.state, separator.len())?;
+        self.out.push_str(separator);
+        Ok(())
+    }
+
+    /// Begins a line, if the format has any.
+    fn line(&mut self, level: usize) -> Result<(), Error> {
+        if let Some(indent) = &self.format.indent {
+            fuel::bytes(self.state, indent.len() * level)?;
+            self.out.push('\n');
+            self.out.push_str(&indent.repeat(level));
+        }
+        Ok(())
+    }
+}
+
+/// Charges the comparisons of a sort.
+pub(crate) fn sort_cost<'a>(
+    state: &State<'_, '_>,
+    values: impl IntoIterator<Item = &'a Value, IntoIter: ExactSizeIterator>,
+) -> Result<(), Error> {
+    let mut values = values.into_iter();
+    // Each value is compared with about log2(n) others.
+    let n_rounds = (usize::BITS - values.len().leading_zeros()) as usize; // at most 64
+    values.try_for_each(|value| fuel::visit_times(state, value, n_rounds))
 }
 
 /// Python's `repr` of a float. JSON has other spellings for numbers that are not finite.
@@ -281,16 +329,6 @@ pub(crate) fn is_space(character: char) -> bool {
 /// Whether a value is a tuple in Python.
 pub(crate) fn is_tuple(value: &Value) -> bool {
     value.is_tuple() || value.downcast_object_ref::<Group>().is_some()
-}
-
-/// A tuple of one item has a comma after it.
-fn write_tuple(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
-    let format = JsonFormat::default();
-    write_items(out, ['(', ')'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
-    if value.len() == Some(1) {
-        out.insert(out.len() - 1, ',');
-    }
-    Ok(())
 }
 
 /// Python uses single quotes, except for strings that contain single but no double quotes.
@@ -327,13 +365,14 @@ fn number(value: &Value) -> Option<String> {
     }
 }
 
-fn refused(reason: &str) -> Error {
-    Error::new(ErrorKind::InvalidOperation, reason.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::with_state;
+
+    fn printed(value: &Value, format: &JsonFormat) -> Result<String, Error> {
+        with_state(|state| json(state, value, format))
+    }
 
     fn sample() -> Value {
         let list: Value = [Value::from(1), 2.0.into(), ().into(), true.into(), "it's".into()].into_iter().collect();
@@ -342,8 +381,11 @@ mod tests {
 
     #[test]
     fn str_matches_python() {
-        assert_eq!(text(&sample()).unwrap(), r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#);
-        assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
+        assert_eq!(
+            with_state(|state| text(state, &sample()).unwrap().into_owned()),
+            r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#
+        );
+        assert_eq!(with_state(|state| text(state, &Value::from("it's")).unwrap().into_owned()), "it's");
     }
 
     /// The expected texts are those of Python's `json.dumps`.
@@ -351,14 +393,14 @@ mod tests {
     fn json_matches_python() {
         let indented = |indent: usize| JsonFormat { indent: Some(" ".repeat(indent)), ..JsonFormat::default() };
         assert_eq!(
-            json(&sample(), &JsonFormat::default()).unwrap(),
+            printed(&sample(), &JsonFormat::default()).unwrap(),
             r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
         );
         assert_eq!(
-            json(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), &indented(2)).unwrap(),
+            printed(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), &indented(2)).unwrap(),
             "[\n  [\n    1\n  ],\n  []\n]"
         );
-        assert!(json(&sample(), &indented(17)).is_err());
+        assert!(printed(&sample(), &indented(17)).is_err());
     }
 
     #[test]
@@ -367,12 +409,12 @@ mod tests {
         let value = Value::from_pairs([("b", Value::from(vec![1, 2])), ("a", inner)]);
         let separators = Some((",".to_owned(), ":".to_owned()));
         let compact = JsonFormat { separators: separators.clone(), ..JsonFormat::default() };
-        assert_eq!(json(&value, &compact).unwrap(), r#"{"b":[1,2],"a":{"z":1,"Z":2,"é":3}}"#);
+        assert_eq!(printed(&value, &compact).unwrap(), r#"{"b":[1,2],"a":{"z":1,"Z":2,"é":3}}"#);
         let sorted = JsonFormat { sort_keys: true, ..JsonFormat::default() };
-        assert_eq!(json(&value, &sorted).unwrap(), r#"{"a": {"Z": 2, "z": 1, "é": 3}, "b": [1, 2]}"#);
+        assert_eq!(printed(&value, &sorted).unwrap(), r#"{"a": {"Z": 2, "z": 1, "é": 3}, "b": [1, 2]}"#);
         let all = JsonFormat { indent: Some(" ".to_owned()), separators, sort_keys: true };
         assert_eq!(
-            json(&value, &all).unwrap(),
+            printed(&value, &all).unwrap(),
             "{\n \"a\":{\n  \"Z\":2,\n  \"z\":1,\n  \"é\":3\n },\n \"b\":[\n  1,\n  2\n ]\n}"
         );
     }

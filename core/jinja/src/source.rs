@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(
             prepared("{%- macro m(a, b=a, c='x', d=[b.a]) -%} {% endmacro %}"),
             "{%- macro m(a, b=causerie_unset, c='x', d=causerie_unset) %}{% if b is undefined %}{% set b = (a) %}{% endif %}\
-             {% if d is undefined %}{% set d = ([b.a]|causerie_list) %}{% endif -%} {% endmacro %}"
+             {% if d is undefined %}{% set d = ([b.a]|causerie_nested) %}{% endif -%} {% endmacro %}"
         );
         for source in
             ["{% macro m(a, b=c.a, c='a') %}", "{% macro m(a=a) %}", "{% macro m(a, b=) %}", "{% macro m(a, b=a %}"]

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use causerie_jinja::{ChatTemplate, TemplateError, TemplateErrorKind, Value};
+use causerie_jinja::{ChatTemplate, Fuel, TemplateError, TemplateErrorKind, Value};
 use jiff::Zoned;
 
 use crate::deep_stack::{self, DeepStackError};
@@ -26,14 +26,15 @@ impl PromptTemplate {
             .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))
     }
 
-    /// Renders a prompt. The characters in `kept` are never escaped.
+    /// Renders a prompt, with work from `fuel`. The characters in `kept` are never escaped.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidMessage`] if the template refuses the messages, or uses what is not supported.
-    pub(super) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>) -> Result<String> {
-        on_deep_stack(|| self.0.render(variables, now, kept))?.map_err(|err| {
+    /// [`ErrorKind::InvalidMessage`] if the template refuses the messages, takes too much work, or uses what is not supported.
+    pub(super) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String> {
+        on_deep_stack(|| self.0.render(variables, now, kept, fuel))?.map_err(|err| {
             let message = match err.kind() {
                 TemplateErrorKind::Unsupported => "the chat template uses what is not supported",
+                TemplateErrorKind::Exhausted => "the chat template cannot render the messages",
                 _ => "the chat template rejects the messages",
             };
             SdkError::new(ErrorKind::InvalidMessage, message).caused_by(err)
