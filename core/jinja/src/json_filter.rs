@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Error, State};
 
-use crate::prompt::budget::{refused, spend};
-use crate::prompt::python::{self, WIDEST_INDENT};
+use crate::fuel::refused;
+use crate::python::{self, WIDEST_INDENT};
 
 /// `tojson` with the parameters that transformers gives it.
 pub(super) fn tojson(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
@@ -17,9 +17,8 @@ pub(super) fn tojson(state: &mut State<'_, '_>, value: &Value, arguments: Rest<V
         separators.map_err(|_| refused("separators must be an array of two strings"))?.map(|[item, key]| (item, key));
     let sort_keys = sort_keys.or(options.get("sort_keys")?).is_some_and(|flag| flag.is_true());
     options.assert_all_used()?;
-    let text = python::json(value, &python::JsonFormat { indent, separators, sort_keys })?;
-    let text = if is_ascii { python::ascii_json(&text)? } else { text };
-    spend(state, text.len())?;
+    let text = python::json(state, value, &python::JsonFormat { indent, separators, sort_keys })?;
+    let text = if is_ascii { python::ascii_json(state, &text)? } else { text };
     Ok(Value::from(text))
 }
 

@@ -3,8 +3,9 @@
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::filters::{Side, check_width, padded};
-use crate::prompt::python;
+use crate::filters::{Side, check_width, padded};
+use crate::fuel;
+use crate::python;
 
 /// How a value is printed.
 #[derive(Default)]
@@ -42,7 +43,8 @@ pub(super) fn unsupported(format: &str) -> Error {
 impl FieldFormat {
     /// The text of a value. `side` is where padding goes by default.
     pub(super) fn apply(&self, state: &mut State<'_, '_>, value: &Value, side: Side) -> Result<String, Error> {
-        let text = self.digits_or_text(value)?;
+        fuel::characters(state, self.width + self.precision.unwrap_or(0))?;
+        let text = self.digits_or_text(state, value)?;
         let is_number = self.kind.map_or(value.kind() == ValueKind::Number, |kind| "diufFeEgGxXobn%".contains(kind));
         if !is_number {
             let side = match self.side {
@@ -105,7 +107,7 @@ impl FieldFormat {
         out + rest
     }
 
-    fn digits_or_text(&self, value: &Value) -> Result<String, Error> {
+    fn digits_or_text(&self, state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
         let wrong = || unsupported(&format!("%{}", self.kind.unwrap_or('s')));
         let is_flag = value.kind() == ValueKind::Bool && self.kind.is_some_and(|kind| !"sra".contains(kind));
         let value = &if is_flag { Value::from(i64::from(value.is_true())) } else { value.clone() };
@@ -118,14 +120,14 @@ impl FieldFormat {
                 }
                 self.float(number()?, 'r').ok_or_else(wrong)?
             }
-            None | Some('s') => python::text(value)?.chars().take(limit).collect(),
-            Some('r') => python::repr(value)?.chars().take(limit).collect(),
-            Some('a') => python::ascii(value)?.chars().take(limit).collect(),
+            None | Some('s') => python::text(state, value)?.chars().take(limit).collect(),
+            Some('r') => python::repr(state, value)?.chars().take(limit).collect(),
+            Some('a') => python::ascii(state, value)?.chars().take(limit).collect(),
             Some('c') => match value.as_i64() {
                 Some(code) => u32::try_from(code).ok().and_then(char::from_u32).map(String::from).ok_or_else(wrong)?,
                 None => value.as_str().filter(|text| text.chars().count() == 1).map(str::to_owned).ok_or_else(wrong)?,
             },
-            Some('d' | 'i' | 'u' | 'n') if value.is_integer() => python::text(value)?,
+            Some('d' | 'i' | 'u' | 'n') if value.is_integer() => python::text(state, value)?.into_owned(),
             Some('n') => self.float(number()?, 'g').ok_or_else(wrong)?,
             Some('d' | 'i' | 'u') => format!("{:.0}", number()?.trunc()),
             Some(kind @ ('x' | 'X' | 'o' | 'b')) => {

@@ -3,18 +3,23 @@
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::python;
+use crate::fuel;
+use crate::python;
 
 /// Characters with their escapes. The last ones are only read.
 const ESCAPES: [(char, &str); 5] = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&#34;"), ('\'', "&#39;")];
 const NAMED: [(&str, &str); 6] =
     [("amp", "&"), ("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("nbsp", "\u{a0}")];
 
+/// Size limit of the name of an entity in bytes. A `;` is not searched beyond it.
+const LONGEST_ENTITY: usize = 32;
+
 pub(super) fn escape(state: &mut State<'_, '_>, text: &Value) -> Result<String, Error> {
-    let text = python::text(text)?;
-    spend(state, text.len().saturating_mul(6))?; // the longest escape
-    Ok(ESCAPES.iter().fold(text, |text, (from, to)| text.replace(*from, to)))
+    let text = python::text(state, text)?;
+    fuel::characters(state, text.len())?;
+    let escaped = |character: char| ESCAPES.iter().find(|(from, _)| *from == character).map_or(1, |(_, to)| to.len());
+    fuel::bytes(state, text.chars().map(escaped).sum())?;
+    Ok(ESCAPES.iter().fold(text.into_owned(), |text, (from, to)| text.replace(*from, to)))
 }
 
 /// The filter `escape`, which does not escape again what it escaped.
@@ -40,7 +45,7 @@ pub(super) fn attributes(
         if entry.is_none() || entry.is_undefined() {
             continue;
         }
-        if python::text(&key)?.contains(|c: char| python::is_space(c) || "/>=".contains(c)) {
+        if python::text(state, &key)?.contains(|c: char| python::is_space(c) || "/>=".contains(c)) {
             return Err(Error::new(ErrorKind::InvalidOperation, "xmlattr takes names without spaces, /, > and ="));
         }
         attributes.push(format!("{}=\"{}\"", escape(state, &key)?, escape(state, &entry)?));
@@ -51,8 +56,8 @@ pub(super) fn attributes(
 
 /// Removes tags and comments, joins white space, and reads the entities of XML, numbers and `&nbsp;`.
 pub(super) fn without_tags(state: &mut State<'_, '_>, text: &Value) -> Result<String, Error> {
-    let text = python::text(text)?;
-    spend(state, text.len().saturating_mul(2))?;
+    let text = python::text(state, text)?;
+    fuel::characters(state, text.len())?;
     let mut kept = String::new();
     let mut rest = &*text;
     while let Some(start) = rest.find('<') {
@@ -71,7 +76,8 @@ fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         let after = &rest[at + 1..];
-        let entity = after.split_once(';').and_then(|(name, after)| Some((entity(name)?, after)));
+        let end = after.bytes().take(LONGEST_ENTITY).position(|byte| byte == b';');
+        let entity = end.and_then(|end| Some((entity(&after[..end])?, &after[end + 1..])));
         match entity {
             Some((text, after)) => {
                 out.push_str(&text);

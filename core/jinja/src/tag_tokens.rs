@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::prompt::source::is_word;
+use crate::source::is_word;
 
 const KEYWORDS: [&str; 8] = ["in", "not", "and", "or", "if", "else", "is", "elif"];
 /// Tokens that end the operand of a comparison: comparisons, and what binds less than they do.
@@ -32,6 +32,11 @@ impl<'a> TagTokens<'a> {
             if is_cycle && matches!(self.at(i + 2), ")" | "*" | "**") {
                 return Err("loop.cycle takes at least one item");
             }
+            if self.at(i) == "[" && 0 < i && ends_operand(self.at(i - 1)) && !self.may_have_subscript(i) {
+                return Err(
+                    "an argument of a test must be in brackets if it has a slice, or a subscript before other operators",
+                );
+            }
         }
         Ok(())
     }
@@ -46,6 +51,14 @@ impl<'a> TagTokens<'a> {
             _ => false,
         };
         KEYWORDS.contains(&self.at(i)) && (gives || uses) && !self.is_test(i) && !self.is_attribute(i)
+    }
+
+    /// Whether a subscript or a slice can be guarded. After the name of a test, what begins with a bracket is a list of arguments.
+    fn may_have_subscript(&self, i: usize) -> bool {
+        let (start, end) = (self.operand_start(i - 1), self.group_end(i));
+        let is_argument = 0 < start && self.is_test(start - 1);
+        let is_followed = matches!(self.at(end + 1), "[" | "." | "(");
+        !is_argument || self.is_cheap_subscript(&(i + 1..end)) || !is_followed && !self.contains(i..end, ":")
     }
 
     pub(super) fn len(&self) -> usize {
@@ -138,6 +151,11 @@ impl<'a> TagTokens<'a> {
             }
         }
         self.len()
+    }
+
+    /// The end of what a loop goes through, which starts at `start`: its condition, or the word `recursive`.
+    pub(super) fn iterable_end(&self, start: usize) -> usize {
+        self.first_outside(start, |i| !self.is_attribute(i) && matches!(self.at(i), "if" | "recursive"))
     }
 
     /// The end of the argument that starts at `start`: the next comma outside brackets, or the bracket that closes the list.

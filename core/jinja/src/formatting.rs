@@ -1,12 +1,14 @@
 //! Python's formatting of values: the operator `%`, the filter `format` and the method `str.format`.
 
+use std::borrow::Cow;
+
 use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::field_format::{FormatReader, unsupported};
-use crate::prompt::filters::Side;
-use crate::prompt::python;
+use crate::field_format::{FormatReader, unsupported};
+use crate::filters::Side;
+use crate::fuel;
+use crate::python;
 
 /// Filter in place of the operator `%`: `template % arguments`, or the remainder of numbers.
 pub(super) fn percent(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {
@@ -49,7 +51,7 @@ pub(super) fn format_filter(
     template: &Value,
     arguments: Rest<ValueOrKwargs>,
 ) -> Result<String, Error> {
-    let template = &*python::text(template)?;
+    let template = &*python::text(state, template)?;
     let arguments = arguments.into_values();
     match arguments.split_last().filter(|(last, _)| last.is_kwargs()) {
         Some((named, positional)) => formatted(state, template, positional, Some(named)),
@@ -64,6 +66,8 @@ fn formatted(
     positional: &[Value],
     named: Option<&Value>,
 ) -> Result<String, Error> {
+    fuel::characters(state, template.len())?;
+    fuel::values(state, positional.len())?;
     let mut values = positional.iter();
     // Python takes a value with keys or indices for names.
     let has_keys = |value: &Value| match value.kind() {
@@ -90,17 +94,19 @@ fn formatted(
             (None, _) => Some(values.next().cloned().ok_or_else(missing)?),
         };
         match value {
-            Some(value) => out.push_str(&format.apply(state, &value, Side::Before)?),
+            Some(value) => {
+                let text = format.apply(state, &value, Side::Before)?;
+                fuel::bytes(state, text.len())?;
+                out.push_str(&text);
+            }
             None => out.push('%'),
         }
-        spend(state, out.len())?;
         rest = reader.rest;
     }
     if !is_named && values.next().is_some() {
         return Err(Error::new(ErrorKind::TooManyArguments, "format has more values than conversions"));
     }
     out.push_str(rest);
-    spend(state, out.len())?;
     Ok(out)
 }
 
@@ -131,6 +137,7 @@ struct FieldParser<'a> {
 impl FieldParser<'_> {
     /// Replaces the fields of a template. A specification may have fields of its own, but those have none.
     fn format(&mut self, state: &mut State<'_, '_>, template: &str, level: usize) -> Result<String, Error> {
+        fuel::characters(state, template.len())?;
         let mut out = String::new();
         let mut rest = template;
         while let Some(at) = rest.find(['{', '}']) {
@@ -145,29 +152,29 @@ impl FieldParser<'_> {
                 continue;
             }
             let end = field_end(after).filter(|_| brace == "{" && level < 2).ok_or_else(|| unsupported(template))?;
-            out.push_str(&self.field(state, &after[..end], level)?);
-            spend(state, out.len())?;
+            let text = self.field(state, &after[..end], level)?;
+            fuel::bytes(state, text.len())?;
+            out.push_str(&text);
             rest = &after[end + 1..];
         }
         out.push_str(rest);
-        spend(state, out.len())?;
         Ok(out)
     }
 
     fn field(&mut self, state: &mut State<'_, '_>, field: &str, level: usize) -> Result<String, Error> {
         let (target, specification) = field.split_once(':').unwrap_or((field, ""));
         let (name, conversion) = target.split_once('!').map_or((target, None), |(name, kind)| (name, Some(kind)));
-        let value = self.value(name, field)?;
+        let value = self.value(state, name, field)?;
         let value = match conversion {
             None => value,
-            Some("r") => Value::from(python::repr(&value)?),
-            Some("a") => Value::from(python::ascii(&value)?),
-            Some("s") => Value::from(python::text(&value)?),
+            Some("r") => Value::from(python::repr(state, &value)?),
+            Some("a") => Value::from(python::ascii(state, &value)?),
+            Some("s") => Value::from(python::text(state, &value)?.into_owned()),
             Some(_) => return Err(unsupported(field)),
         };
         let specification = &*self.format(state, specification, level + 1)?;
         if specification.is_empty() {
-            return python::text(&value);
+            return python::text(state, &value).map(Cow::into_owned);
         }
         let value = match value.kind() {
             ValueKind::Bool => Value::from(i64::from(value.is_true())),
@@ -190,7 +197,7 @@ impl FieldParser<'_> {
     }
 
     /// The value that a name refers to; without one, the next value.
-    fn value(&mut self, name: &str, field: &str) -> Result<Value, Error> {
+    fn value(&mut self, state: &State<'_, '_>, name: &str, field: &str) -> Result<Value, Error> {
         let (name, path) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
         let value = match (name, name.parse::<usize>()) {
             ("", _) => {
@@ -203,7 +210,7 @@ impl FieldParser<'_> {
             }
             _ => return Err(unsupported(field)),
         };
-        let value = value.map(|value| member(value, path).ok_or_else(|| unsupported(field))).transpose()?;
+        let value = value.map(|value| member(state, value, path)?.ok_or_else(|| unsupported(field))).transpose()?;
         let missing = || Error::new(ErrorKind::MissingArgument, format!("str.format lacks the value of {{{field}}}"));
         value.filter(|value| !value.is_undefined()).ok_or_else(missing)
     }
@@ -224,17 +231,21 @@ fn field_end(after: &str) -> Option<usize> {
 }
 
 /// What the rest of a field's name refers to: `.name`, `[name]` or `[0]`, repeatedly. `None` if it is not such a path.
-fn member(mut value: Value, mut path: &str) -> Option<Value> {
+fn member(state: &State<'_, '_>, mut value: Value, mut path: &str) -> Result<Option<Value>, Error> {
     while !path.is_empty() {
-        let (name, rest) = match path.strip_prefix('[') {
-            Some(after) => after.split_once(']')?,
-            None => {
-                path.strip_prefix('.').map(|after| after.split_at(after.find(['.', '[']).unwrap_or(after.len())))?
-            }
-        };
+        fuel::index(state, &value)?;
+        let Some((name, rest)) = first_name(path) else { return Ok(None) };
         let key = name.parse::<usize>().map_or_else(|_| Value::from(name), Value::from);
-        value = value.get_item(&key).ok().filter(|_| !name.is_empty())?;
-        path = rest;
+        let Some(found) = value.get_item(&key).ok().filter(|_| !name.is_empty()) else { return Ok(None) };
+        (value, path) = (found, rest);
     }
-    Some(value)
+    Ok(Some(value))
+}
+
+/// The first name of a path, and the rest of the path.
+fn first_name(path: &str) -> Option<(&str, &str)> {
+    match path.strip_prefix('[') {
+        Some(after) => after.split_once(']'),
+        None => path.strip_prefix('.').map(|after| after.split_at(after.find(['.', '[']).unwrap_or(after.len()))),
+    }
 }

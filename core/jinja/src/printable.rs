@@ -46,7 +46,8 @@ pub(super) fn is_kept(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::python;
+    use crate::python;
+    use crate::tests::with_state;
 
     /// Recorded from Python by `scripts/golden`.
     #[derive(serde::Deserialize)]
@@ -70,7 +71,10 @@ mod tests {
     #[test]
     fn characters_that_stand_for_others_are_kept() {
         let text = minijinja::value::Value::from("a\u{fdd0}\u{fdd1}");
-        assert_eq!(keeping(vec!['\u{fdd0}'], || python::repr(&text)).unwrap(), "'a\u{fdd0}\\ufdd1'");
-        assert_eq!(python::repr(&text).unwrap(), "'a\\ufdd0\\ufdd1'");
+        assert_eq!(
+            keeping(vec!['\u{fdd0}'], || with_state(|state| python::repr(state, &text))).unwrap(),
+            "'a\u{fdd0}\\ufdd1'"
+        );
+        assert_eq!(with_state(|state| python::repr(state, &text)).unwrap(), "'a\\ufdd0\\ufdd1'");
     }
 }

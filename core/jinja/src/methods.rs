@@ -6,15 +6,136 @@ use minijinja::value::{Kwargs, Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
-use crate::prompt::budget::spend;
-use crate::prompt::filters::{Side, padded};
-use crate::prompt::formatting;
-use crate::prompt::printable::{is_kept, is_printable};
-use crate::prompt::python::is_space;
-use crate::prompt::source::is_word;
+use crate::filters::{Side, padded};
+use crate::formatting;
+use crate::fuel;
+use crate::printable::{is_kept, is_printable};
+use crate::python::{self, is_space};
+use crate::source::is_word;
+
+/// Methods that read a string as fast as it can be copied, which the engine charges.
+const QUICK: [&str; 19] = [
+    "count",
+    "endswith",
+    "find",
+    "index",
+    "isascii",
+    "join",
+    "lstrip",
+    "partition",
+    "removeprefix",
+    "removesuffix",
+    "replace",
+    "rfind",
+    "rindex",
+    "rpartition",
+    "rsplit",
+    "rstrip",
+    "split",
+    "startswith",
+    "strip",
+];
+
+/// Python's methods of strings, lists and dictionaries.
+pub(crate) fn method(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    name: &str,
+    arguments: &[Value],
+) -> Result<Value, Error> {
+    let arguments = &*positional(name, arguments)?;
+    charge(state, value, name, arguments)?;
+    let strings: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+    match (name, value.as_str(), strings.as_deref(), arguments) {
+        ("replace", Some(text), Some([from, to]), _) => replaced(state, text, from, to, usize::MAX),
+        ("join", Some(separator), _, [items]) => join(state, items, separator, None),
+        _ => call(state, value, name, arguments)
+            .unwrap_or_else(|| unknown_method_callback(state, value, name, arguments)),
+    }
+}
+
+/// Charges what a method is about to read, to compare or to create, as far as this shows before. The engine has charged the
+/// string that it is called on.
+fn charge(state: &State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<(), Error> {
+    let named = arguments.last().filter(|last| last.is_kwargs()).and_then(Value::len);
+    fuel::values(state, arguments.len().saturating_add(named.unwrap_or(0)))?;
+    match (name, value.as_str(), arguments.first()) {
+        ("startswith" | "endswith" | "get", _, Some(argument)) => fuel::visit(state, argument),
+        ("count" | "index", None, Some(argument)) => {
+            fuel::visit(state, argument)?;
+            fuel::visit(state, value)
+        }
+        ("split", Some(text), Some(separator)) if let Some(separator) = separator.as_str() => {
+            let n_pieces = if separator.is_empty() { 0 } else { text.matches(separator).count() };
+            fuel::values(state, n_pieces)
+        }
+        (_, Some(text), _) if !QUICK.contains(&name) => fuel::characters(state, text.len()),
+        _ => Ok(()),
+    }
+}
+
+/// Jinja's filter `join`.
+pub(crate) fn join_filter(
+    state: &mut State<'_, '_>,
+    items: &Value,
+    separator: Option<&str>,
+    options: Kwargs,
+) -> Result<Value, Error> {
+    let separator = separator.or(options.get("d")?).unwrap_or_default();
+    let attribute: Option<&str> = options.get("attribute")?;
+    options.assert_all_used()?;
+    join(state, items, separator, attribute)
+}
+
+/// Joins items, or an attribute of each, as Python prints them.
+fn join(state: &State<'_, '_>, items: &Value, separator: &str, attribute: Option<&str>) -> Result<Value, Error> {
+    let mut joined = String::new();
+    for (i, item) in items.try_iter()?.enumerate() {
+        let item = attribute.map_or(Ok(item.clone()), |attribute| item.get_attr(attribute))?;
+        let item = python::text(state, &item)?;
+        fuel::bytes(state, separator.len() + item.len())?;
+        if 0 < i {
+            joined.push_str(separator);
+        }
+        joined.push_str(&item);
+    }
+    Ok(Value::from(joined))
+}
+
+/// A string with the first `count` parts replaced. The result can be far longer than all inputs.
+pub(crate) fn replaced(state: &State<'_, '_>, text: &str, from: &str, to: &str, count: usize) -> Result<Value, Error> {
+    let n_found = text.matches(from).take(count).count();
+    fuel::bytes(state, text.len().saturating_add(n_found.saturating_mul(to.len())))?;
+    Ok(Value::from(text.replacen(from, to, count)))
+}
+
+/// A string without these characters, or white space, at the chosen ends.
+pub(crate) fn strip<'a>(
+    state: &State<'_, '_>,
+    text: &'a str,
+    characters: Option<&str>,
+    [at_start, at_end]: [bool; 2],
+) -> Result<&'a str, Error> {
+    fuel::characters(state, characters.map_or(0, str::len))?;
+    let mut sorted: Vec<char> = characters.unwrap_or_default().chars().collect();
+    sorted.sort_unstable();
+    let is_stripped = |character: char| match characters {
+        Some(_) => sorted.binary_search(&character).is_ok(),
+        None => is_space(character),
+    };
+    let mut rest = text;
+    if at_start {
+        rest = rest.trim_start_matches(is_stripped);
+    }
+    if at_end {
+        rest = rest.trim_end_matches(is_stripped);
+    }
+    fuel::characters(state, text.len() - rest.len())?;
+    Ok(rest)
+}
 
 /// The arguments of a method of strings by position, where some are named.
-pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {
+fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'a, [Value]>, Error> {
     let names: &[&str] = match name {
         "split" | "rsplit" => &["sep", "maxsplit"],
         "splitlines" => &["keepends"],
@@ -39,12 +160,7 @@ pub(super) fn positional<'a>(name: &str, arguments: &'a [Value]) -> Result<Cow<'
 }
 
 /// Calls a method of Python that the template engine lacks; `None` if it is not one of these.
-pub(super) fn call(
-    state: &mut State<'_, '_>,
-    value: &Value,
-    name: &str,
-    arguments: &[Value],
-) -> Option<Result<Value, Error>> {
+fn call(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Option<Result<Value, Error>> {
     if value.kind() == ValueKind::Seq && name == "index" {
         return Some(index_of(value, arguments));
     }
@@ -103,9 +219,10 @@ pub(super) fn call(
         "splitlines" => split_lines(state, text, arguments.first().is_some_and(Value::is_true)),
         "rsplit" => right_split(state, text, arguments),
         "split" if arguments.first().is_none_or(Value::is_none) => split_spaces(state, text, arguments.get(1)),
-        "strip" | "lstrip" | "rstrip" if arguments.first().is_none_or(Value::is_none) => {
-            let text = if name == "rstrip" { text } else { text.trim_start_matches(is_space) };
-            Ok(Value::from(if name == "lstrip" { text } else { text.trim_end_matches(is_space) }))
+        "strip" | "lstrip" | "rstrip" => {
+            let characters = arguments.first().filter(|characters| !characters.is_none());
+            let characters = characters.map(|_| string(0)).transpose()?;
+            strip(state, text, characters, [name != "rstrip", name != "lstrip"]).map(Value::from)
         }
         "isspace" => Ok(Value::from(!text.is_empty() && text.chars().all(is_space))),
         "isdecimal" => Ok(Value::from(!text.is_empty() && text.chars().all(char::is_numeric))),
@@ -124,7 +241,7 @@ pub(super) fn map_of_pairs(state: &mut State<'_, '_>, value: Value) -> Result<Va
     }
     let wrong = || Error::new(ErrorKind::InvalidOperation, "dict takes pairs of a key and a value");
     let pairs = value.try_iter()?.map(|pair| {
-        spend(state, 2 * size_of::<Value>())?;
+        fuel::values(state, 2)?;
         match &pair.try_iter()?.take(3).collect::<Vec<_>>()[..] {
             [key, value] => Ok((key.clone(), value.clone())),
             _ => Err(wrong()),
@@ -158,7 +275,7 @@ fn search_within(state: &mut State<'_, '_>, text: &str, name: &str, arguments: &
     };
     let (start, end) = (bound(1, 0)?, bound(2, n_characters)?);
     let part: String = text.chars().take(end).skip(start).collect();
-    spend(state, part.len())?;
+    fuel::bytes(state, part.len())?;
     let (part, wanted) = (Value::from(part), &arguments[..1]);
     let found =
         call(state, &part, name, wanted).unwrap_or_else(|| unknown_method_callback(state, &part, name, wanted))?;
@@ -173,7 +290,7 @@ fn search_within(state: &mut State<'_, '_>, text: &str, name: &str, arguments: &
 fn expanded(state: &mut State<'_, '_>, text: &str, size: usize) -> Result<Value, Error> {
     let n_tabs = text.matches('\t').count();
     let limit = padded(state, "", size, ' ', Side::Before)?; // refuses a width that is too large
-    spend(state, text.len().saturating_add(n_tabs.saturating_mul(limit.as_str().map_or(0, str::len))))?;
+    fuel::bytes(state, n_tabs.saturating_mul(limit.as_str().map_or(0, str::len)))?;
     let (mut out, mut column) = (String::new(), 0);
     for character in text.chars() {
         match character {
@@ -212,7 +329,7 @@ fn right_split(state: &mut State<'_, '_>, text: &str, arguments: &[Value]) -> Re
             pieces
         }
     };
-    spend(state, text.len() + pieces.len() * size_of::<Value>())?;
+    fuel::values(state, pieces.len())?;
     pieces.reverse();
     Ok(pieces.into_iter().map(Value::from).collect())
 }
@@ -228,14 +345,14 @@ fn split_spaces(state: &mut State<'_, '_>, text: &str, most: Option<&Value>) -> 
         words.push(Value::from(word));
         rest = after.trim_start_matches(is_space);
     }
-    spend(state, words.len().saturating_mul(size_of::<Value>()))?;
+    fuel::values(state, words.len())?;
     Ok(Value::from(words))
 }
 
 /// The lines of a string, with their ends if these are to be kept. Python knows more line ends than the engine.
 fn split_lines(state: &mut State<'_, '_>, text: &str, keeps_ends: bool) -> Result<Value, Error> {
     const ENDS: [char; 10] = ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
-    spend(state, text.matches(ENDS).count().saturating_mul(size_of::<Value>()))?;
+    fuel::values(state, text.matches(ENDS).count())?;
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {

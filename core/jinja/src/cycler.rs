@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use minijinja::value::{Kwargs, Object, ObjectRepr, Rest, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use crate::prompt::budget::{refused, spend};
+use crate::fuel::{self, refused};
 
 /// Adds the functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("cycler", |state: &mut State<'_, '_>, items: Rest<Value>| {
-        spend(state, items.len() * size_of::<Value>())?;
+        fuel::values(state, items.len())?;
         // One that holds another could be nested without a limit.
         let is_plain = |item: &Value| {
             matches!(item.kind(), ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::None)

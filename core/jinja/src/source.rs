@@ -6,15 +6,14 @@
 //! The operators `%`, which also formats strings in Python, and `*`, whose results need limits, become filters; a `+` before an
 //! operand is left out. Strings lose the escapes that only Python knows. The default of a macro's argument that mentions an
 //! earlier one moves into the macro: the engine computes defaults from the last to the first. All other changes are made by
-//! [`guards`](crate::prompt::guards).
+//! [`guards`](crate::guards).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::parse::QuoteStyle;
-use crate::prompt::guards::guarded;
-use crate::prompt::strings::with_plain_strings;
-use crate::prompt::tag_tokens::{TagTokens, ends_operand};
+use crate::guards::guarded;
+use crate::strings::with_plain_strings;
+use crate::tag_tokens::{TagTokens, ends_operand};
 
 /// The filters in place of the operators `%` and `*`.
 pub(super) const PERCENT_FILTER: &str = "causerie_percent";
@@ -199,7 +198,15 @@ fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
 
 /// The position after the string that starts at `open`.
 fn string_end(source: &str, open: usize) -> Option<usize> {
-    QuoteStyle::single(&source[open..])?.end(source, open)
+    let quote = source.as_bytes()[open];
+    let mut is_escaped = false;
+    // Quotes and backslashes are ASCII, and so never part of another character.
+    let inside = |byte: &u8| {
+        let is_end = *byte == quote && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    };
+    source.as_bytes()[open + 1..].iter().position(inside).map(|at| open + 1 + at + 1)
 }
 
 /// The tag that opens raw text. The engine drops the line feed after it as after other tags, Jinja2 does not.
@@ -342,7 +349,7 @@ mod tests {
         assert_eq!(
             prepared("{%- macro m(a, b=a, c='x', d=[b.a]) -%} {% endmacro %}"),
             "{%- macro m(a, b=causerie_unset, c='x', d=causerie_unset) %}{% if b is undefined %}{% set b = (a) %}{% endif %}\
-             {% if d is undefined %}{% set d = ([b.a]|causerie_list) %}{% endif -%} {% endmacro %}"
+             {% if d is undefined %}{% set d = ([b.a]|causerie_nested) %}{% endif -%} {% endmacro %}"
         );
         for source in
             ["{% macro m(a, b=c.a, c='a') %}", "{% macro m(a=a) %}", "{% macro m(a, b=) %}", "{% macro m(a, b=a %}"]

@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::prompt::budget::spend;
-use crate::prompt::python;
+use crate::fuel;
+use crate::python;
 
 /// How lines are broken.
 #[derive(Clone, Copy)]
@@ -30,32 +30,33 @@ pub(super) fn word_wrap(
     if width == 0 {
         return Err(Error::new(ErrorKind::InvalidOperation, "the width of wordwrap must be at least 1"));
     }
-    let text = python::text(text)?;
+    let text = python::text(state, text)?;
+    fuel::characters(state, text.len())?;
     // A line has at least one character.
-    spend(state, (1 + text.len()).saturating_mul(1 + separator.len()))?;
+    fuel::bytes(state, text.len().saturating_mul(separator.len()))?;
     let wrapping = Wrapping { width, breaks_long_words, breaks_on_hyphens };
-    let lines = text.lines().map(|line| wrapping.lines(line).join(&separator));
-    Ok(lines.collect::<Vec<_>>().join(&separator))
+    let lines = text.lines().map(|line| Ok(wrapping.lines(state, line)?.join(&separator)));
+    Ok(lines.collect::<Result<Vec<_>, Error>>()?.join(&separator))
 }
 
 impl Wrapping {
     /// The lines of one line.
-    fn lines(self, text: &str) -> Vec<String> {
+    fn lines(self, state: &State<'_, '_>, text: &str) -> Result<Vec<String>, Error> {
         let mut chunks: Vec<&str> = chunks(text, self.breaks_on_hyphens);
         chunks.reverse();
         let mut lines = Vec::new();
         while let Some(first) = chunks.last() {
-            if is_blank(first) && !lines.is_empty() {
+            fuel::values(state, 2)?; // a line of one chunk
+            if !lines.is_empty() && is_blank(first) {
                 chunks.pop();
             }
             let (mut line, mut length) = (Vec::new(), 0);
             while let Some(chunk) = chunks.last() {
-                let n_characters = chunk.chars().count();
-                if self.width < length + n_characters {
+                if !fits(chunk, self.width - length) {
                     break;
                 }
                 line.push(*chunk);
-                length += n_characters;
+                length += chunk.chars().count();
                 chunks.pop();
             }
             if let Some(chunk) = chunks.pop() {
@@ -70,12 +71,12 @@ impl Wrapping {
                 lines.push(line.concat());
             }
         }
-        lines
+        Ok(lines)
     }
 
     /// Cuts a chunk that does not fit into the rest of a line: what is put there, and what is left.
     fn cut(self, chunk: &str, length: usize) -> (&str, &str) {
-        if chunk.chars().count() <= self.width {
+        if fits(chunk, self.width) {
             return ("", chunk);
         }
         if !self.breaks_long_words {
@@ -85,6 +86,11 @@ impl Wrapping {
         let hyphen = chunk[..end].rfind('-').filter(|at| self.breaks_on_hyphens && chunk[..*at].contains(|c| c != '-'));
         chunk.split_at(hyphen.map_or(end, |at| at + 1))
     }
+}
+
+/// Whether a chunk has at most this many characters. No more are counted: a chunk may be cut again and again.
+fn fits(chunk: &str, n_characters: usize) -> bool {
+    chunk.chars().nth(n_characters).is_none()
 }
 
 fn is_blank(text: &str) -> bool {

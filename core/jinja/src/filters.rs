@@ -1,17 +1,17 @@
 //! Filters of Jinja2 that the template engine lacks, or that could fill the memory there: all count what they copy, and refuse
 //! large numbers.
 
+use std::borrow::Cow;
+
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use crate::prompt::budget::{self, refused, spend};
-use crate::prompt::wrapping::word_wrap;
-use crate::prompt::{formatting, markup, python};
+use crate::fuel::{self, refused};
+use crate::wrapping::word_wrap;
+use crate::{formatting, markup, methods, python};
 
 /// Limit of widths and counts. Chat templates indent by a few spaces.
 const WIDEST: usize = 1024;
-/// Limit of the items that a filter groups.
-const MOST_ITEMS: usize = 1 << 16;
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
@@ -23,11 +23,11 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("d", default);
     environment.add_filter("replace", replace);
     environment.add_filter("center", |state: &mut State<'_, '_>, text: &Value, width: Option<usize>| {
-        padded(state, &python::text(text)?, width.unwrap_or(80), ' ', Side::Both)
+        padded(state, &python::text(state, text)?, width.unwrap_or(80), ' ', Side::Both)
     });
     environment.add_filter("wordcount", |state: &mut State<'_, '_>, text: &Value| {
-        let text = python::text(text)?;
-        spend(state, text.len())?;
+        let text = python::text(state, text)?;
+        fuel::characters(state, text.len())?;
         Ok::<_, Error>(text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).count())
     });
     environment.add_filter("truncate", truncate);
@@ -44,10 +44,9 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("striptags", markup::without_tags);
     environment.add_filter("wordwrap", word_wrap);
     environment.add_filter("filesizeformat", file_size);
-    environment.add_filter("pprint", |state: &mut State<'_, '_>, value: &Value| {
-        let text = if value.kind() == ValueKind::String { python::repr(value)? } else { python::text(value)? };
-        spend(state, text.len())?;
-        Ok::<_, Error>(text)
+    environment.add_filter("pprint", |state: &mut State<'_, '_>, value: &Value| match value.kind() {
+        ValueKind::String => python::repr(state, value),
+        _ => python::text(state, value).map(Cow::into_owned),
     });
 }
 
@@ -67,7 +66,7 @@ pub(super) fn padded(
     side: Side,
 ) -> Result<Value, Error> {
     check_width(width)?;
-    spend(state, text.len() + width * fill.len_utf8())?;
+    fuel::bytes(state, text.len() + width * fill.len_utf8())?;
     let n_missing = width.saturating_sub(text.chars().count());
     let n_before = match side {
         Side::Before => n_missing,
@@ -99,9 +98,9 @@ fn indent(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>)
         _ => return Err(Error::new(ErrorKind::InvalidOperation, "indent takes a width or a string")),
     };
     check_width(indention.len())?;
-    let text = python::text(text)?;
+    let text = python::text(state, text)?;
     let n_lines = text.lines().count();
-    spend(state, text.len().saturating_add(n_lines.saturating_mul(indention.len())))?;
+    fuel::bytes(state, text.len().saturating_add(n_lines.saturating_mul(64 + indention.len())))?;
     let lines = text.split('\n').enumerate().map(|(i, line)| {
         let is_indented = if i == 0 { first } else { blank || !line.is_empty() };
         format!("{}{line}", if is_indented { indention.as_str() } else { "" })
@@ -117,7 +116,7 @@ fn truncate(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>)
     let end = end.or(options.get("end")?).unwrap_or_else(|| "...".to_owned());
     let leeway = leeway.or(options.get("leeway")?).unwrap_or(5);
     options.assert_all_used()?;
-    spend(state, text.len())?;
+    fuel::bytes(state, text.len())?;
     if text.chars().count() <= length.saturating_add(leeway) {
         return Ok(text.to_owned());
     }
@@ -132,13 +131,8 @@ fn truncate(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>)
 fn trim(state: &mut State<'_, '_>, text: &Value, chars: Option<String>, options: Kwargs) -> Result<String, Error> {
     let chars = chars.or(options.get("chars")?);
     options.assert_all_used()?;
-    let text = python::text(text)?;
-    // Each character of the text is searched for.
-    spend(state, text.len().saturating_mul(chars.as_ref().map_or(1, |chars| 1 + chars.len())))?;
-    Ok(match chars {
-        Some(chars) => text.trim_matches(|c| chars.contains(c)).to_owned(),
-        None => text.trim_matches(python::is_space).to_owned(),
-    })
+    let text = python::text(state, text)?;
+    methods::strip(state, &text, chars.as_deref(), [true, true]).map(str::to_owned)
 }
 
 /// The first argument of a filter, by position or by name. Unlike an `Option`, it can be `none`. The filter must still `get` the
@@ -167,7 +161,7 @@ fn int(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>)
     let whole = |float: f64| Some(float.trunc()).filter(|whole| whole.abs() < 9e18).map(|whole| whole as i64); // fits
     Ok(match value.as_str() {
         Some(text) => {
-            spend(state, text.len())?;
+            fuel::characters(state, text.len())?;
             let text = text.trim(); // unlike strip, Python's int and float keep U+001C to U+001F
             let digits = match base {
                 16 => text.trim_start_matches("0x").trim_start_matches("0X"),
@@ -197,7 +191,7 @@ fn float(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs
     options.assert_all_used()?;
     let number = match value.as_str() {
         Some(text) => {
-            spend(state, text.len())?;
+            fuel::characters(state, text.len())?;
             without_underscores(text.trim()).and_then(|text| text.parse().ok())
         }
         None if value.kind() == ValueKind::Bool => Some(f64::from(u8::from(value.is_true()))),
@@ -236,7 +230,7 @@ fn default(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error
 }
 
 fn replace(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let text = &*python::text(text)?;
+    let text = &*python::text(state, text)?;
     let (old, new, count, options): (Option<String>, Option<String>, Option<usize>, Kwargs) =
         from_args(&options.into_values())?;
     let missing = || Error::new(ErrorKind::MissingArgument, "replace takes two strings");
@@ -244,23 +238,16 @@ fn replace(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>
     let new = new.or(options.get("new")?).ok_or_else(missing)?;
     let count = count.or(options.get("count")?);
     options.assert_all_used()?;
-    match count {
-        None => budget::replace(state, text, &old, &new),
-        Some(count) => {
-            let n_found = text.matches(&old).count().min(count);
-            budget::check_length(state, text.len().saturating_add(n_found.saturating_mul(new.len())))?;
-            Ok(Value::from(text.replacen(&old, &new, count)))
-        }
-    }
+    methods::replaced(state, text, &old, &new, count.unwrap_or(usize::MAX))
 }
 
 /// The items of a list, which are counted.
 fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
-    let items: Vec<Value> = value.try_iter()?.take(MOST_ITEMS + 1).collect();
-    if MOST_ITEMS < items.len() {
-        return Err(refused("it groups a list that is too large"));
+    let mut items = Vec::new();
+    for item in value.try_iter()? {
+        fuel::values(state, 1)?;
+        items.push(item);
     }
-    spend(state, items.len() * size_of::<Value>())?;
     Ok(items)
 }
 
@@ -275,6 +262,7 @@ fn batch(
     options.assert_all_used()?;
     check_width(count)?;
     let items = items(state, value)?;
+    fuel::values(state, items.len().saturating_add(count))?;
     let batches = items.chunks(count.max(1)).map(|batch| {
         let mut batch = batch.to_vec();
         if let Some(fill) = &fill {
@@ -296,6 +284,7 @@ fn slice(
     options.assert_all_used()?;
     check_width(count)?;
     let items = items(state, value)?;
+    fuel::values(state, items.len().saturating_add(count))?;
     let count = count.max(1);
     let (least, n_longer) = (items.len() / count, items.len() % count);
     let mut rest = &items[..];
@@ -331,6 +320,7 @@ fn group_by(
         Ok((key, item))
     });
     let mut keyed = keyed.collect::<Result<Vec<_>, Error>>()?;
+    python::sort_cost(state, &keyed.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>())?;
     keyed.sort_by_cached_key(|(key, _)| folded(key));
     let groups = keyed.chunk_by(|(a, _), (b, _)| folded(a) == folded(b)).map(|group| {
         let list: Value = group.iter().map(|(_, item)| item.clone()).collect();
@@ -340,25 +330,38 @@ fn group_by(
 }
 
 fn url_encode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
-    let quoted = |text: &str, is_query: bool| {
-        let byte = |byte: u8| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => char::from(byte).to_string(),
-            b'/' if !is_query => "/".to_owned(),
-            b' ' if is_query => "+".to_owned(),
-            other => format!("%{other:02X}"),
-        };
-        text.bytes().map(byte).collect::<String>()
-    };
-    let text = python::text(value)?;
-    spend(state, text.len().saturating_mul(3))?;
+    let mut out = String::new();
     if value.kind() != ValueKind::Map {
-        return Ok(quoted(&text, false));
+        quote(state, &mut out, value, false)?;
+        return Ok(out);
     }
-    let pairs = value.try_iter()?.map(|key| {
-        let entry = value.get_item(&key)?;
-        Ok(format!("{}={}", quoted(&python::text(&key)?, true), quoted(&python::text(&entry)?, true)))
-    });
-    Ok(pairs.collect::<Result<Vec<_>, Error>>()?.join("&"))
+    for (i, key) in value.try_iter()?.enumerate() {
+        out.push_str(if i == 0 { "" } else { "&" });
+        quote(state, &mut out, &key, true)?;
+        out.push('=');
+        quote(state, &mut out, &value.get_item(&key)?, true)?;
+    }
+    Ok(out)
+}
+
+/// Adds the text of a value with escapes, as a part of a query or of a path.
+fn quote(state: &State<'_, '_>, out: &mut String, value: &Value, is_query: bool) -> Result<(), Error> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let text = python::text(state, value)?;
+    fuel::characters(state, text.len())?;
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-~".contains(byte) || !is_query && *byte == b'/';
+    let n_escaped = text.bytes().filter(|byte| !is_plain(byte)).count();
+    fuel::bytes(state, text.len() + 2 * n_escaped)?;
+    for byte in text.bytes() {
+        match byte {
+            b' ' if is_query => out.push('+'),
+            plain if is_plain(&plain) => out.push(char::from(plain)),
+            other => {
+                out.extend([b'%', DIGITS[usize::from(other >> 4)], DIGITS[usize::from(other & 15)]].map(char::from))
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A number of bytes in words, with decimal or binary units.
