@@ -21,8 +21,9 @@ use crate::info::ModelInfo;
 use crate::media::{Transparency, decode};
 use crate::message::ChatMessage;
 use crate::model::{Compute, VisionArchitecture};
-use crate::options::{FunctionCallParser, LoadOptions};
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
+use crate::notation::{FunctionCallParser, read_json};
+use crate::options::LoadOptions;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 pub use crate::runner::EngineSettings;
 use crate::runner::ModelRunner;
@@ -38,15 +39,7 @@ static CONTROL: LazyLock<ControlTokens> = LazyLock::new(|| {
 });
 
 /// The notations of calls, in the order by which inputs of the fuzz targets choose one.
-pub const PARSERS: [FunctionCallParser; 7] = [
-    FunctionCallParser::DefaultFunctionCallParser,
-    FunctionCallParser::JsonStyleFunctionCallParser,
-    FunctionCallParser::XmlFunctionCallParser,
-    FunctionCallParser::GemmaFunctionCallParser,
-    FunctionCallParser::MistralFunctionCallParser,
-    FunctionCallParser::LlamaFunctionCallParser,
-    FunctionCallParser::PhiFunctionCallParser,
-];
+pub const PARSERS: &[FunctionCallParser] = FunctionCallParser::ALL;
 
 /// Loads a model with these settings of the engine.
 ///

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
-use crate::options::{CacheType, FunctionCallParser};
+use crate::notation::FunctionCallParser;
+use crate::options::CacheType;
 use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};

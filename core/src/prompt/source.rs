@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::parse::QuoteStyle;
+use crate::notation::quoted::QuoteStyle;
 use crate::prompt::guards::guarded;
 use crate::prompt::strings::with_plain_strings;
 use crate::prompt::tag_tokens::{TagTokens, ends_operand};

@@ -1,7 +1,7 @@
 //! Tests of the notations that are neither Python nor JSON in tags.
 
 use super::*;
-use crate::options::FunctionCallParser::{
+use crate::notation::FunctionCallParser::{
     GemmaFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser,
     XmlFunctionCallParser,
 };
@@ -100,7 +100,7 @@ fn mistral_has_a_token_before_arguments() {
 #[test]
 fn mistral_without_this_token_has_a_list() {
     let functions = functions_from_json(TASK).unwrap();
-    let edges = BlockEdges { inner: Vec::new(), ..edges(MistralFunctionCallParser) };
+    let edges = BlockEdges { inner: Vec::new(), ..edges(MistralFunctionCallParser.notation()) };
     let rules = CallRules { edges: &edges, ..rules(MistralFunctionCallParser, &functions) };
     let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(rules.grammar().unwrap()).unwrap();
     let follows = |body: &str| {

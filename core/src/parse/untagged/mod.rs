@@ -22,9 +22,13 @@ mod opening;
 mod python_scan;
 mod scan;
 
-use crate::options::{FunctionCallParser, Strictness};
-use crate::parse::marker::{self, Marker, MarkerSpelling};
-use crate::parse::offered::OfferedFunctions;
+use crate::notation::Notation;
+use crate::notation::definition::{RegularPlace, UntaggedForms};
+use crate::notation::marker::{self, Marker, MarkerSpelling};
+use crate::notation::offered::OfferedFunctions;
+use crate::options::Strictness;
+
+use opening::CandidatePlace;
 
 pub(super) use candidate::{Followed, UntaggedBlock};
 
@@ -36,20 +40,24 @@ pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 4] = [
     (marker::NEAR_TAGS[3].0, Marker::NearTag),
 ];
 
-/// Whether calls without markers are read in a notation. Llama's have none.
-pub(crate) fn reads_untagged(parser: FunctionCallParser, strictness: Strictness) -> bool {
-    match parser {
-        FunctionCallParser::LlamaFunctionCallParser => true,
-        FunctionCallParser::XmlFunctionCallParser | FunctionCallParser::GemmaFunctionCallParser => false,
-        _ => strictness == Strictness::Recover,
-    }
+/// Whether calls without markers are read in a notation.
+pub(crate) fn reads_untagged(notation: &Notation, strictness: Strictness) -> bool {
+    let is_read = |forms: &UntaggedForms| forms.regular != RegularPlace::Nowhere || strictness == Strictness::Recover;
+    notation.untagged.as_ref().is_some_and(is_read)
+}
+
+/// A notation whose calls without markers are read, and their forms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SearchedForms {
+    notation: &'static Notation,
+    forms: &'static UntaggedForms,
 }
 
 /// Finds where a block without markers may start in the text of a reply.
 #[derive(Debug, Default)]
 pub(super) struct CandidateFinder {
-    /// The notation of the reply; `None` if only marked blocks are read.
-    notation: Option<FunctionCallParser>,
+    /// The forms that are read; `None` if only marked blocks are.
+    forms: Option<SearchedForms>,
     /// Whether the reply has more than white space so far.
     has_content: bool,
     /// Whether the current line has more than white space so far.
@@ -59,13 +67,14 @@ pub(super) struct CandidateFinder {
 }
 
 impl CandidateFinder {
-    pub(super) fn new(notation: Option<FunctionCallParser>) -> Self {
-        Self { notation, ..Self::default() }
+    pub(super) fn new(notation: Option<&'static Notation>) -> Self {
+        let forms = notation.and_then(|notation| Some(SearchedForms { notation, forms: notation.untagged.as_ref()? }));
+        Self { forms, ..Self::default() }
     }
 
-    /// The notation, if candidates may start now.
-    fn searched(&self) -> Option<FunctionCallParser> {
-        self.notation.filter(|_| !self.is_paused)
+    /// The forms, if candidates may start now.
+    fn searched(&self) -> Option<&'static UntaggedForms> {
+        self.forms.filter(|_| !self.is_paused).map(|searched| searched.forms)
     }
 
     /// Whether candidates may start now.
@@ -75,12 +84,12 @@ impl CandidateFinder {
 
     /// The first position in `text` where a marker or a candidate may start.
     pub(super) fn next_opening(&self, text: &str, offered: &OfferedFunctions) -> Option<usize> {
-        let Some(notation) = self.searched() else { return text.find('<') };
+        let Some(forms) = self.searched() else { return text.find('<') };
         let (mut has_content, mut line_has_content) = (self.has_content, self.line_has_content);
         for (at, byte) in text.bytes().enumerate() {
             match byte {
                 b'<' => return Some(at),
-                byte if !has_content && opening::begins_bare(byte, notation, offered) => return Some(at),
+                byte if !has_content && opening::begins_bare(byte, forms, offered) => return Some(at),
                 b'`' if !line_has_content => return Some(at),
                 b'\n' => line_has_content = false,
                 byte if byte.is_ascii_whitespace() => {}
@@ -106,14 +115,15 @@ impl CandidateFinder {
     }
 
     /// The candidate that a character other than `<` opens, which [`next_opening`](Self::next_opening) found.
-    pub(super) fn candidate(&self, opening: &str) -> UntaggedBlock {
-        let notation = self.notation.unwrap_or_default();
-        if opening.starts_with('`') { UntaggedBlock::fenced(notation) } else { UntaggedBlock::bare(notation) }
+    pub(super) fn candidate(&self, opening: &str) -> Option<UntaggedBlock> {
+        let forms = self.forms?;
+        let place = if opening.starts_with('`') { CandidatePlace::Fenced } else { CandidatePlace::Bare };
+        Some(UntaggedBlock::new(forms, place, ""))
     }
 
     /// The candidate that a near tag opens.
-    pub(super) fn candidate_in_tag(&self, tag: &str) -> UntaggedBlock {
+    pub(super) fn candidate_in_tag(&self, tag: &str) -> Option<UntaggedBlock> {
         let end = marker::NEAR_TAGS.iter().find(|(start, _)| *start == tag).map_or("", |(_, end)| end);
-        UntaggedBlock::in_tag(self.notation.unwrap_or_default(), tag, end)
+        Some(UntaggedBlock::new(self.forms?, CandidatePlace::InTag { end }, tag))
     }
 }
