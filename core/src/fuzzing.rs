@@ -194,7 +194,8 @@ pub fn call_grammar(parser: FunctionCallParser, functions: &[u8], choices: &[u8]
     let Some(block) = grammar.write(choices) else { return Ok(()) };
     assert!(grammar.check(&block).is_ok(), "the grammar must accept what it wrote: {block:?}");
     let (start, close) = parser.markers();
-    let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(Piece::Control);
+    let piece = if parser.notation().is_in_text { Piece::Text } else { Piece::Control };
+    let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(piece);
     let pieces = controls.clone().take(1).chain([Piece::Text(&block)]).chain(controls.skip(1));
     let found = parsed(parser, &functions, pieces, ReplyEnd::Ended);
     let is_call = |found: &Parsed| match found {

@@ -104,6 +104,6 @@ impl CallWriter for GrammarWriter<'_> {
         let text = rules.text(&mut writer).ok()?;
         self.has_limits |= writer.has_limits;
         self.has_free_maps |= writer.has_free_maps;
-        Some(format!("%lark {{\n{text}}}"))
+        Some(self.rule(&format!("%lark {{\n{text}}}")))
     }
 }

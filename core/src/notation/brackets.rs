@@ -27,7 +27,6 @@ fn skip(text: &str, from: usize, stops_after_group: bool) -> Skipped {
     let mut at = from;
     // Brackets, quotes and commas are ASCII, so bytes are enough: none is ever part of another character.
     while let Some(&byte) = text.as_bytes().get(at) {
-        #[cfg(test)]
         crate::notation::work::count(1);
         let mut next = at + 1;
         let is_sound = match byte {

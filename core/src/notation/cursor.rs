@@ -33,7 +33,6 @@ impl<'a> Cursor<'a> {
         let rest = self.rest();
         let end = rest.find(|character| !belongs(character)).unwrap_or(rest.len());
         self.at += end;
-        #[cfg(test)]
         crate::notation::work::count(end + 1);
         &rest[..end]
     }

@@ -10,16 +10,20 @@
 //! | Mistral's | [`mistral`] | `get_weather[ARGS]{"city": "Oslo"}` |
 //! | Llama's | [`llama`] | `{"name": "get_weather", "parameters": {"city": "Oslo"}}` |
 //! | Phi's | [`phi`] | `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]` |
+//! | code | [`code`] | `<code>get_weather(city="Oslo")</code>` |
+//! | functools | [`functools`] | `functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]` |
 //!
 //! The readers share a [`list`] of single calls. Nothing here fails: a call that cannot be read is an item with a
 //! [`fault`], and the layers above decide what becomes of it.
 
 pub(crate) mod block_text;
 mod brackets;
+pub(crate) mod code;
 pub(crate) mod cursor;
 pub(crate) mod definition;
 mod escape;
 pub(crate) mod fault;
+pub(crate) mod functools;
 pub(crate) mod gemma;
 pub(crate) mod grammar;
 pub(crate) mod json;
@@ -34,7 +38,6 @@ pub(crate) mod python;
 pub(crate) mod quoted;
 mod repairs;
 mod tool_call_tags;
-#[cfg(test)]
 pub(crate) mod work;
 pub(crate) mod written;
 pub(crate) mod xml;
@@ -70,6 +73,10 @@ macro_rules! __notations {
             llama: LlamaFunctionCallParser, Llama, ["llama"];
             /// A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
             phi: PhiFunctionCallParser, Phi, ["phi"];
+            /// Python-style calls between `<code>` and `</code>`, one in a line, as SmolLM3 writes them for `python_tools`.
+            code: CodeFunctionCallParser, Code, ["code"];
+            /// A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it.
+            functools: FunctoolsFunctionCallParser, Functools, ["functools"];
         }
     };
 }

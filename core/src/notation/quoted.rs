@@ -39,7 +39,6 @@ impl QuoteStyle {
     pub(crate) fn closing(self, text: &str, from: usize) -> Option<usize> {
         let mut state = QuoteState::Inside(self.quote);
         for (at, byte) in text.bytes().enumerate().skip(from) {
-            #[cfg(test)]
             crate::notation::work::count(1);
             match state.after(byte) {
                 QuoteState::Outside if !self.is_triple || Self::python(&text[at..]) == Some(self) => return Some(at),

@@ -37,6 +37,8 @@ pub(super) struct BlockContent {
     pub(super) trailing: Option<usize>,
     /// Whether the brackets do not match, or there is no list at all.
     pub(super) is_broken: bool,
+    /// Whether the block is text, in a notation whose markers are also written around other text.
+    pub(super) is_text: bool,
 }
 
 /// The text of a block. The markers are empty if they are not text.
@@ -70,7 +72,10 @@ impl BlockContent {
     /// Emits the calls and rejections of a block. If nothing but rejections remains of it, its text is also text of the reply,
     /// as it was written, so that apps that do not handle rejections lose nothing.
     pub(super) fn emit(self, block: WrittenBlock<'_>, releases_text: bool, emit: Emit<'_>) {
-        let Self { calls, rejected, trailing, .. } = self;
+        let Self { calls, rejected, trailing, is_text, .. } = self;
+        if is_text {
+            return emit_text(&block.text(), emit);
+        }
         let (n_calls, n_rejected) = (calls.len(), rejected.len());
         if n_calls > 0 {
             emit(Parsed::Calls(calls));
@@ -104,7 +109,7 @@ pub(super) fn read(
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
-        return BlockContent::default();
+        return BlockContent { is_text: notation.only_offered, ..BlockContent::default() };
     }
     let is_closed = ending == Ending::Closed;
     let mut list = (notation.read)(CallBody { block: block.until(inside.end), from: inside.start, offered, is_closed });
@@ -116,6 +121,10 @@ pub(super) fn read(
         if let Ok(call) = call {
             offered.name_call(call);
         }
+    }
+    let is_offered = |item: &ListItem| item.name.as_deref().is_some_and(|name| offered.named(name).is_some());
+    if notation.only_offered && !list.items.iter().any(is_offered) {
+        return BlockContent { is_broken: !list.is_balanced, is_text: true, ..BlockContent::default() };
     }
     let mut repairs = std::mem::take(&mut list.repairs);
     repairs.extend(is_fenced.then_some(Repair::CodeFence));

@@ -91,7 +91,6 @@ impl CallBlock {
             return text.find('<');
         }
         for (at, byte) in text.bytes().enumerate() {
-            #[cfg(test)]
             crate::notation::work::count(1);
             if matches!(self.content, BlockSyntax::Unknown) && byte != b'<' && !byte.is_ascii_whitespace() {
                 self.content = BlockSyntax::Quoted(QuoteState::Outside);

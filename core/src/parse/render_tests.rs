@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::notation::FunctionCallParser::{
-    self, GemmaFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser,
-    PhiFunctionCallParser, XmlFunctionCallParser,
+    self, CodeFunctionCallParser, FunctoolsFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser,
+    LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
 };
 use crate::notation::written::Written;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, render};
@@ -47,6 +47,8 @@ fn text() -> impl Strategy<Value = String> {
         "<escape>",
         "<|\"|>",
         "</tool_call>",
+        "</code>",
+        "#",
         "<tool_call>",
         "</parameter>",
         "\n<parameter=a>\n",
@@ -140,7 +142,7 @@ proptest! {
     #[test]
     fn written_calls_read_back(calls in calls()) {
         let functions: Vec<SdkFunction> = calls.iter().map(function).collect();
-        let vocabularies: [(FunctionCallParser, &[&str]); 8] = [
+        let vocabularies: [(FunctionCallParser, &[&str]); 10] = [
             (JsonStyleFunctionCallParser, &[]),
             (XmlFunctionCallParser, &[]),
             (GemmaFunctionCallParser, &["<start_function_call>"]),
@@ -149,6 +151,8 @@ proptest! {
             (MistralFunctionCallParser, &["[TOOL_CALLS]"]),
             (LlamaFunctionCallParser, &[]),
             (PhiFunctionCallParser, &[]),
+            (CodeFunctionCallParser, &[]),
+            (FunctoolsFunctionCallParser, &[]),
         ];
         for (parser, control) in vocabularies {
             let Some(written) = render(parser.notation(), &calls, |spelling| control.contains(&spelling)) else {

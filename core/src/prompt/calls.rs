@@ -63,8 +63,9 @@ fn calls(prompt: &[Segment], parser: FunctionCallParser) -> Vec<SdkFunctionCall>
 #[cfg(test)]
 mod tests {
     use crate::notation::FunctionCallParser::{
-        self, DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser,
-        MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
+        self, CodeFunctionCallParser, DefaultFunctionCallParser, FunctoolsFunctionCallParser, GemmaFunctionCallParser,
+        JsonStyleFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser,
+        XmlFunctionCallParser,
     };
     use crate::prompt::PromptRenderer;
     use crate::tokenizer::ControlTokens;
@@ -97,6 +98,10 @@ mod tests {
             ("<|tool|>{{ '<|tool_call|>' }}", &[], PhiFunctionCallParser),
             ("<|start_header_id|>{\"name\": 1, \"parameters\": 2}", &[], LlamaFunctionCallParser),
             ("<|python_tag|>", &[], LlamaFunctionCallParser),
+            ("between <code> and </code>", &[], CodeFunctionCallParser),
+            ("a list as functools[{}, {}]", &[], FunctoolsFunctionCallParser),
+            // SmolLM3 gets functions as `tools`, for which its template has the tags of JSON.
+            ("{{ python_tools }}<code></code><tool_call>{\\\"arguments\\\": 2}", &[], JsonStyleFunctionCallParser),
             ("no calls", &[], JsonStyleFunctionCallParser),
         ] {
             check(template, control, expect);

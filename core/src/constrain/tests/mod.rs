@@ -62,12 +62,13 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
         _ => is_clean = false,
     };
     let mut parser = ReplyParser::new(Some(notation)).offering(functions);
-    parser.push(Piece::Control(start), &mut emit);
+    let marker = if notation.notation().is_in_text { Piece::Text } else { Piece::Control };
+    parser.push(marker(start), &mut emit);
     for (text, control) in pieces(notation, body) {
         parser.push(Piece::Text(text), &mut emit);
         control.into_iter().for_each(|spelling| parser.push(Piece::Control(spelling), &mut emit));
     }
-    parser.push(Piece::Control(end), &mut emit);
+    parser.push(marker(end), &mut emit);
     parser.finish(ReplyEnd::Ended, &mut emit);
     let is_fine =
         |call: &SdkFunctionCall| call.repairs.is_empty() && validate_among(call, functions).diagnostics.is_empty();

@@ -189,7 +189,6 @@ impl<'a> GemmaReader<'a> {
         let limit = self.block.next_control(self.cursor.at).map_or(rest.len(), |at| at - self.cursor.at);
         let delimiter = if rest.starts_with("```") { "```" } else { "`" };
         let length = rest[delimiter.len()..limit].find(delimiter)?;
-        #[cfg(test)]
         crate::notation::work::count(length + 1);
         let string = &rest[delimiter.len()..][..length];
         let end = length + 2 * delimiter.len();
@@ -254,7 +253,6 @@ impl<'a> GemmaReader<'a> {
         let rest = self.cursor.rest();
         let limit = self.block.next_control(self.cursor.at).map_or(rest.len(), |at| at - self.cursor.at);
         let end = rest[..limit].find(|character| PUNCTUATION.contains(character)).unwrap_or(limit);
-        #[cfg(test)]
         crate::notation::work::count(end + 1);
         self.cursor.at += end;
         rest[..end].trim()
@@ -266,7 +264,6 @@ impl<'a> GemmaReader<'a> {
         let mut depth = 0;
         let mut at = start;
         while let Some(&byte) = text.as_bytes().get(at) {
-            #[cfg(test)]
             crate::notation::work::count(1);
             if self.block.has_control(at) {
                 let Some(end) = self.block.next_control(at + 1) else { break };

@@ -14,6 +14,9 @@ fn body(writer: &mut dyn CallWriter) -> String {
     let more = writer.more("LLAMA_SEP");
     match writer.part() {
         BlockPart::FromName => format!("\"{{\" named {more}"),
-        _ => format!("call {more}"),
+        _ => match writer.python_list() {
+            Some(list) => format!("(call {more} | {list})"),
+            None => format!("call {more}"),
+        },
     }
 }

@@ -96,6 +96,14 @@ impl<'a> CallNotation<'a> for PythonCalls<'a, '_, '_> {
         &mut self.literals.cursor
     }
 
+    fn skip_space(&mut self) {
+        self.literals.cursor.skip_space();
+        while self.separator == CallSeparator::Line && self.literals.cursor.eat("#") {
+            self.literals.cursor.eat_while(|character| character != '\n');
+            self.literals.cursor.skip_space();
+        }
+    }
+
     fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
         let name = call_name(&mut cursor, self.offered);
         cursor.skip_space();

@@ -17,7 +17,7 @@ use crate::notation::marker::{Marker, THINK, THINK_END};
 use crate::notation::written::Written;
 
 pub(crate) use calls::lexemes;
-pub(crate) use reader::{name_of, read, read_lines};
+pub(crate) use reader::{name_in_list, name_of, read, read_lines};
 
 pub(crate) static NOTATION: Notation = Notation {
     blocks: &[("<|tool_call_start|>", "<|tool_call_end|>")],
@@ -32,7 +32,7 @@ pub(crate) static NOTATION: Notation = Notation {
     only_offered: false,
     writes_identifiers: true,
     read: reader::read_or_objects,
-    name_of: reader::name_in_list,
+    name_of: name_in_list,
     render: |calls, spelling| {
         let list = render::list(calls);
         Some(vec![Written::Marker(spelling.start), Written::Text(list), Written::Marker(spelling.end)])

@@ -113,7 +113,6 @@ fn to_decimal(digits: impl Iterator<Item = u32>, radix: u32) -> String {
     const GROUP: u64 = 1_000_000_000;
     let mut groups = vec![0_u32]; // nine decimal digits each, the lowest first
     for digit in digits {
-        #[cfg(test)]
         crate::notation::work::count(groups.len());
         let mut carry = u64::from(digit);
         for group in &mut groups {

@@ -17,8 +17,13 @@ pub(super) fn read_or_objects(body: CallBody<'_>) -> List {
     read(body)
 }
 
+/// Reads calls that are the statements of a program, a list of calls, or objects in their place.
+pub(crate) fn read_lines(body: CallBody<'_>) -> List {
+    if is_object(&body.block.text[body.from..]) { read_or_objects(body) } else { read_with(body, CallSeparator::Line) }
+}
+
 /// The name of the first call in a text with a list of calls, or objects in its place.
-pub(super) fn name_in_list(body: &str, offered: &OfferedFunctions) -> Option<String> {
+pub(crate) fn name_in_list(body: &str, offered: &OfferedFunctions) -> Option<String> {
     if is_object(body) { json::name_of(body) } else { name_of(body, offered) }
 }
 
@@ -35,11 +40,6 @@ pub(crate) fn read(body: CallBody<'_>) -> List {
         (list.has_neighbour, Repair::AdjacentLists),
     ];
     list.repaired(&candidates)
-}
-
-/// Reads calls that are the statements of a program, or a list of calls.
-pub(crate) fn read_lines(body: CallBody<'_>) -> List {
-    read_with(body, CallSeparator::Line)
 }
 
 fn read_with(body: CallBody<'_>, separator: CallSeparator) -> List {

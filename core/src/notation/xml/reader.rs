@@ -201,7 +201,6 @@ impl<'a> XmlReader<'a> {
         let function_end = self.find_function_end(from);
         let mut at = from;
         while let Some(found) = text[at..function_end].find(PARAMETER) {
-            #[cfg(test)]
             crate::notation::work::count(found + 1);
             at += found;
             let name = TagName::of_parameter(&text[at + PARAMETER.len()..], parameters).map(|tag| tag.name);

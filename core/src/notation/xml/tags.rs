@@ -126,7 +126,6 @@ pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Para
     let mut scan = ValueScan { end: None, doubtful: None, level };
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
-        #[cfg(test)]
         crate::notation::work::count(found + 1);
         at += found;
         let rest = &text[at..];

@@ -80,8 +80,9 @@ impl ReplyParser {
         }
         let has_end = ending == Ending::Closed && !block.start.is_empty();
         let end = notation.end_in_text().filter(|_| has_end).unwrap_or_default();
+        let is_text = content.is_text;
         self.emit_content(content, block.written(end), true, emit);
-        if !block.body.trim().is_empty() {
+        if !is_text && !block.body.trim().is_empty() {
             self.state = ParserState::Echo(Echo::new(&block.body, notation.end_in_text()));
         }
     }
@@ -110,7 +111,11 @@ impl ReplyParser {
         }
         self.has_open_end = true;
         self.release_space(emit);
-        emit(Parsed::Rejected(vec![block_reader::too_large(notation, &block.body, &self.functions)]));
+        let rejected = block_reader::too_large(notation, &block.body, &self.functions);
+        let is_offered = rejected.name.as_deref().is_some_and(|name| self.functions.named(name).is_some());
+        if is_offered || !notation.only_offered {
+            emit(Parsed::Rejected(vec![rejected]));
+        }
         emit_text(&block.written("").text(), emit);
     }
 
@@ -132,7 +137,6 @@ impl ReplyParser {
         block: &CallBlock,
         emit: Emit<'_>,
     ) -> bool {
-        #[cfg(test)]
         crate::notation::work::count(block.body.len());
         let hides_end = notation.end_in_text().is_some_and(|end| block.body.contains(end));
         if block.ignores_quotes() || !hides_end {

@@ -160,7 +160,7 @@ impl ReplyParser {
         );
         let may_be_untagged = !self.is_text_last && !functions.is_empty();
         let notation = self.notation.filter(|notation| may_be_untagged && reads_untagged(notation, self.strictness));
-        Self { finder: CandidateFinder::new(notation), functions, ..self }
+        Self { finder: CandidateFinder::new(notation, self.strictness), functions, ..self }
     }
 
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in

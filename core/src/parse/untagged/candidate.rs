@@ -91,7 +91,6 @@ impl UntaggedBlock {
     /// Adds text up to the end of the candidate, or up to a byte that cannot follow.
     pub(in crate::parse) fn follow(&mut self, text: &str, offered: &OfferedFunctions) -> Followed {
         for (at, byte) in text.bytes().enumerate() {
-            #[cfg(test)]
             crate::notation::work::count(1);
             let (n_held, stage, had_backslash) = (self.text.len() + at, self.stage, self.has_backslash);
             let Some(next) =
@@ -113,6 +112,12 @@ impl UntaggedBlock {
                     return Followed::Complete(at + 1);
                 }
                 _ => {}
+            }
+            let is_after_call = matches!(next, CandidateStage::BetweenCalls | CandidateStage::Surplus);
+            if self.place == CandidatePlace::AfterWord && is_after_call && byte == b']' {
+                self.stage = CandidateStage::Closing(0);
+                self.text.push_str(&text[..=at]);
+                return Followed::Complete(at + 1);
             }
         }
         self.text.push_str(text);
@@ -147,7 +152,7 @@ impl UntaggedBlock {
 
     fn open(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
         let opening = self.text.clone() + added;
-        let is_bracket = matches!(byte, b'{' | b'[');
+        let is_bracket = byte == b'[' || byte == b'{' && self.place != CandidatePlace::AfterWord;
         if is_bracket && self.place.may_begin_after(&opening, self.searched.forms) {
             return self.scan_next(byte, added, offered);
         }
@@ -274,14 +279,20 @@ impl UntaggedBlock {
         if content.calls.is_empty() || !content.calls.iter().all(is_call) {
             return None;
         }
-        let is_regular = self.place == CandidatePlace::Bare && self.searched.forms.regular == RegularPlace::Bare;
+        let is_regular = match self.searched.forms.regular {
+            RegularPlace::Nowhere => false,
+            RegularPlace::Bare => self.place == CandidatePlace::Bare,
+            RegularPlace::AfterWord => self.place == CandidatePlace::AfterWord,
+        };
         let lacks_end = !is_closed && self.place != CandidatePlace::Bare;
         for call in &mut content.calls {
             call.repairs.extend((!is_regular).then_some(Repair::MissingMarkers));
             call.repairs.extend(lacks_end.then_some(Repair::UnclosedBlock));
             call.repairs.sort_unstable();
         }
-        Some(content)
+        let is_accepted =
+            self.searched.strictness == Strictness::Recover || content.calls.iter().all(|call| call.repairs.is_empty());
+        is_accepted.then_some(content)
     }
 
     /// The calls, if all of the text between the opening and the closing can be read.
@@ -304,7 +315,7 @@ impl UntaggedBlock {
 
     /// The notation in which the calls are read.
     fn reader(&self) -> &'static Notation {
-        let SearchedForms { notation, forms } = self.searched;
+        let SearchedForms { notation, forms, .. } = self.searched;
         match (self.form, self.place) {
             (CandidateForm::PythonList, _) => &python::NOTATION,
             (_, CandidatePlace::Bare) => notation,

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | bare | at the start of the reply | at its end, or at a stray end marker |
 //! | fenced | at three backticks, perhaps with a language, at the start of a line | at the next three backticks |
+//! | after a word | at `functools`, in the notation of this name | at the end of the list |
 //! | near tag | at `<tools>`, `<function_call>`, `<response>` or `<tool_call>` | at the tag's end |
 //!
 //! In each form, calls are objects of JSON, or a list of them; in LFM2's and Llama's notations also a list of calls in
@@ -51,6 +52,7 @@ pub(crate) fn reads_untagged(notation: &Notation, strictness: Strictness) -> boo
 pub(super) struct SearchedForms {
     notation: &'static Notation,
     forms: &'static UntaggedForms,
+    strictness: Strictness,
 }
 
 /// Finds where a block without markers may start in the text of a reply.
@@ -62,13 +64,16 @@ pub(super) struct CandidateFinder {
     has_content: bool,
     /// Whether the current line has more than white space so far.
     line_has_content: bool,
+    /// Whether the text ends with something else than white space.
+    is_in_word: bool,
     /// Whether text is parsed again that turned out not to be a candidate.
     pub(super) is_paused: bool,
 }
 
 impl CandidateFinder {
-    pub(super) fn new(notation: Option<&'static Notation>) -> Self {
-        let forms = notation.and_then(|notation| Some(SearchedForms { notation, forms: notation.untagged.as_ref()? }));
+    pub(super) fn new(notation: Option<&'static Notation>, strictness: Strictness) -> Self {
+        let forms = notation
+            .and_then(|notation| Some(SearchedForms { notation, forms: notation.untagged.as_ref()?, strictness }));
         Self { forms, ..Self::default() }
     }
 
@@ -86,15 +91,19 @@ impl CandidateFinder {
     pub(super) fn next_opening(&self, text: &str, offered: &OfferedFunctions) -> Option<usize> {
         let Some(forms) = self.searched() else { return text.find('<') };
         let (mut has_content, mut line_has_content) = (self.has_content, self.line_has_content);
+        let mut is_in_word = self.is_in_word;
+        let word = forms.word.bytes().next().filter(|_| forms.regular == RegularPlace::AfterWord);
         for (at, byte) in text.bytes().enumerate() {
             match byte {
                 b'<' => return Some(at),
                 byte if !has_content && opening::begins_bare(byte, forms, offered) => return Some(at),
                 b'`' if !line_has_content => return Some(at),
+                byte if !is_in_word && word == Some(byte) => return Some(at),
                 b'\n' => line_has_content = false,
                 byte if byte.is_ascii_whitespace() => {}
                 _ => (has_content, line_has_content) = (true, true),
             }
+            is_in_word = !byte.is_ascii_whitespace();
         }
         None
     }
@@ -103,6 +112,7 @@ impl CandidateFinder {
     pub(super) fn pass(&mut self, text: &str) {
         let is_blank = |text: &str| text.bytes().all(|byte| byte.is_ascii_whitespace());
         self.has_content = self.has_content || !is_blank(text);
+        self.is_in_word = text.bytes().last().map_or(self.is_in_word, |last| !last.is_ascii_whitespace());
         self.line_has_content = match text.rfind('\n') {
             Some(at) => !is_blank(&text[at..]),
             None => self.line_has_content || !is_blank(text),
@@ -112,12 +122,20 @@ impl CandidateFinder {
     /// Follows a block of calls.
     pub(super) fn pass_block(&mut self) {
         self.has_content = true;
+        self.is_in_word = false;
     }
 
     /// The candidate that a character other than `<` opens, which [`next_opening`](Self::next_opening) found.
     pub(super) fn candidate(&self, opening: &str) -> Option<UntaggedBlock> {
         let forms = self.forms?;
-        let place = if opening.starts_with('`') { CandidatePlace::Fenced } else { CandidatePlace::Bare };
+        let first = opening.bytes().next();
+        let place = if first == Some(b'`') {
+            CandidatePlace::Fenced
+        } else if forms.forms.regular == RegularPlace::AfterWord && forms.forms.word.bytes().next() == first {
+            CandidatePlace::AfterWord
+        } else {
+            CandidatePlace::Bare
+        };
         Some(UntaggedBlock::new(forms, place, ""))
     }
 

@@ -11,8 +11,12 @@ const FENCE: &str = "```";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CandidatePlace {
     Bare,
+    /// After the word of the notation, up to the end of the list.
+    AfterWord,
     Fenced,
-    InTag { end: &'static str },
+    InTag {
+        end: &'static str,
+    },
 }
 
 /// Whether a byte at the start of the reply may begin bare calls.
@@ -26,6 +30,7 @@ impl CandidatePlace {
     pub(super) fn may_begin_after(self, opening: &str, forms: &UntaggedForms) -> bool {
         match self {
             Self::Bare => opening.is_empty() || opening == forms.word,
+            Self::AfterWord => opening == forms.word,
             Self::Fenced => opening.strip_prefix(FENCE).is_some_and(|language| is_whole(language.trim(), forms)),
             Self::InTag { .. } => true,
         }
@@ -39,6 +44,7 @@ impl CandidatePlace {
         let is_space = byte.is_ascii_whitespace();
         match (self, opening.strip_prefix(FENCE)) {
             (Self::Bare, _) => continues(forms.word, opening, byte),
+            (Self::AfterWord, _) => forms.word.as_bytes().get(opening.len()) == Some(&byte),
             (Self::Fenced, None) => byte == b'`',
             (Self::Fenced, Some(language)) if is_space => is_whole(language.trim(), forms),
             (Self::Fenced, Some(language)) => {
@@ -53,6 +59,7 @@ impl CandidatePlace {
     pub(super) fn closing(self) -> &'static str {
         match self {
             Self::Bare => TAG_END.0,
+            Self::AfterWord => "",
             Self::Fenced => FENCE,
             Self::InTag { end } => end,
         }
