@@ -3,6 +3,7 @@
 #[cfg(feature = "candle")]
 mod candle;
 mod descriptions;
+mod documented;
 mod refused;
 mod same_bits;
 
