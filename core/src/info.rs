@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
 use crate::options::{CacheType, FunctionCallParser};
@@ -199,7 +200,7 @@ impl ModelInfo {
 
     /// The part of the description that the weights determine.
     pub(crate) fn of_weights(weights: &Weights) -> Result<Self> {
-        let sizes = Sizes::read(weights)?;
+        let sizes = Sizes::read(&Checkpoint::read(weights)?)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
         Ok(Self {
             name: name(weights)?,

@@ -44,6 +44,7 @@ pub mod names;
 mod memory;
 mod weights;
 mod tokenizer;
+mod checkpoint;
 // Prompts, tokens and grammars: one stage each.
 mod prompt;
 mod sample;

@@ -62,7 +62,6 @@ pub(crate) use missed_call::missed_call;
 pub(crate) use mistral::{ARGUMENTS as MISTRAL_ARGUMENTS, CALL_ID as MISTRAL_CALL_ID};
 pub(crate) use notation::Notation;
 pub(crate) use python::is_name;
-pub(crate) use quoted::QuoteStyle;
 pub(crate) use render::render;
 pub use render::{render_calls, render_json_calls};
 pub use reply_parser::ReplyParser;

@@ -1,5 +1,7 @@
 //! The capabilities of a chat template. No file states them, so they are found by rendering probes.
 
+use std::cell::RefCell;
+
 use crate::error::Result;
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
@@ -96,6 +98,19 @@ impl Capabilities {
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Result<Vec<Segment>>,
     ) -> Result<Self> {
+        let known: RefCell<Vec<(Self, Vec<ChatMessage>, Result<Vec<Segment>>)>> = RefCell::default();
+        // Some histories are rendered under the same assumptions more than once.
+        let render = |assumed: Self, messages: &[ChatMessage]| {
+            let before = known
+                .borrow()
+                .iter()
+                .find_map(|(form, history, prompt)| (*form == assumed && history == messages).then(|| prompt.clone()));
+            before.unwrap_or_else(|| {
+                let prompt = render(assumed, messages);
+                known.borrow_mut().push((assumed, messages.to_vec(), prompt.clone()));
+                prompt
+            })
+        };
         let prompt = |assumed: Self, messages: &[ChatMessage]| render(assumed, messages).map(|prompt| joined(&prompt));
         let content = ContentForms::find(|content, messages| prompt(Self { content, ..Self::NONE }, messages).ok());
         let none = Self { content, ..Self::NONE };

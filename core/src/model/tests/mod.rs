@@ -1,5 +1,6 @@
 //! Our logits compared with those of transformers, recorded by `scripts/golden`.
 
+mod agreement;
 #[cfg(feature = "candle")]
 mod candle;
 mod descriptions;
