@@ -98,16 +98,14 @@ impl Capabilities {
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Result<Vec<Segment>>,
     ) -> Result<Self> {
-        let known: RefCell<Vec<(Self, Vec<ChatMessage>, Result<Vec<Segment>>)>> = RefCell::default();
+        let known: RefCell<Vec<RenderedProbe>> = RefCell::default();
         // Some histories are rendered under the same assumptions more than once.
         let render = |assumed: Self, messages: &[ChatMessage]| {
-            let before = known
-                .borrow()
-                .iter()
-                .find_map(|(form, history, prompt)| (*form == assumed && history == messages).then(|| prompt.clone()));
+            let is_same = |probe: &&RenderedProbe| probe.assumed == assumed && probe.messages == messages;
+            let before = known.borrow().iter().find(is_same).map(|probe| probe.prompt.clone());
             before.unwrap_or_else(|| {
                 let prompt = render(assumed, messages);
-                known.borrow_mut().push((assumed, messages.to_vec(), prompt.clone()));
+                known.borrow_mut().push(RenderedProbe { assumed, messages: messages.to_vec(), prompt: prompt.clone() });
                 prompt
             })
         };
@@ -173,6 +171,13 @@ impl Capabilities {
         let images = shows_images(|messages| render(none, messages).ok());
         Ok(Self { tools, calls, printed, roles, images, ..none })
     }
+}
+
+/// A probe and its result.
+struct RenderedProbe {
+    assumed: Capabilities,
+    messages: Vec<ChatMessage>,
+    prompt: Result<Vec<Segment>>,
 }
 
 const TOOL: &str = "probe_tool";
