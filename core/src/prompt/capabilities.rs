@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::error::Result;
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::FunctionCallParser;
+use crate::notation::FunctionCallParser;
 use crate::prompt::content_forms::{self, ContentForms};
 use crate::prompt::roles::{CALL_ID, RoleForms, answered};
 use crate::prompt::{Segment, calls, joined, template};
