@@ -146,7 +146,7 @@ TEMPLATES = [
     "{% set i = 1 %}{% set d = {'a': [1, 2, [3, 4]], 'b': 'xyz'} %}{{ d['a'][i] }}{{ d['a'][i + 1][i] }}{{ d['b'][i] }}{{ d['b'][-i] }}{{ d['a'][-1][0] }}{{ d[missing] }}{{ d['a'][9] }}",
     "{% set k = 'b' %}{% set d = {'a': {'b': ['p', 'q']}} %}{{ d.a[k][1] }}{{ d['a'][k | lower][-2] }}{{ (d.a[k] + ['r'])[2] }}{{ d[k] is defined }}{{ d.a[k].index('q') }}{{ d['a'][k][0].upper() }}",
     "{% set i = 1 %}{% set l = [1, 5] %}{{ 5 is eq l[i] }}{{ 5 is in [l[i]] }}{{ 3 is in([l[i]]) }}{{ l[i] is odd }}{{ 'b' in 'abc'[i] }}{{ 'c' not in 'abc'[:i + 1] }}",
-    "{% for c in 'añb' %}[{{ c }}{{ loop.index }}{{ loop.last }}]{% endfor %}{% for k in {'x': 1, 'y': 2} %}{{ k }}{{ loop.length }}{% endfor %}{% for k, v in {'x': 1}.items() %}{{ k }}{{ v }}{% endfor %}",
+    "{% for c in 'añb' %}[{{ c }}{{ loop.index }}/{{ loop.length }}{{ loop.last }}]{% endfor %}{% for k in {'x': 1, 'y': 2} %}{{ k }}{{ loop.length }}{% endfor %}{% for k, v in {'x': 1}.items() %}{{ k }}{{ v }}{% endfor %}",
     "{% for a in missing or [1] %}{{ a }}{% else %}none{% endfor %}{% for a in [1, 2, 3, 4] if a is odd %}{{ a }}{{ loop.revindex }}{% endfor %}{% for a in (1, 2) %}{{ a }}{% endfor %}{% for a in 1, 2 %}{{ a }}{% endfor %}",
     "{% for a in [{'n': 1, 'c': [{'n': 2, 'c': []}]}] recursive %}({{ a.n }}{{ loop(a.c) }}{{ loop.depth }}){% endfor %}",
     "{% for a in range(3) | reverse %}{{ a }}{{ loop.first }}{% endfor %}{% for a in [1, 2] + [3] %}{{ a }}{% endfor %}{% for a in [1, 2, 3][1:] %}{{ a }}{{ loop.previtem }}{% endfor %}{% for a in [1] * 2 %}{{ a }}{% endfor %}",
