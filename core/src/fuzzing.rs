@@ -14,13 +14,14 @@ use std::sync::LazyLock;
 use jiff::Zoned;
 
 use crate::bundle;
+use crate::checkpoint::VisionArchitecture;
 use crate::constrain::CallGrammar;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::info::ModelInfo;
 use crate::media::{Transparency, decode};
 use crate::message::ChatMessage;
-use crate::model::{Compute, VisionArchitecture};
+use crate::model::Compute;
 use crate::notation::{FunctionCallParser, read_json};
 use crate::options::LoadOptions;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};

@@ -47,6 +47,7 @@ pub mod names;
 mod memory;
 mod weights;
 mod tokenizer;
+mod checkpoint;
 // Prompts, tokens and grammars: one stage each.
 mod prompt;
 mod sample;
@@ -122,3 +123,8 @@ pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};
 pub use weights::ModelBytes;
+
+/// The README, whose examples in Rust are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

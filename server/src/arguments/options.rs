@@ -99,6 +99,12 @@ pub(super) fn small_count(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "must be an integer from 1 to 1024".to_owned())
 }
 
+/// Parses a number of connections: at least one, and at most what any system has.
+pub(super) fn connection_count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1 << 20).contains(number));
+    number.ok_or_else(|| "must be an integer from 1 to 1048576".to_owned())
+}
+
 /// Parses an origin that browsers may send requests from.
 pub(super) fn origin(text: &str) -> Result<String, String> {
     check_origin(text).map(|()| text.to_owned())

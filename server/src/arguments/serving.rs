@@ -6,7 +6,7 @@ use causerie::{CacheType, LoadOptions};
 use causerie_server::access::BasePath;
 use clap::{Args, ValueEnum};
 
-use crate::arguments::options::{AuthMode, ContextOption, ModelOption, origin, small_count};
+use crate::arguments::options::{AuthMode, ContextOption, ModelOption, connection_count, origin, small_count};
 use crate::model;
 
 #[derive(Args)]
@@ -88,6 +88,9 @@ pub(crate) struct ServerLimits {
     /// Maximum size of a request in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 32, value_parser = small_count)]
     pub(crate) max_body: usize,
+    /// Connections at the same time; further ones are asked to retry later.
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = connection_count)]
+    pub(crate) max_connections: usize,
     /// Seconds that running replies may continue after Ctrl-C.
     #[arg(long, value_name = "S", default_value_t = 30)]
     pub(crate) drain_timeout: u64,

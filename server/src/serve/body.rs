@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -25,22 +25,22 @@ pub(super) const SMALL: usize = STEP;
 /// Time that a client may send nothing of a body that nobody needs. Some wait for an answer before they send on.
 const MAX_PAUSE: Duration = Duration::from_millis(300);
 
+/// A share of the memory budget, which returns to it when it is dropped.
+pub(super) type BodyShare = OwnedSemaphorePermit;
+
 /// A body, and its share of the memory budget.
-pub(super) struct RequestBytes<'a> {
+pub(super) struct RequestBytes {
     pub(super) bytes: Vec<u8>,
-    pub(super) budget: SemaphorePermit<'a>,
+    pub(super) share: BodyShare,
 }
 
-/// The memory budget of all bodies together.
+/// The memory budget of all bodies together, which arrive or whose requests wait for a slot.
 pub(super) fn memory_budget(max_body: usize) -> Semaphore {
     Semaphore::new(max_body.div_ceil(STEP) * MAX_LARGE_BODIES)
 }
 
 /// Reads the body of a request. What an error leaves of it is still to be [discarded](discard).
-pub(super) async fn read<'a>(
-    service: &'a Service,
-    request: &mut Request<Incoming>,
-) -> Result<RequestBytes<'a>, HttpError> {
+pub(super) async fn read(service: &Service, request: &mut Request<Incoming>) -> Result<RequestBytes, HttpError> {
     let headers = request.headers();
     check_content_type(headers)?;
     let encoding = Encoding::of(headers)?;
@@ -93,12 +93,8 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
 }
 
 /// Decodes a compressed body on a thread that answers nothing else, one after the other: a few bytes can be many.
-async fn decode<'a>(
-    service: &'a Service,
-    read: RequestBytes<'a>,
-    encoding: Encoding,
-) -> Result<RequestBytes<'a>, HttpError> {
-    let RequestBytes { bytes, mut budget } = read;
+async fn decode(service: &Service, read: RequestBytes, encoding: Encoding) -> Result<RequestBytes, HttpError> {
+    let RequestBytes { bytes, mut share } = read;
     let max_body = service.settings.max_body;
     let lock = Arc::clone(&service.large_body).lock_owned().await;
     let decoding = spawn_blocking(move || {
@@ -107,14 +103,14 @@ async fn decode<'a>(
     });
     let bytes = decoding.await.map_err(|_| HttpError::draining())??;
     let n_steps = bytes.len().saturating_sub(SMALL).div_ceil(STEP);
-    budget.merge(take(service, n_steps.saturating_sub(budget.num_permits()))?);
-    Ok(RequestBytes { bytes, budget })
+    share.merge(take(service, n_steps.saturating_sub(share.num_permits()))?);
+    Ok(RequestBytes { bytes, share })
 }
 
 /// Charges the budget for bytes that have arrived, not for those announced: a client that sends nothing blocks nobody. It
 /// does not wait for the budget either, since requests with half a body each would block each other.
-async fn collect<'a>(service: &'a Service, body: &mut Incoming) -> Result<RequestBytes<'a>, HttpError> {
-    let (mut bytes, mut budget) = (Vec::new(), take(service, 0)?);
+async fn collect(service: &Service, body: &mut Incoming) -> Result<RequestBytes, HttpError> {
+    let (mut bytes, mut share) = (Vec::new(), take(service, 0)?);
     while let Some(frame) = body.frame().await {
         let broken =
             |_| HttpError::new(StatusCode::BAD_REQUEST, "invalid_body", "the body ended early or is malformed");
@@ -123,13 +119,13 @@ async fn collect<'a>(service: &'a Service, body: &mut Incoming) -> Result<Reques
         if service.settings.max_body < n_bytes {
             return Err(HttpError::body_too_large(service.settings.max_body));
         }
-        budget.merge(take(service, n_bytes.saturating_sub(SMALL).div_ceil(STEP) - budget.num_permits())?);
+        share.merge(take(service, n_bytes.saturating_sub(SMALL).div_ceil(STEP) - share.num_permits())?);
         bytes.extend_from_slice(&data);
     }
-    Ok(RequestBytes { bytes, budget })
+    Ok(RequestBytes { bytes, share })
 }
 
-fn take(service: &Service, n_steps: usize) -> Result<SemaphorePermit<'_>, HttpError> {
+fn take(service: &Service, n_steps: usize) -> Result<BodyShare, HttpError> {
     let n_steps = u32::try_from(n_steps).unwrap_or(u32::MAX);
-    service.body_budget.try_acquire_many(n_steps).map_err(|_| HttpError::memory_budget_exceeded())
+    Arc::clone(&service.body_budget).try_acquire_many_owned(n_steps).map_err(|_| HttpError::memory_budget_exceeded())
 }

@@ -106,8 +106,13 @@ impl HttpError {
     }
 
     pub(super) fn memory_budget_exceeded() -> Self {
-        let message = "other large requests use the whole memory budget for request bodies";
+        let message = "other large requests, which arrive or wait, use the whole memory budget for request bodies";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
+    }
+
+    pub(super) fn too_many_connections() -> Self {
+        let message = "the server has as many connections as it accepts";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", message).retry_after(1)
     }
 
     /// Whether the rest of the request's body is left unread.

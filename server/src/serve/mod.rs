@@ -6,7 +6,7 @@
 //!
 //! A request goes one way through the modules:
 //!
-//! 1. `connection` reads it from a socket, with time limits.
+//! 1. `connection` reads it from a `socket`, with time limits; `framing` finds where it ends.
 //! 2. `route` checks host, origin and key (`guard`, `crate::access`), finds the handler, and reads the `body`.
 //! 3. The handler of its dialect, `chat`, `completions`, `messages` or `responses`, takes its fields (`request::fields`) into
 //!    structs, and makes of them the one internal form, `request::ChatRequest`. Names of other dialects and servers are
@@ -26,6 +26,7 @@ mod connection;
 mod dialect;
 mod encoding;
 mod error;
+mod framing;
 mod guard;
 mod http;
 mod id;
@@ -40,6 +41,7 @@ mod request;
 mod response_store;
 mod responses;
 mod route;
+mod socket;
 
 use std::io;
 use std::net::SocketAddr;
@@ -68,8 +70,11 @@ pub struct Settings {
     pub slots: usize,
     /// Requests that wait; further ones are refused with 429. Default 64.
     pub queue: usize,
-    /// Limit on a request's body in bytes. Default 32 MiB.
+    /// Limit on a request's body in bytes. Default 32 MiB. The bodies that arrive and those of the requests that wait have
+    /// eight times as much together, beyond the first 64 KiB of each.
     pub max_body: usize,
+    /// Connections at the same time; further ones are answered with 503. Default 2,048.
+    pub max_connections: usize,
     /// Time from the start of a connection, or the end of its last request, to the end of the next headers. Default 30 s.
     pub header_timeout: Duration,
     /// Time from the headers to the end of the body. Default 30 s.
@@ -105,6 +110,7 @@ impl Default for Settings {
             slots: 4,
             queue: 64,
             max_body: 32 << 20,
+            max_connections: 2048,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
@@ -180,8 +186,8 @@ struct Service {
     metrics: Arc<Metrics>,
     /// Held while a large body is parsed and read.
     large_body: Arc<Mutex<()>>,
-    /// The memory budget of request bodies.
-    body_budget: Semaphore,
+    /// The memory budget of the bodies that arrive and of the requests that wait.
+    body_budget: Arc<Semaphore>,
     stored_responses: Arc<std::sync::Mutex<StoredResponses>>,
     /// `None` if no addresses of images are fetched.
     image_fetcher: Option<Arc<ImageFetcher>>,
@@ -199,7 +205,7 @@ impl Service {
             metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
             admission,
             large_body: Arc::default(),
-            body_budget: body::memory_budget(settings.max_body),
+            body_budget: Arc::new(body::memory_budget(settings.max_body)),
             stored_responses: Arc::default(),
             image_fetcher: (!settings.image_hosts.is_empty())
                 .then(|| Arc::new(ImageFetcher::new(&settings.image_hosts, settings.max_body))),

@@ -284,10 +284,8 @@ async fn generate(
     request: &mut Request<Incoming>,
     read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<Answer, HttpError> + Send + 'static,
 ) -> Result<Response<ResponseBody>, HttpError> {
-    // The body's share of the memory budget is free again once the answer has begun.
     let body = body::read(service, request).await?;
-    let (bytes, _budget) = (body.bytes, body.budget);
-    with_fields(service, bytes, read).await?.send().await
+    with_fields(service, body.bytes, read).await?.send(body.share).await
 }
 
 /// Parses a body and reads its fields. Large bodies take long, and memory many times their size: they are read one after the

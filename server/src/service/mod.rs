@@ -52,6 +52,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
         slots: limits.slots,
         queue: limits.queue,
         max_body: limits.max_body << 20,
+        max_connections: limits.max_connections,
         drain_timeout: Duration::from_secs(limits.drain_timeout),
         allowed_hosts: limits.allow_host.clone(),
         allowed_origins: limits.allow_origin.clone(),

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::serve::Service;
 use crate::serve::admission::{Permit, PermitWait};
+use crate::serve::body::BodyShare;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response};
 use crate::serve::metrics::GenerationTimer;
@@ -81,8 +82,8 @@ type ReplyEvent = Result<MessageResponse, SdkError>;
 
 /// How far a stream has come when its headers are sent.
 enum StreamStart {
-    /// The request waits for a permit.
-    Queued(PermitWait),
+    /// The request waits for a permit, and keeps its share of the memory budget.
+    Queued(PermitWait, BodyShare),
     /// The reply has begun, perhaps with its first event.
     Begun(Permit, Option<MessageResponse>),
 }
@@ -99,16 +100,17 @@ impl Answer {
         Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery, notes }
     }
 
-    /// Waits for a permit, then writes. When the client disconnects, this future is dropped, or the body that came of it,
+    /// Waits for a permit, then writes. Until then, the body's share of the memory budget is kept. When the client disconnects, this future is dropped, or the body that came of it,
     /// and with it the replies, which cancels them.
-    pub(super) async fn send(self) -> Result<Response<ResponseBody>, HttpError> {
+    pub(super) async fn send(self, share: BodyShare) -> Result<Response<ResponseBody>, HttpError> {
         let headers = self.notes.headers(&self.service.model_id);
         let mut wait = self.service.admission.enter()?;
         let mut timer = GenerationTimer::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
-            self.stream(wait, timer).await?
+            self.stream(wait, share, timer).await?
         } else {
             let permit = timer.wait(&mut wait).await?;
+            drop(share);
             json_response(&self.whole(permit, timer).await?)
         };
         response.headers_mut().extend(headers);
@@ -119,13 +121,15 @@ impl Answer {
     async fn stream(
         mut self,
         mut wait: PermitWait,
+        share: BodyShare,
         mut timer: GenerationTimer,
     ) -> Result<Response<ResponseBody>, HttpError> {
         let until = Instant::now() + self.service.settings.keep_alive;
         let Ok(permit) = timeout_at(until, timer.wait(&mut wait)).await else {
-            return Ok(self.spawn(timer, StreamStart::Queued(wait)));
+            return Ok(self.spawn(timer, StreamStart::Queued(wait, share)));
         };
         let permit = permit?;
+        drop(share);
         let first = match self.replies.first_mut() {
             Some(reply) => timeout_at(until, next_of(reply, &self.service)).await.ok().flatten(),
             None => None,
@@ -179,10 +183,12 @@ impl Answer {
 
     async fn write(mut self, mut outbox: Outbox, mut timer: GenerationTimer, start: StreamStart) {
         let written = match start {
-            StreamStart::Queued(wait) => match permit_of(wait, &self.service, &outbox, &mut timer).await {
-                Ok(permit) => self.write_replies(&mut outbox, &mut timer, permit, None).await,
-                Err(error) => Err(error),
-            },
+            StreamStart::Queued(wait, share) => {
+                match permit_of(wait, share, &self.service, &outbox, &mut timer).await {
+                    Ok(permit) => self.write_replies(&mut outbox, &mut timer, permit, None).await,
+                    Err(error) => Err(error),
+                }
+            }
             StreamStart::Begun(permit, first) => self.write_replies(&mut outbox, &mut timer, permit, first).await,
         };
         match written {
@@ -229,6 +235,7 @@ impl Answer {
 /// Waits for a permit, with comments that keep the stream alive.
 async fn permit_of(
     mut wait: PermitWait,
+    _share: BodyShare,
     service: &Service,
     outbox: &Outbox,
     timer: &mut GenerationTimer,
