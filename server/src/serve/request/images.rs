@@ -79,17 +79,17 @@ impl RequestImages {
         self.0.iter().any(|image| image.has_address)
     }
 
-    /// Those that are named by addresses.
+    /// The images that are named by addresses.
     pub(in crate::serve) fn with_addresses(&self) -> impl Iterator<Item = &RequestImage> {
         self.0.iter().filter(|image| image.has_address)
     }
 
-    /// The places of those in a field.
+    /// The places of the images in a field.
     pub(in crate::serve) fn places(&self, field: &str) -> Vec<String> {
         self.0.iter().filter(|image| image.field == field).map(RequestImage::place).collect()
     }
 
-    /// The places of those in a message or item of a field.
+    /// The places of the images in a message or item of a field.
     pub(in crate::serve) fn places_in(&self, field: &str, index: usize) -> Vec<String> {
         let item = index.to_string();
         let is_in = |image: &&RequestImage| image.pointer.split('/').nth(1) == Some(&item);
