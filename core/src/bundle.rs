@@ -23,8 +23,9 @@ use crc32fast::Hasher;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
+use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::Sizes;
+use crate::model::embedding_shape;
 use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
 use crate::names::{ModelFiles, choose_files, files_below, is_plain_path, weights_of_index};
 use crate::quantise::PartialFile;
@@ -197,7 +198,8 @@ impl BundleSources {
             Weights::Folder(folder) => ("./".to_owned(), of_folder(folder)?),
         };
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(model))]);
-        let vision = vision::find(weights, projector, Sizes::read(weights)?.hidden)?;
+        let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
+        let vision = vision::find(weights, projector, hidden)?;
         if let VisionFiles::Found(FoundWeights::Projector(projector), _) = &vision
             && let Weights::Gguf(file) = &**projector
         {

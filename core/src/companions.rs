@@ -17,8 +17,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::model::Sizes;
+use crate::model::embedding_shape;
 use crate::names::ListedFile;
 use crate::vision::{self, FoundWeights, VisionFiles};
 use crate::weights::{GgufFile, ModelOrigin, Weights};
@@ -62,7 +63,8 @@ pub fn projector_beside(model: &Path) -> Option<PathBuf> {
         return None;
     }
     let weights = Weights::Gguf(GgufFile::open(model, ModelOrigin::Disk).ok()?);
-    match vision::find(&weights, None, Sizes::read(&weights).ok()?.hidden).ok()? {
+    let (_, hidden) = embedding_shape(&Checkpoint::read(&weights).ok()?.tensors).ok()?;
+    match vision::find(&weights, None, hidden).ok()? {
         VisionFiles::Found(FoundWeights::Projector(projector), _) => match *projector {
             Weights::Gguf(file) => file.path().map(Path::to_owned),
             Weights::Folder(_) => None,

@@ -1,7 +1,8 @@
 """Trains the demo model: resumable, seeded, on the CPU or a GPU.
 
 The learning rate rises over the first steps, stays constant, and falls to a hundredth over the last part. The progress of a run is
-measured in steps (`--steps`) or in training time (`--minutes`). A finished run can be continued (`--again`): then the rate starts at
+measured in steps (`--steps`) or in training time (`--minutes`): on a CPU the processor time of each process, so that other work on
+the machine makes a run longer, but not shorter in steps. A finished run can be continued (`--again`): then the rate starts at
 half of its peak and falls linearly to the new end.
 """
 
@@ -201,7 +202,8 @@ class Run:
         if self.path.exists():
             self.load()
         self.renew()
-        self.last = time.monotonic()
+        self.clock = time.process_time if torch.device(args.device).type == "cpu" else time.monotonic
+        self.last = self.clock()
         seed = args.seed * 1_000_003 + self.step  # a resumed run continues with new data
         own = seed + rank * 500_009
         self.generator = Generator(self.tokenizer, own)
@@ -288,7 +290,7 @@ class Run:
             supervised.append([each.detach() for each in unseen])
             tokens += batch.count
             spoken += int((weights == 1).sum())
-        now = time.monotonic()
+        now = self.clock()
         losses += [torch.cat(each).mean().item() for each in zip(*supervised)]
         seconds, tokens, spoken, *losses = self.share(now - self.last, tokens, spoken, *losses)
         self.last = now

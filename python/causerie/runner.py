@@ -58,6 +58,8 @@ class ModelInfo:
     """Estimated memory in bytes with the context size of loading."""
     vision_memory: int
     """The part of it that the vision tower and its projector take; 0 if the model takes no images."""
+    unused_tensors: list[str]
+    """Names in the files of tensors that nothing reads, in order."""
     problems: list[str]
     """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
 

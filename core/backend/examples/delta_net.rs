@@ -5,10 +5,9 @@
 
 use std::time::Instant;
 
-use causerie_backend::{ConvolutionStep, Cpu, DeltaMemory, DeltaShape, DeltaStep, DeltaTokens, HeadSharing};
+use causerie_backend::{ConvolutionStep, Cpu, DeltaMemory, DeltaShape, DeltaStep, DeltaTokens};
 
-const SHAPE: DeltaShape =
-    DeltaShape { n_keys: 16, n_values: 16, key_dim: 128, value_dim: 128, sharing: HeadSharing::Neighbours };
+const SHAPE: DeltaShape = DeltaShape { n_keys: 16, n_values: 16, key_dim: 128, value_dim: 128 };
 const LAYERS: usize = 18;
 const WINDOW: usize = 4;
 

@@ -26,7 +26,7 @@ pub use matrix::{Format, Matrix};
 pub use memory::{ProgramAllocator, give_back as give_memory_back, is_reservable};
 pub use model_file::ModelFile;
 pub use ops::attention::AttentionMask;
-pub use ops::delta_net::{DeltaShape, DeltaTokens, HeadSharing};
+pub use ops::delta_net::{DeltaShape, DeltaTokens};
 pub use ops::gate::GateFunction;
 pub use ops::grid_convolution::PatchGrid;
 pub use ops::rotation::Pairing;

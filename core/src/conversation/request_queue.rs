@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::engine::ReplyNews;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, OnBusy, OnCancel};
@@ -170,7 +169,7 @@ impl RequestQueue {
     }
 
     /// Notes that the request has begun, and adds its messages to the history.
-    pub(super) fn commit(&self, id: u64, messages: impl Iterator<Item = ChatMessage>) {
+    pub(super) fn commit(&self, id: u64, messages: Vec<ChatMessage>) {
         let mut state = self.lock();
         let n_before = state.history.len();
         state.history.extend(messages);
@@ -179,27 +178,27 @@ impl RequestQueue {
         }
     }
 
-    /// Takes the engine's news of a reply of this request.
-    pub(super) fn take_news(&self, id: u64, news: ReplyNews<'_>) {
+    /// Keeps the reply so far, which has made calls.
+    pub(super) fn note_reply(&self, reply: ChatMessage) {
+        self.lock().reply = Some(reply);
+    }
+
+    /// Takes the end of a reply of this request.
+    pub(super) fn end_reply(&self, id: u64, reply: Option<&ChatMessage>) {
         let mut state = self.lock();
-        match news {
-            ReplyNews::Called(reply) => state.reply = Some(reply.clone()),
-            ReplyNews::Ended(reply) => {
-                let QueueState { history, requests, reply: so_far, .. } = &mut *state;
-                let Some(at) = requests.iter().position(|request| request.id == id) else { return };
-                let request = &mut requests[at];
-                request.is_replying = false;
-                // A request that has not begun leaves no trace.
-                if request.n_before.is_some() {
-                    *so_far = None;
-                    request.add_reply(history, reply);
-                }
-                if !request.is_held {
-                    requests.remove(at);
-                }
-                self.left.notify_all();
-            }
+        let QueueState { history, requests, reply: so_far, .. } = &mut *state;
+        let Some(at) = requests.iter().position(|request| request.id == id) else { return };
+        let request = &mut requests[at];
+        request.is_replying = false;
+        // A request that has not begun leaves no trace.
+        if request.n_before.is_some() {
+            *so_far = None;
+            request.add_reply(history, reply);
         }
+        if !request.is_held {
+            requests.remove(at);
+        }
+        self.left.notify_all();
     }
 
     /// The state. No code under the lock panics half way through a change, so a poisoned lock is usable.

@@ -9,8 +9,12 @@ use crate::constrain::{BlockEdges, BlockPart, CallRules, Constraint, Edge, Gramm
 use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{PythonNames, SdkFunction};
-use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
-use crate::parse::{Notation, OpenBlock, reads_untagged};
+use crate::notation::FunctionCallParser;
+use crate::notation::Notation;
+use crate::notation::definition::PythonPlaces;
+use crate::notation::python;
+use crate::options::{GenerationOptions, ToolCallConstraint, ToolChoice};
+use crate::parse::{OpenBlock, reads_untagged};
 use crate::prompt::PromptRenderer;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
@@ -63,7 +67,8 @@ impl ReplyConstraint {
         in_reasoning: bool,
     ) -> Result<Self> {
         let begun = Instant::now();
-        let edges = options.function_call_parser.and_then(|parser| edges(parser, &loaded.tokenizer));
+        let notation = options.function_call_parser.map(FunctionCallParser::notation);
+        let edges = notation.and_then(|notation| edges(notation, &loaded.tokenizer));
         let callable = CallableFunctions::of(options, functions)?;
         let mut constraint = Self {
             start: edges.as_ref().map(|edges| edges.start.clone()),
@@ -72,7 +77,7 @@ impl ReplyConstraint {
             ..Self::default()
         };
         let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
-        let rules = options.function_call_parser.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
+        let rules = notation.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,
             identifiers: &identifiers,
@@ -86,7 +91,7 @@ impl ReplyConstraint {
             let rules = rules.as_ref().ok_or_else(|| no_parser(options.function_call_parser, loaded))?;
             let rules = CallRules { part: BlockPart::Whole, ..*rules };
             // Text after a call without markers would turn it into text.
-            constraint.ends_with_opening = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
+            constraint.ends_with_opening = rules.notation.has_optional_markers;
             opening = Some(("tool_choice", rules.grammar()));
         } else if let Some(schema) = &options.json_schema_constraint {
             let grammar = match &rules {
@@ -103,8 +108,8 @@ impl ReplyConstraint {
             let refused = |fault: GrammarFault| fault.into_error(option);
             constraint.openings.push(compile(grammar.clone()).map_err(refused)?);
             let may_reason = options.enable_thinking || options.inline_thinking_tags;
-            if let Some(parser) = options.function_call_parser.filter(|_| may_reason && !in_reasoning) {
-                let think = reasoning_start(parser, &loaded.tokenizer);
+            if let Some(notation) = notation.filter(|_| may_reason && !in_reasoning) {
+                let think = reasoning_start(notation, &loaded.tokenizer);
                 constraint.openings.push(compile(grammar.map(|grammar| grammar.or_edge(&think))).map_err(refused)?);
             }
         }
@@ -114,16 +119,14 @@ impl ReplyConstraint {
                 Ok(block) => constraint.block = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
             }
-            if reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required {
+            let untagged = rules.notation.untagged.as_ref();
+            let is_read = reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required;
+            if let Some(forms) = untagged.filter(|_| is_read) {
                 // Their faults are those of the block.
                 let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
-                let is_llama = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
-                constraint.untagged = of(match rules.notation {
-                    FunctionCallParser::LlamaFunctionCallParser => rules.notation,
-                    _ => FunctionCallParser::JsonStyleFunctionCallParser,
-                });
-                if is_llama || rules.notation == FunctionCallParser::DefaultFunctionCallParser {
-                    constraint.python_list = of(FunctionCallParser::DefaultFunctionCallParser);
+                constraint.untagged = of(forms.objects.unwrap_or(rules.notation));
+                if forms.python_lists != PythonPlaces::Nowhere {
+                    constraint.python_list = of(&python::NOTATION);
                 }
             }
         }
@@ -339,15 +342,14 @@ fn no_parser(parser: Option<FunctionCallParser>, loaded: &LoadedModel) -> SdkErr
         None => "no parser of calls is set".to_owned(),
     };
     let written = loaded.renderer.as_ref().map(PromptRenderer::function_call_parser);
-    match written.filter(|notation| edges(*notation, &loaded.tokenizer).is_some()) {
-        Some(notation) => no_calls(&format!("{why}; set {notation:?}")),
+    match written.filter(|parser| edges(parser.notation(), &loaded.tokenizer).is_some()) {
+        Some(parser) => no_calls(&format!("{why}; set {parser:?}")),
         None => no_calls(&why),
     }
 }
 
 /// The markers around blocks of calls; `None` if the model cannot write them.
-fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
-    let notation = Notation::of(parser);
+fn edges(notation: &Notation, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
     let mut edges = notation.blocks.iter().map(|(start, end)| {
         let inner = notation.inner.iter().map(|spelling| (*spelling, edge(spelling, tokenizer)));
         let inner = inner.filter(|(_, edge)| matches!(edge, Edge::Control(_))).collect();
@@ -355,14 +357,12 @@ fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<Block
     });
     // Where text that spells the markers is text, only control tokens are markers.
     let can_be_written = |edge: &Edge| notation.is_in_text || matches!(edge, Edge::Control(_) | Edge::Text(""));
-    // Llama's marker is optional.
-    let is_optional = parser == FunctionCallParser::LlamaFunctionCallParser;
-    edges.find(|edges| (is_optional || can_be_written(&edges.start)) && can_be_written(&edges.end))
+    edges.find(|edges| (notation.has_optional_markers || can_be_written(&edges.start)) && can_be_written(&edges.end))
 }
 
 /// The control token or the tag that begins reasoning.
-fn reasoning_start(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Edge {
-    let mut edges = Notation::of(parser).reasoning_starts().map(|start| edge(start, tokenizer));
+fn reasoning_start(notation: &Notation, tokenizer: &ModelTokenizer) -> Edge {
+    let mut edges = notation.reasoning_starts().map(|start| edge(start, tokenizer));
     edges.find(|edge| matches!(edge, Edge::Control(_))).unwrap_or(Edge::Text("<think>"))
 }
 

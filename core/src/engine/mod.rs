@@ -48,7 +48,7 @@ pub(crate) use channel::{EventSender, ReplyReceiver};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
 pub use prefill_progress::PrefillProgress;
-pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
+pub(crate) use request::{Prepared, PromptJob, ReplyOwner, Request};
 pub(crate) use stream::EventSource;
 pub use stream::{BlockingIterator, ResponseStream, TextStream};
 
@@ -88,7 +88,7 @@ impl Engine {
     pub(crate) fn submit(&self, request: Request, sender: EventSender) -> Result<()> {
         let generation = Generation::new(&*self.loaded()?, request, sender);
         if let Err(EngineCommand::Generate(generation)) = self.send(EngineCommand::Generate(Box::new(generation))) {
-            // The caller gets the error here. The listener must not be called: it may wait for a lock of the caller.
+            // The caller gets the error here. The owner must not be called: it may wait for a lock of the caller.
             generation.abandon();
             return Err(unloaded());
         }

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, HashSet};
 use crate::error::Result;
 
 pub use call::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
+pub(crate) use causerie_jinja::python_float;
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use names::FunctionNames;
 pub(crate) use names::PythonNames;
 use names::invalid;
 pub use value::{Arguments, BigInteger, Value};
-pub(crate) use value::{python_float, write_json_string};
 
 /// How deep parameter types may nest.
 const MAX_TYPE_DEPTH: usize = 32;

@@ -1,13 +1,12 @@
 //! Grouped-query attention with rotary positions. Some families have a norm on every query and key head, or a gate on the
 //! output of each query head: the sigmoid of a map of the layer's inputs.
 
+use crate::checkpoint::{Rope, rope_divisors};
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::heads::{Heads, STACKED, stacked};
 use crate::model::layer_weights::{LayerWeights, StackedRows};
 use crate::model::linear::Linear;
-use crate::model::rope::{self, Rope, RopePairing};
-use crate::weights::Weights;
 
 pub(crate) struct Attention<B: Backend> {
     pub(crate) q_proj: Linear<B>,
@@ -65,15 +64,11 @@ impl<B: Backend> Attention<B> {
             parts.iter().try_for_each(|part| weights.expect_bias(part))?;
         }
         let settings = if plan.window.is_some() { &architecture.sliding_rope } else { &architecture.rope };
-        let pairing = match weights.weights {
-            Weights::Gguf(_) => family.gguf_pairing,
-            Weights::Folder(_) => RopePairing::Halves,
-        };
         let divisors = || match plan.window {
             Some(_) => Ok(None), // they are for layers that see the whole context
-            None => rope::divisors(weights.weights, family.has_divisors),
+            None => rope_divisors(settings, weights.tensors, family.has_divisors),
         };
-        let rope = plan.has_rope.then(|| Rope::new(settings, divisors()?, pairing, head_dim));
+        let rope = plan.has_rope.then(|| Rope::new(settings, divisors()?, family.pairing, head_dim));
         let head_gates = family.has_head_gates.then(|| weights.linear("attn_gate", n_queries, hidden)).transpose()?;
         Ok(Self {
             q_proj: weights.linear_of(stacked, ("attn_q", 0), (heads.projected_query_rows(family), hidden))?,

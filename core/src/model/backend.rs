@@ -4,7 +4,7 @@
 //! A backend supplies the types of a matrix and a vector, and computes with the layers in a folder of its own.
 
 use crate::error::Result;
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, Tensors};
 
 pub(crate) trait Backend {
     /// Weights of a product, `(outputs, inputs)`.
@@ -12,7 +12,7 @@ pub(crate) trait Backend {
     /// Values that are added or multiplied, in f32.
     type Vector;
 
-    fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Self::Matrix>;
+    fn matrix(&self, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Self::Matrix>;
 
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector>;
 }

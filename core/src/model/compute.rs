@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
+use crate::checkpoint::{Checkpoint, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::architecture::Architecture;
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
@@ -13,7 +13,6 @@ use crate::model::native::{Native, VisionTower};
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
-use crate::model::vision::VisionArchitecture;
 use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
@@ -69,20 +68,15 @@ impl Compute {
     }
 
     /// Loads a network, and reports progress before each layer.
-    pub(super) fn load(
-        self,
-        weights: &Weights,
-        architecture: &Architecture,
-        progress: LoadProgress<'_>,
-    ) -> Result<Box<dyn Network>> {
+    pub(super) fn load(self, checkpoint: &Checkpoint, progress: LoadProgress<'_>) -> Result<Box<dyn Network>> {
         Ok(match self {
             Self::Native { cpu, cache_type } => {
                 let native = Native::new(cpu, cache_type);
-                Box::new(DecoderNetwork::new(Decoder::load(native, weights, architecture, progress)?))
+                Box::new(DecoderNetwork::new(Decoder::load(native, checkpoint, progress)?))
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => {
-                Box::new(DecoderNetwork::new(Decoder::load(Candle { device }, weights, architecture, progress)?))
+                Box::new(DecoderNetwork::new(Decoder::load(Candle { device }, checkpoint, progress)?))
             }
         })
     }

@@ -2,17 +2,19 @@
 //!
 //! Sizes come from the tensors, because formulas and descriptions are wrong for some models.
 
+use crate::checkpoint::{Architecture, Checkpoint, OUTPUT_NORMS, Scales, invalid};
 use crate::error::{Result, SdkError};
-use crate::model::architecture::{Architecture, Scales};
 use crate::model::backend::Backend;
-use crate::model::invalid::invalid;
 use crate::model::layer::Layer;
-use crate::model::layer_weights::{LayerWeights, norm_weight};
+use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::names;
 use crate::model::per_layer::PerLayerEmbedding;
 use crate::model::progress::{LoadProgress, report_progress};
-use crate::weights::{MatrixPlace, TensorPart, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Tensors};
+
+const EMBEDDING: &str = "token_embd.weight";
+/// The matrix that gives the logits, if it is not the embedding.
+const HEAD: &str = "output.weight";
 
 pub(crate) struct Decoder<B: Backend> {
     pub(crate) embedding: Linear<B>,
@@ -29,30 +31,26 @@ pub(crate) struct Decoder<B: Backend> {
 }
 
 impl<B: Backend> Decoder<B> {
-    pub(crate) fn load(
-        backend: B,
-        weights: &Weights,
-        architecture: &Architecture,
-        progress: LoadProgress<'_>,
-    ) -> Result<Self> {
-        let (n_vocabulary, hidden) = embedding_shape(weights)?;
-        let (prefix, n_layers) = (names::folder_prefix(weights), architecture.layers.len());
+    pub(crate) fn load(backend: B, checkpoint: &Checkpoint, progress: LoadProgress<'_>) -> Result<Self> {
+        let Checkpoint { architecture, tensors, .. } = checkpoint;
+        let (n_vocabulary, hidden) = embedding_shape(tensors)?;
+        architecture.stated.check_embedding((n_vocabulary, hidden))?;
+        let n_layers = architecture.layers.len();
         let layers = (0..n_layers).map(|layer| {
             report_progress(progress, layer as f32 / n_layers as f32)?;
-            Layer::load(&LayerWeights { backend: &backend, weights, architecture, prefix, layer, hidden })
+            Layer::load(&LayerWeights { backend: &backend, tensors, architecture, layer, hidden })
         });
         let layers = layers.collect::<Result<_>>()?;
-        let output_norm = names::output_norm(weights, architecture);
         let matrix = |name: &str| {
             let place = MatrixPlace { name, shape: (n_vocabulary, hidden), part: TensorPart::Whole };
-            Ok::<_, SdkError>(Linear { weight: backend.matrix(weights, &place)?, bias: None })
+            Ok::<_, SdkError>(Linear { weight: backend.matrix(tensors, &place)?, bias: None })
         };
         Ok(Self {
-            embedding: matrix(&names::embedding(weights))?,
-            per_layer: PerLayerEmbedding::load(&backend, weights, architecture, (n_vocabulary, hidden))?,
+            embedding: matrix(EMBEDDING)?,
+            per_layer: PerLayerEmbedding::load(&backend, tensors, architecture, (n_vocabulary, hidden))?,
             layers,
-            output_norm: backend.vector(norm_weight(weights, architecture.family, &output_norm, hidden)?)?,
-            head: names::head(weights, architecture).map(matrix).transpose()?,
+            output_norm: backend.vector(tensors.floats(&output_norm(checkpoint), &[hidden])?)?,
+            head: tensors.shape(HEAD).is_some().then(|| matrix(HEAD)).transpose()?,
             norm_eps: architecture.norm_eps,
             scales: scales(architecture, hidden),
             n_vocabulary,
@@ -68,13 +66,21 @@ impl<B: Backend> Decoder<B> {
 }
 
 /// Vocabulary and hidden size.
-pub(crate) fn embedding_shape(weights: &Weights) -> Result<(usize, usize)> {
-    let name = names::embedding(weights);
-    match weights.shape(&name) {
+pub(crate) fn embedding_shape(tensors: &Tensors) -> Result<(usize, usize)> {
+    match tensors.shape(EMBEDDING) {
         Some(&[n_vocabulary, hidden]) => Ok((n_vocabulary, hidden)),
-        Some(shape) => Err(invalid(format!("tensor {name} must be a matrix, found shape {shape:?}"))),
-        None => Err(weights.missing(&name)),
+        Some(shape) => {
+            Err(invalid(format!("tensor {} must be a matrix, found shape {shape:?}", tensors.file_name(EMBEDDING))))
+        }
+        None => Err(tensors.missing(EMBEDDING)),
     }
+}
+
+/// The name of the norm before the logits.
+fn output_norm(checkpoint: &Checkpoint) -> String {
+    let names = OUTPUT_NORMS.map(|name| format!("{name}.weight"));
+    let found = names.into_iter().find(|name| checkpoint.tensors.shape(name).is_some());
+    found.unwrap_or_else(|| format!("{}.weight", checkpoint.architecture.family.output_norm))
 }
 
 fn scales(architecture: &Architecture, hidden: usize) -> Scales {

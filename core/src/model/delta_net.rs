@@ -4,13 +4,12 @@
 //! `e^(rate of decay * softplus(decay(x) + bias))`, is corrected by a part `sigmoid(rate(x))` of its error for `k`, and is
 //! read by `q`; then `y = out_proj(norm(read) * silu(gate(x)))`.
 
+use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
 use crate::model::taps;
-use crate::weights::Weights;
 
 /// The sizes of keys and of values are multiples of this, and not larger than that; known models have 128.
 const UNIT: usize = 32;
@@ -37,30 +36,23 @@ pub(crate) struct DeltaNet<B: Backend> {
     pub(crate) heads: DeltaHeads,
 }
 
-/// The heads of a delta net.
+/// The heads of a delta net. Value heads that share a key head are `n_keys` apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeltaHeads {
     pub(crate) n_keys: usize,
     pub(crate) n_values: usize,
     pub(crate) key_dim: usize,
     pub(crate) value_dim: usize,
-    /// Whether value heads that share a key head are `n_keys` apart, as in GGUF files, and not next to each other.
-    pub(crate) is_interleaved: bool,
 }
 
 impl DeltaHeads {
-    /// Whether a layer has a delta net.
-    pub(crate) fn are_in<B>(weights: &LayerWeights<'_, B>) -> bool {
-        weights.shape("ssm_beta").is_some()
-    }
-
-    pub(crate) fn read<B>(weights: &LayerWeights<'_, B>) -> Result<Self> {
+    pub(crate) fn read<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let n_keys = weights.architecture.n_delta_keys;
         let n_keys = n_keys.ok_or_else(|| invalid("the files must give the number of key heads of delta nets"))?;
         let (n_channels, n_values) = (weights.rows("attn_qkv")?, weights.rows("ssm_beta")?);
         let value_dim = match weights.shape("ssm_norm") {
             Some(&[value_dim]) => value_dim,
-            _ => return Err(weights.weights.missing(&weights.name("ssm_norm"))),
+            _ => return Err(weights.tensors.missing(&weights.name("ssm_norm"))),
         };
         let key_dim = || {
             let n_key_elements = n_channels.checked_sub(n_values.checked_mul(value_dim)?)?;
@@ -69,10 +61,7 @@ impl DeltaHeads {
         };
         let is_valid = |size: usize| size.is_multiple_of(UNIT) && (1..=LARGEST).contains(&size);
         match key_dim().filter(|key_dim| is_valid(*key_dim) && is_valid(value_dim) && n_values != 0) {
-            Some(key_dim) => {
-                let is_interleaved = matches!(weights.weights, Weights::Gguf(_));
-                Ok(Self { n_keys, n_values, key_dim, value_dim, is_interleaved })
-            }
+            Some(key_dim) => Ok(Self { n_keys, n_values, key_dim, value_dim }),
             None => Err(invalid(format!(
                 "the {n_channels} channels of layer {} must divide into {n_keys} queries and keys, and {n_values} values \
                  of {value_dim}, whose sizes are multiples of {UNIT} up to {LARGEST}",
@@ -102,15 +91,7 @@ impl<B: Backend> DeltaNet<B> {
         let heads = DeltaHeads::read(weights)?;
         let (hidden, n_channels, width, n_values) = (weights.hidden, heads.n_channels(), heads.width(), heads.n_values);
         let vector = |values: Vec<f32>| weights.backend.vector(values);
-        // Folders hold the logarithm of what GGUF files hold negated.
-        let mut log_decays = weights.weights.floats(&weights.bare_name("ssm_a"), &[n_values])?;
-        if matches!(weights.weights, Weights::Folder(_)) {
-            log_decays.iter_mut().for_each(|value| *value = -value.exp());
-        }
-        let bias = match weights.weights {
-            Weights::Gguf(_) => weights.bias_name("ssm_dt"),
-            Weights::Folder(_) => weights.bare_name("ssm_dt"),
-        };
+        let log_decays = weights.tensors.floats(&format!("blk.{}.ssm_a", weights.layer), &[n_values])?;
         Ok(Self {
             in_proj: weights.linear("attn_qkv", n_channels, hidden)?,
             gate: weights.linear("attn_gate", width, hidden)?,
@@ -119,8 +100,8 @@ impl<B: Backend> DeltaNet<B> {
             taps: vector(taps::read(weights, "ssm_conv1d", n_channels)?)?,
             window: taps::window(weights, "ssm_conv1d", n_channels)?,
             log_decays: vector(log_decays)?,
-            decay_bias: vector(weights.weights.floats(&bias, &[n_values])?)?,
-            norm: vector(weights.weights.floats(&weights.name("ssm_norm"), &[heads.value_dim])?)?,
+            decay_bias: vector(weights.tensors.floats(&weights.bias_name("ssm_dt"), &[n_values])?)?,
+            norm: vector(weights.tensors.floats(&weights.name("ssm_norm"), &[heads.value_dim])?)?,
             out_proj: weights.linear("ssm_out", hidden, width)?,
             heads,
         })

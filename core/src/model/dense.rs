@@ -1,12 +1,11 @@
 //! A feed-forward block: `down(f(gate x) * up x)`, where `f` is the family's activation.
 
+use crate::checkpoint::Activation;
+use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::family::Activation;
-use crate::model::invalid::invalid;
 use crate::model::layer_weights::{LayerWeights, StackedRows};
 use crate::model::linear::Linear;
-use crate::weights::Weights;
 
 /// One feed-forward block, or one expert.
 pub(crate) struct Dense<B: Backend> {
@@ -29,21 +28,17 @@ impl<B: Backend> Dense<B> {
 }
 
 /// The width of a layer's block.
-pub(crate) fn width<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
+pub(crate) fn width<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<usize> {
     match stacked(weights)? {
         None => weights.rows("ffn_gate"),
         Some(StackedRows { n_rows, .. }) if n_rows % 2 == 0 => Ok(n_rows / 2),
         Some(StackedRows { part, n_rows }) => {
-            Err(invalid(format!("tensor {} must have an even number of rows, found {n_rows}", weights.name(part))))
+            Err(invalid(format!("tensor {} must have an even number of rows, found {n_rows}", weights.file_name(part))))
         }
     }
 }
 
 /// The tensor that stacks the gate and what it gates, in files that have one.
-fn stacked<B>(weights: &LayerWeights<'_, B>) -> Result<Option<StackedRows>> {
-    let part = match weights.weights {
-        Weights::Gguf(_) => "ffn_up",
-        Weights::Folder(_) => "ffn_gate_up",
-    };
-    weights.stacked(part, "ffn_gate")
+fn stacked<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<Option<StackedRows>> {
+    weights.stacked("ffn_up", "ffn_gate")
 }

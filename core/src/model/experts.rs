@@ -2,17 +2,17 @@
 //!
 //! `s = sigmoid(router x)`. The experts with the largest `s + bias` are used, and weighted by their `s` without the bias.
 
+use crate::checkpoint::Mixture;
+use crate::checkpoint::invalid;
 use crate::error::Result;
-use crate::model::architecture::Mixture;
 use crate::model::backend::Backend;
 use crate::model::dense::Dense;
-use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::weights::{MatrixPlace, TensorPart, Weights};
+use crate::weights::{MatrixPlace, TensorPart};
 
 /// More than any model has; a file with more is damaged.
-const MOST_EXPERTS: usize = 4096;
+const MAX_EXPERTS: usize = 4096;
 
 pub(crate) struct Experts<B: Backend> {
     pub(crate) router: Linear<B>,
@@ -31,7 +31,7 @@ impl<B: Backend> Experts<B> {
                 "layer {layer} has experts, which are not supported in architecture {family:?}"
             )));
         };
-        if MOST_EXPERTS < n_experts || !(1..=n_experts).contains(&mixture.n_used) {
+        if MAX_EXPERTS < n_experts || !(1..=n_experts).contains(&mixture.n_used) {
             let n_used = mixture.n_used;
             return Err(invalid(format!(
                 "a token must use 1 to {n_experts} of the experts in layer {layer}, found {n_used}"
@@ -67,13 +67,10 @@ impl<B: Backend> Experts<B> {
 fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_experts: usize) -> Result<Dense<B>> {
     let (hidden, width) = (weights.hidden, weights.expert_width()?);
     let linear = |part: &str, rows: usize, columns: usize| {
-        let name = weights.expert_name(part, expert);
-        let part = match weights.weights {
-            Weights::Gguf(_) => TensorPart::OfStack { index: expert, n_matrices: n_experts },
-            Weights::Folder(_) => TensorPart::Whole,
-        };
+        let name = weights.name(part);
+        let part = TensorPart::OfStack { index: expert, n_matrices: n_experts };
         let place = MatrixPlace { name: &name, shape: (rows, columns), part };
-        Ok(Linear { weight: weights.backend.matrix(weights.weights, &place)?, bias: None })
+        Ok(Linear { weight: weights.backend.matrix(weights.tensors, &place)?, bias: None })
     };
     Ok(Dense {
         gate: linear("ffn_gate_exps", width, hidden)?,
@@ -84,9 +81,5 @@ fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_exper
 }
 
 fn bias<B: Backend>(weights: &LayerWeights<'_, B>, n_experts: usize) -> Result<Vec<f32>> {
-    let name = match weights.weights {
-        Weights::Gguf(_) => format!("blk.{}.exp_probs_b.bias", weights.layer),
-        Weights::Folder(_) => format!("{}layers.{}.feed_forward.expert_bias", weights.prefix, weights.layer),
-    };
-    weights.weights.floats(&name, &[n_experts])
+    weights.tensors.floats(&weights.bias_name("exp_probs_b"), &[n_experts])
 }

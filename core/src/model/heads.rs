@@ -1,9 +1,9 @@
 //! The numbers of heads in a layer, and the size of each.
 
+use crate::checkpoint::Family;
+use crate::checkpoint::{invalid, mamba};
 use crate::error::Result;
-use crate::model::delta_net::DeltaHeads;
-use crate::model::family::Family;
-use crate::model::invalid::{invalid, mamba};
+use crate::model::backend::Backend;
 use crate::model::layer_weights::{LayerWeights, StackedRows};
 
 /// The tensor that stacks queries, keys and values, in files that have one.
@@ -18,7 +18,7 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    pub(crate) fn read<B>(weights: &LayerWeights<'_, B>) -> Result<Self> {
+    pub(crate) fn read<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let layer = weights.layer;
         if weights.shape("ssm_in").is_some() {
             return Err(mamba(layer));
@@ -43,13 +43,6 @@ impl Heads {
         if is_grouped { Ok(heads) } else { Err(invalid_heads()) }
     }
 
-    /// The heads of a layer, if its operator is attention.
-    pub(crate) fn of_attention<B>(weights: &LayerWeights<'_, B>) -> Result<Option<Self>> {
-        let has_queries = weights.shape("attn_q").or(weights.shape(STACKED)).is_some();
-        let is_attention = has_queries && !DeltaHeads::are_in(weights);
-        is_attention.then(|| Self::read(weights)).transpose()
-    }
-
     /// Rows of the map to queries, and to their gates if the family has them.
     pub(crate) fn projected_query_rows(&self, family: &Family) -> usize {
         self.n_queries * self.head_dim * rows_of_query(family)
@@ -61,19 +54,19 @@ fn rows_of_query(family: &Family) -> usize {
     if family.has_query_gates { 2 } else { 1 }
 }
 
-fn head_dim<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
+fn head_dim<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<usize> {
     let architecture = weights.architecture;
     let described = architecture.head_dim.or_else(|| Some(weights.hidden / architecture.n_heads?));
     match (architecture.family.has_head_norms, weights.shape("attn_q_norm"), described) {
         (true, Some(&[head_dim]), _) => Ok(head_dim),
-        (true, ..) => Err(weights.weights.missing(&weights.name("attn_q_norm"))),
+        (true, ..) => Err(weights.tensors.missing(&weights.name("attn_q_norm"))),
         (false, _, Some(head_dim)) => Ok(head_dim),
         (false, _, None) => Err(invalid("the files must give the head size or the number of heads")),
     }
 }
 
 /// The rows of keys in the layer whose keys and values this one reads.
-fn key_rows_of<B>(weights: &LayerWeights<'_, B>, source: usize, expected: usize) -> Result<usize> {
+fn key_rows_of<B: Backend>(weights: &LayerWeights<'_, B>, source: usize, expected: usize) -> Result<usize> {
     let source = &LayerWeights { layer: source, ..*weights };
     match head_dim(source)? {
         head_dim if head_dim == expected => source.rows("attn_k"),
@@ -85,19 +78,23 @@ fn key_rows_of<B>(weights: &LayerWeights<'_, B>, source: usize, expected: usize)
 }
 
 /// The tensor that stacks queries, keys and values, if the layer has it.
-pub(crate) fn stacked<B>(weights: &LayerWeights<'_, B>) -> Result<Option<StackedRows>> {
+pub(crate) fn stacked<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<Option<StackedRows>> {
     weights.stacked(STACKED, "attn_q")
 }
 
 /// The rows of queries and those of keys in a tensor that also has values.
-fn stacked_rows<B>(stacked: StackedRows, head_dim: usize, weights: &LayerWeights<'_, B>) -> Result<(usize, usize)> {
+fn stacked_rows<B: Backend>(
+    stacked: StackedRows,
+    head_dim: usize,
+    weights: &LayerWeights<'_, B>,
+) -> Result<(usize, usize)> {
     let n_heads = weights.architecture.n_heads.ok_or_else(|| invalid("the files must give the number of heads"))?;
     let q_rows = n_heads.saturating_mul(head_dim);
     match stacked.n_rows.checked_sub(q_rows) {
         Some(rest) if rest % 2 == 0 => Ok((q_rows, rest / 2)),
         _ => Err(invalid(format!(
             "tensor {} must have {q_rows} rows for queries and as many for keys as for values, found {}",
-            weights.name(STACKED),
+            weights.file_name(STACKED),
             stacked.n_rows
         ))),
     }

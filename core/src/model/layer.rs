@@ -8,7 +8,6 @@ use crate::model::feed_forward::FeedForward;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::per_layer::PerLayerBlock;
 use crate::model::short_convolution::ShortConvolution;
-use crate::weights::Weights;
 
 pub(crate) struct Layer<B: Backend> {
     pub(crate) operator_norm: B::Vector,
@@ -54,13 +53,10 @@ impl<B: Backend> Layer<B> {
     }
 }
 
-fn output_scale<B>(weights: &LayerWeights<'_, B>) -> Result<f32> {
-    let name = match weights.weights {
-        Weights::Gguf(_) => weights.name("layer_output_scale"),
-        Weights::Folder(_) => format!("{}layers.{}.layer_scalar", weights.prefix, weights.layer),
-    };
-    match weights.weights.shape(&name) {
-        Some(_) => Ok(weights.weights.floats(&name, &[1])?[0]),
+fn output_scale<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<f32> {
+    let name = weights.name("layer_output_scale");
+    match weights.tensors.shape(&name) {
+        Some(_) => Ok(weights.tensors.floats(&name, &[1])?[0]),
         None => Ok(1.0),
     }
 }

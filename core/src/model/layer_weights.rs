@@ -1,12 +1,11 @@
 //! The tensors of one layer, by name.
 
+use crate::checkpoint::Architecture;
+use crate::checkpoint::invalid;
 use crate::error::Result;
-use crate::model::architecture::Architecture;
 use crate::model::backend::Backend;
-use crate::model::family::Family;
-use crate::model::invalid::invalid;
 use crate::model::linear::Linear;
-use crate::weights::{MatrixPlace, TensorPart, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Tensors};
 
 /// A tensor that stacks the rows of several linear maps with the same inputs.
 #[derive(Clone, Copy)]
@@ -18,56 +17,39 @@ pub(crate) struct StackedRows {
 /// Looks up the tensors of a layer by the part's name in GGUF files.
 pub(crate) struct LayerWeights<'a, B> {
     pub(crate) backend: &'a B,
-    pub(crate) weights: &'a Weights,
+    pub(crate) tensors: &'a Tensors,
     pub(crate) architecture: &'a Architecture,
-    /// How the names of the decoder's tensors begin in a folder.
-    pub(crate) prefix: &'static str,
     pub(crate) layer: usize,
     pub(crate) hidden: usize,
 }
 
-impl<B> LayerWeights<'_, B> {
-    /// The name of a tensor in the model's files; `kind` is `weight`, `bias` or nothing.
-    pub(crate) fn tensor(&self, part: &str, kind: &str) -> String {
-        let end = if kind.is_empty() { String::new() } else { format!(".{kind}") };
-        let layer = self.layer;
-        match self.weights {
-            Weights::Gguf(_) => format!("blk.{layer}.{part}{end}"),
-            Weights::Folder(_) => {
-                let name = |part: &str| format!("{}layers.{layer}.{part}{end}", self.prefix);
-                let mut names = self.architecture.family.folder_names(part).map(name);
-                let first = names.next().unwrap_or_else(|| name(part));
-                if self.weights.shape(&first).is_some() {
-                    return first;
-                }
-                names.find(|name| self.weights.shape(name).is_some()).unwrap_or(first)
-            }
-        }
-    }
-
+impl<B: Backend> LayerWeights<'_, B> {
+    /// The name of a part's weights.
     pub(crate) fn name(&self, part: &str) -> String {
-        self.tensor(part, "weight")
+        format!("blk.{}.{part}.weight", self.layer)
     }
 
     pub(crate) fn bias_name(&self, part: &str) -> String {
-        self.tensor(part, "bias")
+        format!("blk.{}.{part}.bias", self.layer)
     }
 
-    /// The name of a tensor that is neither a weight nor a bias by its name.
-    pub(crate) fn bare_name(&self, part: &str) -> String {
-        self.tensor(part, "")
+    /// The name of a part's weights in the files, for messages.
+    pub(crate) fn file_name(&self, part: &str) -> String {
+        self.tensors.file_name(&self.name(part)).to_owned()
     }
 
     pub(crate) fn shape(&self, part: &str) -> Option<&[usize]> {
-        self.weights.shape(&self.name(part))
+        self.tensors.shape(&self.name(part))
     }
 
     /// The rows of a matrix whose columns are known.
     pub(crate) fn rows(&self, part: &str) -> Result<usize> {
         match self.shape(part) {
             Some(&[rows, _]) => Ok(rows),
-            Some(shape) => Err(invalid(format!("tensor {} must be a matrix, found shape {shape:?}", self.name(part)))),
-            None => Err(self.weights.missing(&self.name(part))),
+            Some(shape) => {
+                Err(invalid(format!("tensor {} must be a matrix, found shape {shape:?}", self.file_name(part))))
+            }
+            None => Err(self.tensors.missing(&self.name(part))),
         }
     }
 
@@ -79,32 +61,24 @@ impl<B> LayerWeights<'_, B> {
         }
     }
 
-    /// The name of an expert's tensor. Folders have a tensor for each expert, GGUF files one for all.
-    pub(crate) fn expert_name(&self, part: &str, expert: usize) -> String {
-        self.name(part).replace('*', &expert.to_string())
-    }
-
     /// Rows of an expert's gate.
     pub(crate) fn expert_width(&self) -> Result<usize> {
-        let name = self.expert_name("ffn_gate_exps", 0);
-        match self.weights.shape(&name) {
-            Some(&[_, width, _] | &[width, _]) => Ok(width),
-            _ => Err(self.weights.missing(&name)),
+        match self.shape("ffn_gate_exps") {
+            Some(&[_, width, _]) => Ok(width),
+            _ => Err(self.tensors.missing(&self.name("ffn_gate_exps"))),
         }
     }
 
     /// Checks that a bias is there, for families that always have one.
     pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
         let name = self.bias_name(part);
-        self.weights.shape(&name).map(drop).ok_or_else(|| self.weights.missing(&name))
+        self.tensors.shape(&name).map(drop).ok_or_else(|| self.tensors.missing(&name))
     }
-}
 
-impl<B: Backend> LayerWeights<'_, B> {
     pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear<B>> {
         let name = self.name(part);
         let place = MatrixPlace { name: &name, shape: (rows, columns), part: TensorPart::Whole };
-        Ok(Linear { weight: self.backend.matrix(self.weights, &place)?, bias: self.bias(part, rows)? })
+        Ok(Linear { weight: self.backend.matrix(self.tensors, &place)?, bias: self.bias(part, rows)? })
     }
 
     /// A linear map that is a tensor of its own, or the rows from `first` on of one that stacks several.
@@ -117,7 +91,7 @@ impl<B: Backend> LayerWeights<'_, B> {
         let Some(StackedRows { part, n_rows }) = stacked else { return self.linear(part, shape.0, shape.1) };
         let name = self.name(part);
         let place = MatrixPlace { name: &name, shape, part: TensorPart::Rows { first, n_rows } };
-        let weight = self.backend.matrix(self.weights, &place)?;
+        let weight = self.backend.matrix(self.tensors, &place)?;
         let bias = self.bias_values(part, n_rows)?.map(|bias| bias[first..first + shape.0].to_vec());
         Ok(Linear { weight, bias: bias.map(|bias| self.backend.vector(bias)).transpose()? })
     }
@@ -129,19 +103,10 @@ impl<B: Backend> LayerWeights<'_, B> {
 
     fn bias_values(&self, part: &str, length: usize) -> Result<Option<Vec<f32>>> {
         let name = self.bias_name(part);
-        self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()
+        self.tensors.shape(&name).map(|_| self.tensors.floats(&name, &[length])).transpose()
     }
 
     pub(crate) fn norm(&self, part: &str, length: usize) -> Result<B::Vector> {
-        self.backend.vector(norm_weight(self.weights, self.architecture.family, &self.name(part), length)?)
+        self.backend.vector(self.tensors.floats(&self.name(part), &[length])?)
     }
-}
-
-/// The factors of a norm.
-pub(crate) fn norm_weight(weights: &Weights, family: &Family, name: &str, length: usize) -> Result<Vec<f32>> {
-    let mut factors = weights.floats(name, &[length])?;
-    if family.folder_norms_lack_one && matches!(weights, Weights::Folder(_)) {
-        factors.iter_mut().for_each(|factor| *factor += 1.0);
-    }
-    Ok(factors)
 }

@@ -1,69 +1,53 @@
 //! Language models: positions in, logits out.
 //!
-//! One decoder serves all families. `description` reads what a model's files say into an `architecture`; `family` holds what
-//! the files leave out, and `sizes` derives what the model takes in memory. The decoder is a stack of layers, each
+//! One decoder serves all families. A [`Checkpoint`] says how a model's differs, `survey` checks that its tensors agree, and `sizes`
+//! derives what the model takes in memory. The decoder is a stack of layers, each
 //! `attention`, a `short_convolution` or a `delta_net`, then a `feed_forward` block or a mixture of `experts`. [`Network`] is the interface
 //! of what computes: `native` on the CPU and `candle` on Metal, each a folder of its own.
 
-mod architecture;
 mod attention;
 mod backend;
 #[cfg(feature = "candle")]
 mod candle;
 mod compute;
-mod config;
-mod config_object;
-mod config_rope;
 mod decoder;
 mod delta_net;
 mod dense;
-mod description;
 mod experts;
-mod export;
-mod export_delta_net;
-mod export_metadata;
-mod exported_tensor;
-mod family;
 mod feed_forward;
 mod heads;
-mod invalid;
 mod layer;
 mod layer_weights;
 mod linear;
-mod metadata;
-mod names;
 mod native;
 mod network;
 mod operations;
 mod pass;
 mod per_layer;
 mod progress;
-mod rope;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+mod survey;
 mod taps;
-mod vision;
 #[cfg(test)]
 mod tests;
 
+use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::Weights;
 
-pub(crate) use architecture::Architecture;
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
 pub(crate) use decoder::embedding_shape;
-pub(crate) use description::read as read_architecture;
-pub(crate) use export::tensors as exported_tensors;
-pub(crate) use export_metadata::metadata as exported_metadata;
-pub(crate) use exported_tensor::{ExportSource, ExportedTensor, FolderRows};
-pub(crate) use names::exported_architecture;
+pub(crate) use delta_net::{DeltaHeads, DeltaNet};
+pub(crate) use heads::Heads;
+pub(crate) use layer::{Layer, Operator};
 pub(crate) use native::{TowerPass, VisionTower, vision_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
-pub(crate) use vision::{ImageTokens, VisionArchitecture};
+pub(crate) use survey::{Survey, survey};
 
 /// A model in memory.
 pub(crate) struct Model {
@@ -75,15 +59,16 @@ impl Model {
     /// A sequence may have `context_size` positions at most, or as many as the model was made for. Reports progress before
     /// each layer; the caller reports that loading is complete.
     pub(crate) fn load(
-        weights: &Weights,
+        files: &Weights,
         compute: Compute,
         context_size: usize,
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
-        let mut architecture = description::read(weights)?;
-        architecture.limit_context(context_size);
-        let network = compute.load(weights, &architecture, progress)?;
-        Ok(Self { network, context_size: architecture.context_size })
+        let mut checkpoint = Checkpoint::read(files)?;
+        survey(&checkpoint)?;
+        checkpoint.architecture.limit_context(context_size);
+        let network = compute.load(&checkpoint, progress)?;
+        Ok(Self { network, context_size: checkpoint.architecture.context_size })
     }
 
     /// A model of any network.

@@ -10,15 +10,15 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::checkpoint::Activation;
+use crate::checkpoint::Rope;
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
-use crate::model::family::Activation;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
-use crate::model::rope::Rope;
 use crate::model::saved_state::{StateReader, StateWriter};
 use crate::weights::RowTable;
 

@@ -4,14 +4,17 @@
 //! For the embedding `x` of a token, `p = (norm(projection x / sqrt(hidden)) + row * sqrt(width)) / sqrt(2)`, where the norm
 //! is that of each layer's part. A layer adds `norm(projection(gelu(gate x) * p))`.
 
+use crate::checkpoint::{Architecture, invalid};
 use crate::error::Result;
-use crate::model::architecture::Architecture;
 use crate::model::backend::Backend;
-use crate::model::invalid::invalid;
-use crate::model::layer_weights::{LayerWeights, norm_weight};
+use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::names;
-use crate::weights::{MatrixPlace, RowTable, TensorPart, Weights};
+use crate::weights::{MatrixPlace, RowTable, TensorPart, Tensors};
+
+/// The table, the map from a token's embedding to its per-layer vectors, and the norm of these.
+pub(crate) const TABLE: &str = "per_layer_token_embd.weight";
+const PROJECTION: &str = "per_layer_model_proj.weight";
+const NORM: &str = "per_layer_proj_norm.weight";
 
 pub(crate) struct PerLayerEmbedding<B: Backend> {
     /// The rows of tokens, `(vocabulary, layers * width)`. The table is as large as the rest of the model, and a token reads
@@ -40,19 +43,18 @@ impl<B: Backend> PerLayerEmbedding<B> {
     /// `None` for a model without per-layer embeddings.
     pub(crate) fn load(
         backend: &B,
-        weights: &Weights,
+        tensors: &Tensors,
         architecture: &Architecture,
         (n_vocabulary, hidden): (usize, usize),
     ) -> Result<Option<Self>> {
         let n_layers = architecture.layers.len();
-        let Some(width) = width(weights, n_layers)? else { return Ok(None) };
-        let [projection, norm] = [names::per_layer_projection(weights), names::per_layer_norm(weights)];
+        let Some(width) = width(tensors, n_layers)? else { return Ok(None) };
         let n_values = n_layers * width;
-        let place = MatrixPlace { name: &projection, shape: (n_values, hidden), part: TensorPart::Whole };
+        let place = MatrixPlace { name: PROJECTION, shape: (n_values, hidden), part: TensorPart::Whole };
         Ok(Some(Self {
-            table: weights.row_table(&names::per_layer_table(weights), (n_vocabulary, n_values))?,
-            projection: Linear { weight: backend.matrix(weights, &place)?, bias: None },
-            norm: backend.vector(norm_weight(weights, architecture.family, &norm, width)?)?,
+            table: tensors.row_table(TABLE, (n_vocabulary, n_values))?,
+            projection: Linear { weight: backend.matrix(tensors, &place)?, bias: None },
+            norm: backend.vector(tensors.floats(NORM, &[width])?)?,
             width,
             hidden,
         }))
@@ -63,7 +65,7 @@ impl<B: Backend> PerLayerBlock<B> {
     /// `None` for a model without per-layer embeddings.
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Option<Self>> {
         let (n_layers, hidden) = (weights.architecture.layers.len(), weights.hidden);
-        let Some(width) = width(weights.weights, n_layers)? else { return Ok(None) };
+        let Some(width) = width(weights.tensors, n_layers)? else { return Ok(None) };
         Ok(Some(Self {
             gate: weights.linear("inp_gate", width, hidden)?,
             projection: weights.linear("proj", hidden, width)?,
@@ -75,9 +77,9 @@ impl<B: Backend> PerLayerBlock<B> {
 }
 
 /// Values that a layer has for each token; `None` for a model without per-layer embeddings.
-pub(crate) fn width(weights: &Weights, n_layers: usize) -> Result<Option<usize>> {
-    let name = names::per_layer_table(weights);
-    match weights.shape(&name) {
+pub(crate) fn width(tensors: &Tensors, n_layers: usize) -> Result<Option<usize>> {
+    let name = tensors.file_name(TABLE);
+    match tensors.shape(TABLE) {
         None => Ok(None),
         Some(&[_, columns]) if columns.is_multiple_of(n_layers) => Ok(Some(columns / n_layers)),
         Some(shape) => Err(invalid(format!(

@@ -34,6 +34,6 @@ impl<B: Backend> ShortConvolution<B> {
 }
 
 /// The number of tokens that the convolution of a layer spans.
-pub(crate) fn window<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
+pub(crate) fn window<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<usize> {
     taps::window(weights, "shortconv.conv", weights.hidden)
 }

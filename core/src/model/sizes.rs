@@ -1,14 +1,13 @@
 //! The size of a model and the memory that it will take, from the headers of its files alone.
 
+use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::model::decoder::embedding_shape;
 use crate::model::delta_net::DeltaHeads;
-use crate::model::description;
 use crate::model::heads::Heads;
-use crate::model::layer_weights::LayerWeights;
-use crate::model::{dense, names, native, per_layer, short_convolution, taps};
+use crate::model::layer::Operator;
+use crate::model::native;
+use crate::model::survey::survey;
 use crate::options::CacheType;
-use crate::weights::Weights;
 
 /// Prompt tokens that one step computes at most. Working memory grows with it, and a cancel waits for one step at most.
 pub(crate) const PREFILL_CHUNK: usize = 128;
@@ -39,56 +38,46 @@ pub(crate) struct Sizes {
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
     pub(crate) n_weight_bytes: u64,
+    /// The names in the files of tensors that the decoder does not read.
+    pub(crate) unread: Vec<String>,
     /// The storage format of keys and values.
     pub(crate) cache_type: CacheType,
 }
 
 impl Sizes {
-    pub(crate) fn read(weights: &Weights) -> Result<Self> {
-        let architecture = description::read(weights)?;
-        let (n_vocabulary, hidden) = embedding_shape(weights)?;
+    /// # Errors
+    /// As [`survey`].
+    pub(crate) fn read(checkpoint: &Checkpoint) -> Result<Self> {
+        let (architecture, decoder) = (&checkpoint.architecture, survey(checkpoint)?);
         let n_layers = architecture.layers.len();
         let mut sizes = Self {
-            architecture: architecture.family.name(weights),
+            architecture: architecture.name,
             context_size: architecture.context_size,
-            n_vocabulary,
-            hidden,
+            n_vocabulary: decoder.n_vocabulary,
+            hidden: decoder.hidden,
             n_sharing: architecture.layers.iter().filter(|layer| layer.key_values_of.is_some()).count(),
-            per_layer: per_layer::width(weights, n_layers)?.map_or(0, |width| n_layers * width),
+            per_layer: decoder.per_layer.as_ref().map_or(0, |per_layer| n_layers * per_layer.width),
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
-            n_weight_bytes: native::weight_bytes(weights, architecture.layers.len()),
+            n_weight_bytes: native::weight_bytes(&checkpoint.tensors),
+            unread: checkpoint.unread().into_iter().map(str::to_owned).collect(),
             ..Self::default()
         };
-        let prefix = names::folder_prefix(weights);
-        for layer in 0..n_layers {
-            sizes.add(&LayerWeights { backend: &(), weights, architecture: &architecture, prefix, layer, hidden })?;
+        for layer in &decoder.layers {
+            match &layer.operator {
+                Operator::ShortConvolution(convolution) => sizes.convolutions.push(convolution.window),
+                Operator::DeltaNet(delta_net) => sizes.delta_nets.push((delta_net.window, delta_net.heads)),
+                Operator::Attention(attention) => {
+                    sizes.query_rows = sizes.query_rows.max(attention.q_proj.weight.n_rows);
+                    sizes.heads.push(attention.heads);
+                }
+            }
+            sizes.n_experts = sizes.n_experts.max(layer.n_experts());
+            sizes.feed_forward = sizes.feed_forward.max(layer.width());
+        }
+        if 0 < sizes.n_experts {
+            sizes.n_experts_used = architecture.mixture.as_ref().map_or(0, |mixture| mixture.n_used);
         }
         Ok(sizes)
-    }
-
-    fn add(&mut self, layer: &LayerWeights<'_, ()>) -> Result<()> {
-        match ["shortconv.conv", "ssm_beta"].map(|part| layer.shape(part)) {
-            [Some(_), _] => self.convolutions.push(short_convolution::window(layer)?),
-            [_, Some(_)] => {
-                let heads = DeltaHeads::read(layer)?;
-                self.delta_nets.push((taps::window(layer, "ssm_conv1d", heads.n_channels())?, heads));
-            }
-            _ => {
-                let heads = Heads::read(layer)?;
-                self.query_rows = self.query_rows.max(heads.projected_query_rows(layer.architecture.family));
-                self.heads.push(heads);
-            }
-        }
-        let width = match layer.shape("ffn_gate_inp") {
-            Some(_) => {
-                self.n_experts = self.n_experts.max(layer.rows("ffn_gate_inp")?);
-                self.n_experts_used = layer.architecture.mixture.as_ref().map_or(0, |mixture| mixture.n_used);
-                layer.expert_width()?
-            }
-            None => dense::width(layer)?,
-        };
-        self.feed_forward = self.feed_forward.max(width);
-        Ok(())
     }
 
     /// Bytes of the keys and values of a sequence.

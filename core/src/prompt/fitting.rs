@@ -179,27 +179,36 @@ fn answers(message: &ChatMessage, call: &SdkFunctionCall, calls: &[SdkFunctionCa
 
 /// An error that names the message that the template refuses: one with which the first messages cannot be rendered any more.
 /// Templates may refuse messages without a question for this alone. A message that only holds functions is not counted: no one
-/// wrote it.
+/// wrote it. `renders` returns `None` if the search is to end without a result.
 pub(super) fn refused(
     refusal: SdkError,
     messages: &[ChatMessage],
-    renders: impl Fn(&[ChatMessage]) -> bool,
+    renders: impl Fn(&[ChatMessage]) -> Option<bool>,
 ) -> SdkError {
+    let Some(message_at) = first_refused(messages, renders) else { return refusal };
+    let Some(message) = messages.get(message_at) else { return refusal };
+    let role = message.role.as_str();
+    let is_written = |message: &&ChatMessage| !message.content.is_empty() || message.functions.is_empty();
+    let at = messages[..message_at].iter().filter(is_written).count();
+    let place = format!("messages[{at}], of role {role}, cannot be shown to the model");
+    SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
+}
+
+/// The index of the message that [`refused`] names.
+fn first_refused(messages: &[ChatMessage], renders: impl Fn(&[ChatMessage]) -> Option<bool>) -> Option<usize> {
     let question = messages.iter().position(|message| message.role == Role::User).map(|at| at + 1);
-    let question = question.filter(|&n| n < messages.len() && renders(&messages[..n]));
-    let (mut accepted, mut end) = (question.unwrap_or(0), messages.len());
+    let mut accepted = match question.filter(|&n| n < messages.len()) {
+        Some(n) if renders(&messages[..n])? => n,
+        _ => 0,
+    };
+    let mut end = messages.len();
     while accepted + 1 < end {
         let middle = accepted.midpoint(end);
-        if renders(&messages[..middle]) {
+        if renders(&messages[..middle])? {
             accepted = middle;
         } else {
             end = middle;
         }
     }
-    let Some(message) = messages.get(accepted) else { return refusal };
-    let role = message.role.as_str();
-    let is_written = |message: &&ChatMessage| !message.content.is_empty() || message.functions.is_empty();
-    let at = messages[..accepted].iter().filter(is_written).count();
-    let place = format!("messages[{at}], of role {role}, cannot be shown to the model");
-    SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
+    Some(accepted)
 }

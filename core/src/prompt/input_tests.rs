@@ -66,22 +66,6 @@ fn reported_templates_get_what_transformers_hands_over() {
     check(&cases, "reports");
 }
 
-#[test]
-fn constructs_of_python_render_as_in_transformers() {
-    let golden = fs::read(repository("tests/golden/python_constructs.json")).unwrap();
-    let cases: Vec<Json> = serde_json::from_slice(&golden).unwrap();
-    let mut wrong = Vec::new();
-    for case in &cases {
-        let (source, expect) = (case["template"].as_str().unwrap(), case["expected"].as_str().unwrap());
-        let render = |template: ChatTemplate| template.render(minijinja::context! {}, &Zoned::default(), Vec::new());
-        let found = ChatTemplate::compile(source).and_then(render).map_err(|err| err.to_string());
-        if found.as_deref() != Ok(expect) {
-            wrong.push(format!("{source}: {found:?}, expected {expect:?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
 fn renderer(template: &str) -> PromptRenderer {
     PromptRenderer::new(template, ControlTokens::new(&["<|end|>"]).unwrap(), "", "", false).unwrap()
 }

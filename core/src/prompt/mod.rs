@@ -1,74 +1,63 @@
 //! Renders messages and functions to a prompt, with the model's own chat template.
 //!
 //! [`capabilities`] finds out in which form a template takes a conversation, and [`calls`] in which notation the model writes
-//! calls. [`template`] runs the template in a sandbox.
+//! calls. [`template`] runs the template, with the crate `causerie-jinja`.
 //! [`control`] keeps text that spells control tokens apart from the control tokens that the template writes.
 
-mod budget;
 mod calls;
 mod capabilities;
 mod content_forms;
 mod continuation;
 mod control;
-mod cycler;
-mod field_format;
-mod filters;
 mod fitting;
-mod formatting;
-mod guards;
 mod identifiers;
 mod images;
 #[cfg(test)]
 mod input_tests;
-mod json_filter;
-mod markup;
-mod methods;
-mod printable;
-mod python;
+mod probed;
 #[cfg(test)]
 mod report_tests;
 mod results;
 mod roles;
-mod source;
 mod sources;
-mod strings;
-mod tag_tokens;
 mod template;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work_tests;
 mod tool_list;
 mod unanswered;
 mod view;
-mod wrapping;
 
 use std::borrow::Cow;
 
+use causerie_jinja::{Fuel, Value as TemplateValue};
 use jiff::Zoned;
-use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::FunctionCallParser;
+use crate::notation::FunctionCallParser;
 use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 
 pub(crate) use crate::tokenizer::Segment;
+pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader};
 pub(crate) use sources::TemplateSources;
-pub(crate) use template::LONGEST_PROMPT;
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
-use template::ChatTemplate;
+use probed::TemplateKey;
+use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
 
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
-    template: ChatTemplate,
+    template: PromptTemplate,
     /// Renders conversations with functions, if the model has a separate template for them.
     tool_use: Option<Box<PromptRenderer>>,
     control: ControlTokens,
@@ -79,6 +68,13 @@ pub(crate) struct PromptRenderer {
     notation: FunctionCallParser,
     images: ImageSupport,
 }
+
+/// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
+/// next limit were measured with the example `needs` of causerie-jinja (docs/adr/0024).
+const LOAD_FUEL: u64 = 1_000_000;
+/// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
+/// 4,000 messages and 4 MB; no template takes more than two seconds.
+const PROMPT_FUEL: u64 = 6_000_000;
 
 pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
 pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
@@ -129,20 +125,17 @@ impl PromptRenderer {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn new(source: &str, control: ControlTokens, bos: &str, eos: &str, takes_images: bool) -> Result<Self> {
         let special = [("bos_token", bos), ("eos_token", eos)].into_iter().collect();
-        Self::with_tokens(source, control, special, takes_images)
+        let mut renderer = Self::with_tokens(source, control, special, &Fuel::new(LOAD_FUEL))?;
+        if takes_images {
+            renderer.show_image_markers();
+        }
+        Ok(renderer)
     }
 
-    /// Compiles a template and probes its capabilities. `takes_images` says whether the model can process images.
-    fn with_tokens(source: &str, control: ControlTokens, special: SpecialTokens, takes_images: bool) -> Result<Self> {
-        let mut renderer = Self {
-            template: ChatTemplate::compile(source)?,
-            tool_use: None,
-            control,
-            special,
-            capabilities: Capabilities::NONE,
-            notation: FunctionCallParser::default(),
-            images: ImageSupport::Markers,
-        };
+    /// Compiles a template and probes its capabilities, with work from `fuel`.
+    fn with_tokens(source: &str, control: ControlTokens, special: SpecialTokens, fuel: &Fuel) -> Result<Self> {
+        let mut renderer = Self::with_capabilities(source, control, special, Capabilities::NONE)?;
+        renderer.images = ImageSupport::Markers;
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
             let now = Zoned::default();
             let frame = Frame {
@@ -153,20 +146,57 @@ impl PromptRenderer {
                 now: &now,
                 embeds_images: false,
             };
-            renderer.render_as(assumed, messages, &frame, Fit::Unchanged)
+            renderer.render_as(assumed, messages, &frame, Fit::Unchanged, fuel)
         })?;
-        let has_control = |spelling: &str| renderer.control.contains(spelling);
-        renderer.notation = calls::notation(source, has_control, renderer.capabilities.printed);
-        if !takes_images {
-            renderer.images = ImageSupport::Missing(TEXT_ONLY.to_owned());
+        if fuel.left() == 0 {
+            let message =
+                "the chat template must take less work: its limit does not suffice for some short conversations";
+            return Err(SdkError::new(ErrorKind::ModelLoad, message));
         }
+        renderer.images = ImageSupport::Missing(TEXT_ONLY.to_owned());
+        renderer.set_notation(source);
         Ok(renderer)
+    }
+
+    /// Compiles a template whose capabilities are known.
+    fn with_capabilities(
+        source: &str,
+        control: ControlTokens,
+        special: SpecialTokens,
+        capabilities: Capabilities,
+    ) -> Result<Self> {
+        let mut renderer = Self {
+            template: PromptTemplate::compile(source)?,
+            tool_use: None,
+            control,
+            special,
+            capabilities,
+            notation: FunctionCallParser::default(),
+            images: ImageSupport::Missing(TEXT_ONLY.to_owned()),
+        };
+        renderer.set_notation(source);
+        Ok(renderer)
+    }
+
+    fn set_notation(&mut self, source: &str) {
+        let has_control = |spelling: &str| self.control.contains(spelling);
+        self.notation = calls::notation(source, has_control, self.capabilities.printed);
     }
 
     /// Creates the renderer for a model from its templates and its tokenizer.
     pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
-        let renderer = |source: &str| Self::with_tokens(source, control.clone(), tokenizer.special_tokens(), false);
+        let fuel = Fuel::new(LOAD_FUEL);
+        let renderer = |source: &str| {
+            let special = tokenizer.special_tokens();
+            let key = TemplateKey::new(source, &control, &special);
+            if let Some(capabilities) = probed::recall(key) {
+                return Self::with_capabilities(source, control.clone(), special, capabilities);
+            }
+            let renderer = Self::with_tokens(source, control.clone(), special, &fuel)?;
+            probed::remember(key, renderer.capabilities);
+            Ok(renderer)
+        };
         let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
         Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
     }
@@ -227,7 +257,7 @@ impl PromptRenderer {
 
     /// Whether the vocabulary has the control tokens that enclose Python-style calls.
     fn has_call_tokens(&self) -> bool {
-        calls::has_markers(FunctionCallParser::DefaultFunctionCallParser, |spelling| self.control.contains(spelling))
+        FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
     /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
@@ -247,10 +277,13 @@ impl PromptRenderer {
         let mut functions = messages.iter().flat_map(|message| &message.functions);
         functions.try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
         let messages = &*identifiers::written(messages, renderer.notation);
-        let segments = renderer.render_fitting(messages, frame).map_err(|refusal| match refusal.kind() {
-            ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
-                refused(refusal, messages, |first| renderer.render_fitting(first, frame).is_ok())
-            }
+        let fuel = Fuel::new(PROMPT_FUEL);
+        let segments = renderer.render_fitting(messages, frame, &fuel).map_err(|refusal| match refusal.kind() {
+            ErrorKind::InvalidMessage if fuel.left() == 0 => refusal,
+            ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => refused(refusal, messages, |first| {
+                let renders = renderer.render_fitting(first, frame, &fuel).is_ok();
+                (0 < fuel.left()).then_some(renders)
+            }),
             ErrorKind::UnsupportedContent => match renderer.refused_part(given, frame) {
                 Some((place, refusal)) => refusal.at(&place),
                 None => refusal,
@@ -287,14 +320,14 @@ impl PromptRenderer {
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
-    fn render_fitting(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+    fn render_fitting(&self, messages: &[ChatMessage], frame: &Frame<'_>, fuel: &Fuel) -> Result<Vec<Segment>> {
         let completed = Capabilities { completes_functions: true, ..self.capabilities };
         let mut functions = messages.iter().flat_map(|message| &message.functions);
         let may_complete = functions.any(|function| function.definition.is_some() || function.description.is_empty());
         let all = [self.capabilities, completed];
         let capabilities = all.into_iter().take(if may_complete { 2 } else { 1 });
         let mut fits = capabilities.flat_map(|capabilities| Fit::ALL.map(|fit| (capabilities, fit))).skip(1);
-        let render = |(capabilities, fit)| self.render_as(capabilities, messages, frame, fit);
+        let render = |(capabilities, fit)| self.render_as(capabilities, messages, frame, fit, fuel);
         render((self.capabilities, Fit::Unchanged)).or_else(|refusal| match refusal.kind() {
             ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
                 fits.find_map(|fit| render(fit).ok()).ok_or(refusal)
@@ -310,6 +343,7 @@ impl PromptRenderer {
         messages: &[ChatMessage],
         frame: &Frame<'_>,
         fit: Fit,
+        fuel: &Fuel,
     ) -> Result<Vec<Segment>> {
         let functions: Vec<&SdkFunction> = messages.iter().flat_map(|message| &message.functions).collect();
         if !functions.is_empty() && capabilities.tools.is_none() {
@@ -349,19 +383,19 @@ impl PromptRenderer {
         let is_shown = |message: &&ChatMessage| !only_carries_functions(message) || view.carries_functions(message);
         let messages: Vec<&ChatMessage> = messages.iter().filter(is_shown).collect();
         let messages = messages.into_iter().map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
-        let variables = minijinja::context! {
+        let variables = causerie_jinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
             add_generation_prompt => frame.add_generation_prompt,
         };
         let variables = match frame.enable_thinking {
-            Some(enable_thinking) => minijinja::context! { enable_thinking, ..variables },
+            Some(enable_thinking) => causerie_jinja::context! { enable_thinking, ..variables },
             None => variables,
         };
         let special = TemplateValue::from_pairs(self.special.iter());
-        let variables = minijinja::context! { ..variables, ..view.value(&others, false), ..special };
+        let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
         let images = view.images;
-        let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins())?);
+        let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),

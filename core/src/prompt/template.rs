@@ -1,470 +1,58 @@
-//! The chat template of a model, compiled in a sandbox with limits on steps, memory, output and stack, and without a clock
-//! of its own.
+//! The model's chat template, compiled and rendered on a large stack, with errors of the SDK.
 
 use std::error::Error as _;
-use std::io;
 
+use causerie_jinja::{ChatTemplate, Fuel, TemplateError, TemplateErrorKind, Value};
 use jiff::Zoned;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State, functions};
-use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::deep_stack::{self, DeepStackError};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
-use crate::prompt::budget::{self, refused};
-use crate::prompt::guards::{
-    ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
-    SLICE_FILTER,
-};
-use crate::prompt::printable::keeping;
-use crate::prompt::source::{PERCENT_FILTER, PRODUCT_FILTER, prepare};
-use crate::prompt::{cycler, filters, formatting, json_filter, methods, python};
 
-/// Limit of what the template engine does: a step costs one, and so do 64 bytes or two items of a list that it creates. The
-/// templates of known models take up to 750,000 for a conversation of 4,000 messages and 4 MB.
-const FUEL: u64 = 4_000_000;
-/// Size limit of a rendered prompt in bytes.
-pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
-/// Nesting limit of macros and loops. Each level can hold a copy of its text.
-const DEEPEST: usize = 64;
-/// Size limit of a date format in bytes. A field of three bytes can be padded to hundreds.
-const LONGEST_DATE_FORMAT: usize = 256;
-const NAME: &str = "chat_template";
+const _: () = assert!(causerie_jinja::STACK <= deep_stack::STACK);
 
 /// A compiled chat template.
-pub(crate) struct ChatTemplate {
-    environment: Environment<'static>,
-}
+pub(super) struct PromptTemplate(ChatTemplate);
 
-impl ChatTemplate {
-    pub(crate) fn compile(source: &str) -> Result<Self> {
-        let mut environment = Environment::new();
-        environment.set_syntax(whitespace());
-        environment.set_fuel(Some(FUEL));
-        environment.set_recursion_limit(DEEPEST);
-        environment.set_unknown_method_callback(method);
-        environment.set_formatter(|out, state, value| {
-            let text = python::text(value)?;
-            budget::spend(state, text.len())?;
-            Ok(out.write_str(&text)?)
-        });
-        add_filters(&mut environment);
-        add_tests(&mut environment);
-        // It prints all variables without a limit, and chat templates do not need it.
-        environment.remove_global("debug");
-        // Nested repeatedly, these would grow as deep as the steps allow.
-        environment.add_function("namespace", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
-            let value = value.map(|value| methods::map_of_pairs(state, value)).transpose()?;
-            budget::list(state, &functions::namespace(Some(functions::dict(value, entries)?.into()))?)
-        });
-        environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
-            let value = value.map(|value| methods::map_of_pairs(state, value)).transpose()?;
-            budget::list(state, &functions::dict(value, entries)?)
-        });
-        cycler::add(&mut environment);
-        environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
-            Err(Error::new(TemplateErrorKind::InvalidOperation, python::text(message)?))
-        });
-        let refused =
-            |reason| SdkError::new(ErrorKind::ModelLoad, format!("the chat template does not compile: {reason}"));
-        // Jinja2 reads every line end as LF.
-        let source = source.replace("\r\n", "\n").replace('\r', "\n");
-        let source = prepare(&source).map_err(refused)?;
-        on_deep_stack(|| environment.add_template_owned(NAME, source))?
-            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
-        Ok(Self { environment })
+impl PromptTemplate {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`] for a source that is not valid or not supported.
+    pub(super) fn compile(source: &str) -> Result<Self> {
+        let compiled = on_deep_stack(|| ChatTemplate::compile(source))?;
+        compiled
+            .map(Self)
+            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))
     }
 
-    /// Renders with the given variables. `now` is the current time for the template. The characters in `kept` are never escaped.
-    pub(crate) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>) -> Result<String> {
-        let failed = |err: Error| {
-            let message = match is_lack(&err) {
-                true => "the chat template uses what is not supported",
-                false => "the chat template rejects the messages",
+    /// Renders a prompt, with work from `fuel`. The characters in `kept` are never escaped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidMessage`] if the template refuses the messages, takes too much work, or uses what is not supported.
+    pub(super) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String> {
+        on_deep_stack(|| self.0.render(variables, now, kept, fuel))?.map_err(|err| {
+            let message = match err.kind() {
+                TemplateErrorKind::Unsupported => "the chat template uses what is not supported",
+                TemplateErrorKind::Exhausted => "the chat template cannot render the messages",
+                _ => "the chat template rejects the messages",
             };
             SdkError::new(ErrorKind::InvalidMessage, message).caused_by(err)
-        };
-        let template = self.environment.get_template(NAME).map_err(failed)?;
-        let mut output = LimitedOutput { text: Vec::new() };
-        let now = now.clone();
-        let strftime_now = Value::from_function(move |state: &mut State<'_, '_>, format: &str| {
-            if LONGEST_DATE_FORMAT < format.len() {
-                return Err(refused("a date format must have at most 256 bytes"));
-            }
-            let date = jiff::fmt::strtime::format(format, &now).map_err(|err| {
-                Error::new(TemplateErrorKind::InvalidOperation, "the date format is not valid").with_source(err)
-            })?;
-            budget::spend(state, date.len())?;
-            Ok(date)
-        });
-        let variables = minijinja::context! { strftime_now, ..variables };
-        let render = || template.render_captured_to(variables, &mut output).map(drop);
-        on_deep_stack(|| keeping(kept, render))?.map_err(failed)?;
-        String::from_utf8(output.text)
-            .map_err(|err| SdkError::new(ErrorKind::Internal, "the chat template printed invalid UTF-8").caused_by(err))
+        })
     }
 }
 
 /// Whether a rendering failed because the template uses a filter, test, method or function that is not supported, or gives
 /// one of them arguments that are not.
 pub(super) fn lacks_feature(err: &SdkError) -> bool {
-    err.source().and_then(|cause| cause.downcast_ref::<Error>()).is_some_and(is_lack)
+    let cause = err.source().and_then(|cause| cause.downcast_ref::<TemplateError>());
+    cause.is_some_and(|cause| cause.kind() == TemplateErrorKind::Unsupported)
 }
 
-fn is_lack(err: &Error) -> bool {
-    use TemplateErrorKind::{TooManyArguments, UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
-    matches!(err.kind(), UnknownFilter | UnknownTest | UnknownMethod | UnknownFunction | TooManyArguments)
-}
-
-/// Runs the template engine on a large stack, because it recurses as deep as a template is nested. Only the used part of
-/// the stack takes memory.
+/// Runs the template engine on a large stack, because it recurses as deep as a template is nested.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T> {
     deep_stack::run(run).map_err(|err| match err {
         DeepStackError::Spawn(err) => memory::no_deep_thread("the chat template").caused_by(err),
         DeepStackError::Panic => SdkError::new(ErrorKind::InvalidMessage, "the chat template failed"),
     })
-}
-
-/// Removes lines that contain only a tag, as transformers configures Jinja.
-fn whitespace() -> SyntaxConfig {
-    SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default()
-}
-
-/// Python's methods of strings, lists and dictionaries.
-fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let arguments = &*methods::positional(name, arguments)?;
-    let strings: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
-    match (name, value.as_str(), strings.as_deref(), arguments) {
-        ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
-        ("join", Some(separator), _, [items]) => budget::join(state, items, separator, None),
-        _ => {
-            budget::method(state, value, name, arguments)?;
-            match methods::call(state, value, name, arguments) {
-                Some(result) => result,
-                None => unknown_method_callback(state, value, name, arguments),
-            }
-        }
-    }
-}
-
-fn add_filters(environment: &mut Environment<'_>) {
-    // Jinja2 does not have them, and they can nest lists without a limit.
-    ["zip", "chain", "split", "lines"].iter().for_each(|name| environment.remove_filter(name));
-    budget::charge_filters(environment);
-    filters::add(environment);
-    environment.add_filter("tojson", json_filter::tojson);
-    environment.add_filter("string", |state: &mut State<'_, '_>, value: &Value| {
-        let text = python::text(value)?;
-        budget::spend(state, text.len())?;
-        Ok::<_, Error>(Value::from(text))
-    });
-    environment.add_filter("join", budget::join_filter);
-    environment.add_filter(PERCENT_FILTER, formatting::percent);
-    environment.add_filter(PRODUCT_FILTER, budget::product);
-    let [text, term, factor] = OPERAND_FILTERS;
-    environment.add_filter(text, budget::text);
-    environment.add_filter(term, budget::term);
-    environment.add_filter(factor, budget::factor);
-    environment.add_filter(SLICE_FILTER, budget::slice);
-    environment.add_filter(LIST_FILTER, budget::list);
-    environment.add_filter(COMPARED_FILTER, budget::compared);
-    environment.add_filter(NEEDLE_FILTER, budget::needle);
-    environment.add_filter(CONTAINER_FILTER, budget::container);
-    environment.add_filter(INDEXED_FILTER, budget::indexed);
-    environment.add_filter(ASSIGNED_FILTER, budget::assigned);
-}
-
-/// Adds tests for which Jinja has other results than the engine: strings are iterable, `none` is not, and True is a number.
-fn add_tests(environment: &mut Environment<'_>) {
-    budget::charge_tests(environment);
-    let is_string = |value: &Value| value.kind() == ValueKind::String;
-    environment
-        .add_test("iterable", move |value: &Value| is_string(value) || !value.is_none() && value.try_iter().is_ok());
-    // A range is an iterator of known length here, and a sequence in Python.
-    environment.add_test("sequence", |value: &Value| match value.kind() {
-        ValueKind::Iterable => value.len().is_some(),
-        kind => matches!(kind, ValueKind::String | ValueKind::Seq | ValueKind::Map),
-    });
-    environment.add_test("callable", cycler::is_callable);
-    for (name, has_case, has_other) in [
-        ("lower", char::is_lowercase as fn(char) -> bool, char::is_uppercase as fn(char) -> bool),
-        ("upper", char::is_uppercase, char::is_lowercase),
-    ] {
-        environment.add_test(name, move |state: &mut State<'_, '_>, value: &Value| {
-            let text = python::text(value)?;
-            budget::spend(state, text.len())?;
-            Ok::<_, Error>(text.chars().any(has_case) && !text.chars().any(has_other))
-        });
-    }
-    environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));
-}
-
-/// Collects output up to the size limit.
-struct LimitedOutput {
-    text: Vec<u8>,
-}
-
-impl io::Write for LimitedOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if LONGEST_PROMPT < self.text.len() + bytes.len() {
-            return Err(io::Error::other("the prompt must have at most 16 MiB"));
-        }
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use minijinja::context;
-
-    fn render(source: &str) -> Result<String> {
-        let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
-        ChatTemplate::compile(source)?.render(context! { x => vec![1, 2], flag => true }, &now, Vec::new())
-    }
-
-    #[test]
-    fn values_print_as_in_python() {
-        assert_eq!(render("{{ 'a' ~ flag ~ none ~ x ~ 2 * 3 ~ 1.0 ~ missing }}").unwrap(), "aTrueNone[1, 2]61.0");
-        assert_eq!(render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(), "[1, 2] True None True");
-    }
-
-    /// The expected texts are those of Jinja2.
-    #[test]
-    fn filters_methods_and_tests_work_as_in_jinja2() {
-        let cases: Vec<serde_json::Value> =
-            serde_json::from_str(include_str!("../../../tests/golden/filters.json")).unwrap();
-        let failures: Vec<String> = cases
-            .iter()
-            .filter_map(|case| {
-                let (template, expected) = (case["template"].as_str().unwrap(), case["expected"].as_str().unwrap());
-                let found = render(template).map_err(|err| err.to_string());
-                (found.as_deref() != Ok(expected)).then(|| format!("{template}: {found:?}, expected {expected:?}"))
-            })
-            .collect();
-        assert!(failures.is_empty(), "{}", failures.join("\n"));
-    }
-
-    #[test]
-    fn json_is_ascii_on_request() {
-        let source =
-            "{{ {'é': '😀'} | tojson(ensure_ascii=true) }}{{ 'é' | tojson(ensure_ascii=false) }}{{ 'é' | tojson }}";
-        assert_eq!(render(source).unwrap(), r#"{"\u00e9": "\ud83d\ude00"}"é""é""#);
-    }
-
-    #[test]
-    fn the_generation_tag_is_transparent() {
-        assert_eq!(render("a {%- generation -%} b {%- endgeneration %} c").unwrap(), "ab c");
-    }
-
-    #[test]
-    fn the_clock_is_the_callers() {
-        assert_eq!(render("{{ strftime_now('%Y-%m-%d') }}").unwrap(), "2026-11-20");
-    }
-
-    #[test]
-    fn unlimited_work_ends_in_an_error() {
-        for source in [
-            "{% for a in range(9999) %}{% for b in range(9999) %}{{ a }}{% endfor %}{% endfor %}",
-            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-            "{% for a in range(9999) %}{{ 'x' * 9999999 }}{% endfor %}",
-            "{{ x | tojson(indent=1000000000000) }}",
-            "{{ 'a' | indent(1000000000000) }}",
-            "{{ '%1000000000000d' | format(1) }}",
-            "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x.join(['', ns.x]) %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x.replace('a', 'aa') %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x | replace('', ns.x) %}{% endfor %}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x|length }}",
-            "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = (ns.x, 1) %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = ns.x | reverse | map('trim') %}{% endfor %}{% endfor %}{{ ns.x }}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(999) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x[:] %}{% for j in range(999) %}{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% set ns.x = dict(x=ns.x) %}{% endfor %}",
-            "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
-            "{{ [0] * 100000000 }}",
-            "{{ [[0]] * 300000 }}",
-            "{{ ('\r' * 8000000).splitlines() | length }}",
-            "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x] * 2 %}{% endfor %}{{ ns.x }}",
-            "{% for i in range(99999) %}{% set z = [1, 2, 3, 4, 5, 6, 7, 8] * 10000 %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '%s%s' % (ns.x, ns.x) %}{% endfor %}",
-            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = '{0}{0}'.format(ns.x) %}{% endfor %}",
-            "{{ '%1000000000000d' % 1 }}",
-            "{{ '{:1000000000000}'.format(1) }}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(30000) %}{% set z = loop.changed(ns.y) %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(30000) %}{% set z = {ns.y: 1} %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% set w = ns.y ~ '' %}{% for i in range(90000) %}{% set z = ns.y is sameas w %}{% endfor %}",
-            "{% for a in range(9999) %}{% set x = 'x' * 9999999 %}{% endfor %}",
-            "{{ '{:1000000000000}'.format(1) }}",
-            "{{ [1] | batch(1000000000000, 0) | list }}",
-            "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns | tojson }}",
-            "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | upper %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | tojson %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y.upper() %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y.find('b') %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | length %}{% endfor %}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{{ ns.y | list | length }}",
-            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{{ ns.y.split('a') | length }}",
-        ] {
-            assert_eq!(render(source).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
-        }
-    }
-
-    /// Renders with the engine alone, without guards.
-    fn render_unguarded(source: &str, variables: Value) -> String {
-        let mut environment = Environment::new();
-        environment.set_syntax(whitespace());
-        environment.set_unknown_method_callback(unknown_method_callback);
-        environment.render_str(source, variables).unwrap()
-    }
-
-    #[test]
-    fn guards_do_not_change_the_output() {
-        let messages = ["system", "user", "assistant"].map(|role| context! { role, content => format!("the {role}") });
-        let messages = Vec::from(messages);
-        let variables = context! { messages, x => vec![3, 1, 2], d => context! { a => 1, b => "c" }, i => 1 };
-        for source in [
-            "{{ 'a' if i == 1 else 'b' }}{{ 'a' if not i in x and i is defined else 'b' }}",
-            "{{ (i == 1) | string }}{{ i is not none and i > 0 }}{{ 0 < i < 2 }}{{ 1 == 1.0 }}",
-            "{% for m in messages if m.role not in ['user'] and m['role'] != 'x' %}{{ m.content }}{% endfor %}",
-            "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ loop.index }}{% endif %}{% endfor %}",
-            "{% for k, v in d.items() if k != 'a' %}{{ k }}={{ v }}{% endfor %}",
-            "{% for m in (messages[1:] if messages[0].role == 'system' else messages) %}{{ m.role }}{% endfor %}",
-            "{% set rest = messages[1:] if messages[0]['role'] == 'system' else messages %}{{ rest | length }}",
-            "{{ messages[messages|length - 1]['role'] }}{{ messages[-1].content[-1] }}{{ messages[i].role[i:] }}",
-            "{{ x[1:][0] }}{{ 'abc'[1:].upper() }}{{ [4, 5][0] }}{{ {'a': 6}['a'] }}{{ (7, 8)[i] }}",
-            "{{ -x[0] == -3 }}{{ x[-1:] | list }}{{ x[i + 1:i + 2] | list }}{{ x[::-1] | list }}{{ d['a' ~ ''] }}",
-            "{{ dict(a=1 == 1).a }}{% with a = 1 == 2 %}{{ a }}{% endwith %}{{ [1 == 1, 2][0] }}{{ {'a': i != 1}.a }}",
-            "{% macro f(a, b=1 == 2) %}{{ a ~ b }}{% endmacro %}{{ f(i == 1) }}{{ f('q')[0] == 'q' }}",
-            "{% set ns = namespace(a=0) %}{% set ns.a = 'x' if i == 1 else 'z' %}{% set ns.b, c = 1, x[0] %}{{ ns.a ~ ns.b ~ c }}",
-            "{% if i == 2 %}a{% elif messages[0]['role'] in ['system', 'developer'] %}b{% else %}c{% endif %}",
-            "{{ messages | selectattr('role', '==', 'user') | list | length == 1 }}{{ x | sort | first == 1 }}",
-            "{{ i in x and 7 not in x or 'a' == 'b' }}{{ 'a' in d }}{{ 'yst' in messages[0].role }}{{ 'a' in missing }}",
-            "{{ missing == none }}{{ missing is defined }}{{ x | max }}{{ x | map('string') | join('-') == '3-1-2' }}",
-            "{{ i is eq 1 }}{{ i is in x }}{{ i is in [1, 2] }}{{ i is not in [1, 2] }}{{ i is divisibleby x[2] }}",
-            "{%- set a = 'b' in 'abc' -%} {{- a == true -}} {{ not a }}{{ messages[0].content.split(' ')[-1] == 'system' }}",
-            "{{ messages[0]['content'].split(' ')[0] + messages[1]['role'][:2] }}{{ (x + [4])[3] }}{{ x + [4] == [3, 1, 2, 4] }}",
-        ] {
-            let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
-            let rendered = ChatTemplate::compile(source).unwrap().render(variables.clone(), &now, Vec::new());
-            assert_eq!(rendered.unwrap(), render_unguarded(source, variables.clone()), "{source}");
-        }
-    }
-
-    /// A template that has a string of 8 MiB as `ns.y`, followed by `rest`.
-    fn with_long_string(rest: &str) -> String {
-        let growth = "{% for i in range(19) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}";
-        format!("{{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}}{growth}{rest}")
-    }
-
-    #[test]
-    fn a_search_costs_as_much_as_it_reads() {
-        for work in [
-            "{% if 'ab' in ns.y %}{% endif %}",
-            "{% if 'ab' not in ns.y %}{% endif %}",
-            "{% if ns.y is in ns.y %}{% endif %}",
-            "{% if ns.y ~ 'a' < ns.y ~ 'b' %}{% endif %}",
-            "{% set x = [ns.y] == [ns.y] + [] %}",
-            "{% set x = ns.y is eq ns.y %}",
-            "{% set x = [ns.y] | select('==', ns.y) | list %}",
-            "{% set x = ns.y is upper %}",
-            "{% set x = ns.y[7999999] %}",
-            "{% set x = ns.y[-1] %}",
-            "{% set x = ns.y[i + 7999999:][:1] %}",
-            "{% set x = {'a': 1}[ns.y] %}",
-            "{% set x = {'a': 1}.get(ns.y) %}",
-            "{% set x = ns.y.startswith(ns.y) %}",
-            "{% set x = (range(99999) | reverse)[99998] %}",
-            "{% set x = [ns.y].count(ns.y) %}",
-            "{% set x = [ns.y, ns.y] | sort %}",
-            "{% set x = [ns.y, ns.y, ns.y] | upper %}",
-            "{% set x = [ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y] in ns.y %}",
-        ] {
-            // Few enough rounds that steps alone stay within the limit.
-            let source = with_long_string(&format!("{{% for i in range(9999) %}}{work}{{% endfor %}}"));
-            let err = render(&source).unwrap_err();
-            assert_eq!(err.kind(), ErrorKind::InvalidMessage, "{work}");
-        }
-    }
-
-    /// Qwen 3's template reads the number of messages for each message.
-    #[test]
-    fn the_length_of_a_list_costs_little() {
-        let source = "{% set l = range(2000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
-        assert_eq!(render(source).unwrap(), "1999");
-    }
-
-    #[test]
-    fn date_formats_are_limited() {
-        for work in ["{% set x = strftime_now(ns.y) %}", "{% set x = strftime_now([ns.y, ns.y]) %}"] {
-            assert!(render(&with_long_string(work)).is_err(), "{work}");
-        }
-        assert_eq!(render("{{ strftime_now('%d %B %Y, %H:%M') }}").unwrap(), "20 November 2026, 12:00");
-    }
-
-    #[test]
-    fn a_namespace_cannot_contain_itself() {
-        let use_of = |a: &str| {
-            let b = a.replace("a.", "b.").replace("= a", "= b").replace("a)", "b)").replace("[a", "[b");
-            format!("{{% set a = namespace() %}}{{% set b = namespace() %}}{a}{b}{{{{ a == b }}}}")
-        };
-        for source in [
-            "{% set a.x = a %}",
-            "{% set a.x = [{'y': (1, a)}] %}",
-            "{% set a.x = 1 if false else a %}",
-            "{% set a.x, c = a, 1 %}",
-            "{%-set (c, a.x)=(1, a)-%}",
-            "{% for i in [1, a] %}{% set a.x = loop %}{% endfor %}",
-            "{% set a.x | default(a, true) %}{% endset %}",
-        ] {
-            assert_eq!(render(&use_of(source)).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
-        }
-        for source in ["{% set a.x = a.items() %}", "{% set a.x = [a | items, a.keys(), a.values()] %}"] {
-            assert_eq!(render(&use_of(source)).unwrap(), "True", "{source}");
-        }
-        let both = "{% set a = namespace() %}{% set b = namespace(x=a) %}{% set a.x = b %}{{ raise_exception(a) }}";
-        assert!(render(both).unwrap_err().to_string().contains("into a namespace"));
-    }
-
-    #[test]
-    fn values_in_a_namespace_keep_their_type() {
-        let source = "{% set ns = namespace(l=[]) %}{% for i in x %}{% set ns.l = ns.l + [{'b': i, 'a': (i, 1.0)}] %}{% endfor %}{{ ns.l }}";
-        assert_eq!(render(source).unwrap(), "[{'b': 1, 'a': (1, 1.0)}, {'b': 2, 'a': (2, 1.0)}]");
-        assert_eq!(
-            render("{% set ns = namespace() %}{% set ns.t = 1, 2 %}{{ ns.t is iterable }}{{ ns.t == (1, 2) }}")
-                .unwrap(),
-            "TrueTrue"
-        );
-    }
-
-    #[test]
-    fn no_function_prints_all_variables() {
-        assert!(render("{{ debug() }}").is_err());
-        assert!(render("{{ raise_exception(x) }}").unwrap_err().to_string().contains("[1, 2]"));
-    }
-
-    #[test]
-    fn the_message_that_a_template_raises_is_reported() {
-        assert!(render("{{ raise_exception('only two roles') }}").unwrap_err().to_string().contains("only two roles"));
-    }
-
-    #[test]
-    fn a_broken_template_fails_at_load() {
-        assert_eq!(render("{% if %}").unwrap_err().kind(), ErrorKind::ModelLoad);
-    }
 }

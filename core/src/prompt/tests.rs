@@ -15,7 +15,8 @@ use super::*;
 use crate::function::{Arguments, Repair, SdkFunctionCall};
 use crate::history::messages_from_json;
 use crate::message::Role;
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
+use crate::notation::read_json;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::{function_schema, functions_from_json, tool_schema};
 
 #[derive(Deserialize)]
@@ -65,6 +66,10 @@ const CONTROL: [&str; 10] = [
     "<|tool_response_end|>",
 ];
 
+pub(super) fn test_control() -> ControlTokens {
+    ControlTokens::new(&CONTROL).unwrap()
+}
+
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -100,7 +105,7 @@ fn take_images(messages: &mut Json) -> Vec<(usize, usize)> {
 
 fn renderer(template: &Path) -> PromptRenderer {
     let source = fs::read_to_string(repository().join(template)).unwrap();
-    PromptRenderer::new(&source, ControlTokens::new(&CONTROL).unwrap(), "<|startoftext|>", "<|im_end|>", true).unwrap()
+    PromptRenderer::new(&source, test_control(), "<|startoftext|>", "<|im_end|>", true).unwrap()
 }
 
 #[track_caller]

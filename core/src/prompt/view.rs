@@ -1,17 +1,18 @@
 //! Converts a conversation to the values that a template reads, in the forms that it knows.
 
+use causerie_jinja::{LargeInteger, Literal, Value as TemplateValue};
 use indexmap::IndexMap;
-use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::parse::{Written, read_json, render};
+use crate::notation::read_json;
+use crate::notation::written::Written;
+use crate::parse::render;
 use crate::prompt::PromptRenderer;
 use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use crate::prompt::content_forms::ContentForm;
 use crate::prompt::control::ControlMarker;
-use crate::prompt::python::{LargeInteger, Literal};
 use crate::prompt::roles::ResultForm;
 use crate::prompt::tool_list::tool_list;
 use crate::prompt::unanswered::UnansweredCalls;
@@ -111,21 +112,21 @@ impl<'a> View<'a> {
             let text = format!("{written}{}", self.marker.mark(&message.text()));
             return Ok(match self.capabilities.content.of(message.role) {
                 ContentForm::Text => text.into(),
-                ContentForm::Parts => [minijinja::context! { type => "text", text }].into_iter().collect(),
+                ContentForm::Parts => [causerie_jinja::context! { type => "text", text }].into_iter().collect(),
             });
         }
         let mut part = |part: &ChatMessageContent| {
             self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
             Ok(match part {
                 ChatMessageContent::Text(text) => {
-                    minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
+                    causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
-                ChatMessageContent::Image(_) => minijinja::context! { type => "image" },
-                ChatMessageContent::Audio(_) => minijinja::context! { type => "audio" },
+                ChatMessageContent::Image(_) => causerie_jinja::context! { type => "image" },
+                ChatMessageContent::Audio(_) => causerie_jinja::context! { type => "audio" },
             })
         };
         let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
-        let written = (!written.is_empty()).then(|| minijinja::context! { type => "text", text => written });
+        let written = (!written.is_empty()).then(|| causerie_jinja::context! { type => "text", text => written });
         Ok(written.into_iter().chain(parts).collect())
     }
 
@@ -143,11 +144,11 @@ impl<'a> View<'a> {
             TemplateValue::from_pairs(arguments)
         };
         let name = self.marker.mark(&call.name);
-        let function = minijinja::context! { name, arguments };
+        let function = causerie_jinja::context! { name, arguments };
         match form.ids {
-            CallIdForm::Absent => minijinja::context! { type => "function", function },
+            CallIdForm::Absent => causerie_jinja::context! { type => "function", function },
             CallIdForm::Own | CallIdForm::Created => {
-                minijinja::context! { type => "function", id => self.marker.mark(&id), function }
+                causerie_jinja::context! { type => "function", id => self.marker.mark(&id), function }
             }
         }
     }
@@ -156,7 +157,7 @@ impl<'a> View<'a> {
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
         let renderer = self.renderer;
         let has_control = |spelling: &str| renderer.control.contains(spelling);
-        let written = render(renderer.notation, calls, has_control).ok_or_else(|| {
+        let written = render(renderer.notation.notation(), calls, has_control).ok_or_else(|| {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let names = names.join(", ");
             SdkError::new(
@@ -179,7 +180,7 @@ impl<'a> View<'a> {
             Value::Integer(integer) => TemplateValue::from(*integer),
             Value::BigInteger(integer) => match integer.digits().parse::<i128>() {
                 Ok(integer) => TemplateValue::from(integer),
-                Err(_) => TemplateValue::from_object(LargeInteger(integer.clone())),
+                Err(_) => TemplateValue::from_object(LargeInteger(integer.digits().to_owned())),
             },
             Value::Number(number) => TemplateValue::from(*number),
             Value::String(text) if is_literal && Literal::is_needed(text) => {

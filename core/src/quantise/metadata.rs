@@ -1,10 +1,12 @@
 //! The metadata of the file to be written.
 
+use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::model::{Architecture, embedding_shape, exported_architecture, exported_metadata};
+use crate::model::embedding_shape;
 use crate::prompt::TemplateSources;
+use crate::quantise::description;
 use crate::quantise::gguf_type::GgufType;
-use crate::tokenizer;
+use crate::tokenizer::{self, ExportRules};
 use crate::weights::{Folder, GgufFile, MetadataValue, Weights};
 
 /// The version of the block formats.
@@ -12,10 +14,10 @@ const QUANTISATION_VERSION: u32 = 2;
 
 type Metadata = Vec<(String, MetadataValue)>;
 
-pub(super) fn of(weights: &Weights, architecture: &Architecture, gguf_type: GgufType) -> Result<Metadata> {
-    let mut metadata = match weights {
+pub(super) fn of(files: &Weights, checkpoint: &Checkpoint, gguf_type: GgufType) -> Result<Metadata> {
+    let mut metadata = match files {
         Weights::Gguf(file) => of_file(file),
-        Weights::Folder(folder) => of_folder(weights, folder, architecture)?,
+        Weights::Folder(folder) => of_folder(files, folder, checkpoint)?,
     };
     metadata.push(("general.quantization_version".to_owned(), MetadataValue::Count(QUANTISATION_VERSION)));
     metadata.push(("general.file_type".to_owned(), MetadataValue::Count(gguf_type.number())));
@@ -32,16 +34,16 @@ fn of_file(file: &GgufFile) -> Metadata {
     entries.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn of_folder(weights: &Weights, folder: &Folder, architecture: &Architecture) -> Result<Metadata> {
-    let family = exported_architecture(architecture.family);
+fn of_folder(files: &Weights, folder: &Folder, checkpoint: &Checkpoint) -> Result<Metadata> {
+    let family = checkpoint.architecture.family;
     let mut metadata: Metadata = Vec::new();
     let mut add = |key: &str, value: MetadataValue| metadata.push((key.to_owned(), value));
-    add("general.architecture", family.into());
+    add("general.architecture", family.exported_name().into());
     add("general.type", "model".into());
     if let Some(name) = folder.name() {
         add("general.name", name.into());
     }
-    let sampling = weights.sampling_defaults()?;
+    let sampling = files.sampling_defaults()?;
     for (key, value) in [
         ("temp", sampling.temperature),
         ("top_p", sampling.top_p),
@@ -55,10 +57,11 @@ fn of_folder(weights: &Weights, folder: &Folder, architecture: &Architecture) ->
     if let Some(top_k) = sampling.top_k {
         add("general.sampling.top_k", top_k.into());
     }
-    metadata.extend(exported_metadata(weights, architecture)?);
-    let (n_rows, _) = embedding_shape(weights)?;
-    metadata.extend(tokenizer::export_metadata(folder, n_rows, family)?);
-    if let Some(TemplateSources { chat, tool_use }) = TemplateSources::read(weights)? {
+    metadata.extend(description::metadata(folder, checkpoint)?);
+    let (n_rows, _) = embedding_shape(&checkpoint.tensors)?;
+    let rules = ExportRules { word_rule: family.word_rule(), has_spelled_merges: family.has_spelled_merges };
+    metadata.extend(tokenizer::export_metadata(folder, n_rows, rules)?);
+    if let Some(TemplateSources { chat, tool_use }) = TemplateSources::read(files)? {
         metadata.push(("tokenizer.chat_template".to_owned(), MetadataValue::Text(chat)));
         metadata.extend(
             tool_use.map(|source| ("tokenizer.chat_template.tool_use".to_owned(), MetadataValue::Text(source))),

@@ -1,14 +1,14 @@
 //! Writes models as quantised GGUF files, tensor by tensor.
 //!
-//! From a GGUF file, names and metadata are kept; from a folder, `model` and `tokenizer` describe them as llama.cpp's converter
-//! does.
+//! Tensors are copied as the checkpoint has them. From a GGUF file, metadata is kept; that of a folder is written as llama.cpp's converter
+//! writes it.
 
+mod description;
 mod encode;
 mod gguf_type;
 mod metadata;
 mod mixture;
 mod partial_file;
-mod tensor_source;
 #[cfg(test)]
 mod tests;
 
@@ -16,18 +16,19 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
+use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::{ExportedTensor, exported_tensors, read_architecture};
-use crate::weights::{TensorLayout, TensorType, Weights, gguf_header, padding};
+use crate::weights::{TensorBlocks, TensorLayout, TensorType, Tensors, Weights, dequantise, gguf_header, padding};
 
 use encode::{Encoder, encoder};
 pub use gguf_type::GgufType;
 use mixture::TypeMixture;
 pub(crate) use partial_file::PartialFile;
-use tensor_source::TensorSource;
 
 /// Values that are read and encoded at a time, by all threads together.
 const CHUNK: usize = 1 << 22;
+/// Values above this have no scale in half precision. No trained weight comes near.
+const MAX_WEIGHT: f32 = 65504.0;
 
 /// Quantises a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. The result is one GGUF
 /// file, in which tensors have the types that llama.cpp chooses. `progress` gets the finished fraction, from 0 to 1; `Break`
@@ -60,16 +61,12 @@ pub fn quantize(
     output: impl AsRef<Path>,
     mut progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let weights = Weights::open(model)?;
+    let files = Weights::open(model)?;
     let mut file = PartialFile::create(output.as_ref())?;
-    let architecture = read_architecture(&weights)?;
-    let exported = match &weights {
-        Weights::Gguf(_) => Vec::new(),
-        Weights::Folder(_) => exported_tensors(&weights, &architecture)?,
-    };
-    let tensors = plan(&weights, &exported, gguf_type)?;
+    let checkpoint = Checkpoint::read(&files)?;
+    let tensors = plan(&files, &checkpoint.tensors, gguf_type)?;
     let layouts: Vec<TensorLayout> = tensors.iter().map(|tensor| tensor.layout.clone()).collect();
-    file.write(&gguf_header(&metadata::of(&weights, &architecture, gguf_type)?, &layouts))?;
+    file.write(&gguf_header(&metadata::of(&files, &checkpoint, gguf_type)?, &layouts))?;
     let total: usize = layouts.iter().map(TensorLayout::n_values).sum();
     let mut n_done = 0;
     let mut report = |n_values: usize| {
@@ -83,47 +80,45 @@ pub fn quantize(
     for tensor in &tensors {
         tensor.write(&mut file, &mut report)?;
     }
-    weights.check_unchanged()?;
+    files.check_unchanged()?;
     file.finish()
 }
 
 /// A tensor that is to be written.
 struct PlannedTensor<'a> {
     layout: TensorLayout,
-    source: TensorSource<'a>,
+    blocks: TensorBlocks<'a>,
     /// `None` if the bytes are copied.
     encoder: Option<Encoder>,
 }
 
-fn plan<'a>(
-    weights: &'a Weights,
-    exported: &'a [ExportedTensor],
-    gguf_type: GgufType,
-) -> Result<Vec<PlannedTensor<'a>>> {
-    let mut tensors = Vec::new();
-    if let Weights::Gguf(file) = weights {
-        for name in file.tensor_names() {
-            let shape = file.shape(name).unwrap_or_default();
-            tensors.push((name, shape, TensorSource::of_file(weights, name)?));
-        }
+fn plan<'a>(files: &'a Weights, tensors: &'a Tensors, gguf_type: GgufType) -> Result<Vec<PlannedTensor<'a>>> {
+    // Vectors keep their type in a GGUF file, and are written as F32 from a folder.
+    let (mut names, keeps_types) = match files {
+        Weights::Gguf(file) => (file.tensor_names(), true),
+        Weights::Folder(_) => (tensors.iter().map(|tensor| tensor.name).collect(), false),
+    };
+    if !keeps_types {
+        names.sort_by_key(|name| order(name));
     }
-    for ExportedTensor { name, shape, source } in exported {
-        tensors.push((name, shape, TensorSource::of_folder(weights, source)?));
-    }
-    let mixture = TypeMixture::new(gguf_type, tensors.iter().map(|(name, ..)| *name));
-    let planned = tensors.into_iter().map(|(name, shape, source)| {
-        let kept = if matches!(weights, Weights::Gguf(_)) { source.tensor_type() } else { TensorType::F32 };
-        let wanted = mixture.tensor_type(name, shape);
-        PlannedTensor::new(
-            TensorLayout { name: name.to_owned(), shape: shape.to_vec(), tensor_type: wanted.unwrap_or(kept) },
-            source,
-        )
+    let mixture = TypeMixture::new(gguf_type, names.iter().copied());
+    let planned = names.into_iter().map(|name| {
+        let (shape, blocks) = (tensors.shape(name).unwrap_or_default().to_vec(), tensors.blocks_of(name)?);
+        let kept = if keeps_types { blocks.tensor_type() } else { TensorType::F32 };
+        let tensor_type = mixture.tensor_type(name, &shape).unwrap_or(kept);
+        PlannedTensor::new(TensorLayout { name: name.to_owned(), shape, tensor_type }, blocks)
     });
     planned.collect()
 }
 
+/// The order of a folder's tensors: what is outside of layers, then layer by layer.
+fn order(name: &str) -> (usize, &str) {
+    let layer = name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+    (layer.map_or(0, |layer| layer + 1), name)
+}
+
 impl<'a> PlannedTensor<'a> {
-    fn new(layout: TensorLayout, source: TensorSource<'a>) -> Result<Self> {
+    fn new(layout: TensorLayout, blocks: TensorBlocks<'a>) -> Result<Self> {
         if !(1..=4).contains(&layout.shape.len()) {
             let (name, shape) = (&layout.name, &layout.shape);
             return Err(SdkError::new(
@@ -131,8 +126,8 @@ impl<'a> PlannedTensor<'a> {
                 format!("tensor {name} must have one to four dimensions, found shape {shape:?}"),
             ));
         }
-        let found = source.tensor_type();
-        let is_copied = source.is_whole() && found == layout.tensor_type;
+        let found = blocks.tensor_type();
+        let is_copied = found == layout.tensor_type;
         let is_precise = [TensorType::F32, TensorType::F16, TensorType::Bf16, TensorType::Q8_0].contains(&found);
         if !is_copied && !is_precise {
             let (name, found) = (&layout.name, found.name());
@@ -142,15 +137,11 @@ impl<'a> PlannedTensor<'a> {
             ));
         }
         let encoder = if is_copied { None } else { encoder(layout.tensor_type) };
-        Ok(Self { layout, source, encoder })
+        Ok(Self { layout, blocks, encoder })
     }
 
     fn write(&self, file: &mut PartialFile, report: &mut impl FnMut(usize) -> Result<()>) -> Result<()> {
-        let columns = match self.layout.shape[..] {
-            [_] if self.source.is_reordered() => 1, // a vector that belongs to a matrix with reordered rows
-            [.., columns] => columns.max(1),
-            [] => 1,
-        };
+        let columns = self.layout.shape.last().map_or(1, |columns| (*columns).max(1));
         let n_rows = self.layout.n_values() / columns;
         let rows_at_once = (CHUNK / columns).max(1);
         for start in (0..n_rows).step_by(rows_at_once) {
@@ -179,18 +170,36 @@ impl<'a> PlannedTensor<'a> {
     }
 
     fn encode_part(&self, rows: std::ops::Range<usize>, columns: usize) -> Result<Vec<u8>> {
+        let tensor_type = self.blocks.tensor_type();
+        let row_bytes = row_bytes(columns, tensor_type);
         let (mut values, mut blocks) = (Vec::with_capacity(columns), Vec::new());
         for row in rows {
+            let bytes = self.blocks.read(row * row_bytes..(row + 1) * row_bytes);
+            let bytes = bytes.map_err(|err| self.blocks.unreadable(err))?;
             let Some(encoder) = self.encoder else {
-                self.source.copy_row(row, columns, &mut blocks)?;
+                blocks.extend_from_slice(&bytes);
                 continue;
             };
             values.clear();
-            let invalid =
-                |err: SdkError| SdkError::new(err.kind(), format!("tensor {}", self.layout.name)).caused_by(err);
-            self.source.read_row(row, columns, &mut values).map_err(invalid)?;
+            dequantise(tensor_type, &bytes, &mut values);
+            self.check(&values)?;
             encoder(&values, &mut blocks);
         }
         Ok(blocks)
     }
+
+    fn check(&self, values: &[f32]) -> Result<()> {
+        match values.iter().find(|value| !value.is_finite() || MAX_WEIGHT < value.abs()) {
+            Some(value) => Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("tensor {} must have finite weights of at most {MAX_WEIGHT}, found {value}", self.layout.name),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bytes of a row, which has whole blocks.
+fn row_bytes(columns: usize, tensor_type: TensorType) -> usize {
+    columns / tensor_type.block() * tensor_type.block_bytes()
 }

@@ -49,15 +49,19 @@ fn file(weights: &Weights) -> &GgufFile {
     file
 }
 
+fn tensors(weights: &Weights) -> Tensors {
+    file(weights).named_tensors().collect()
+}
+
 fn values(weights: &Weights, name: &str) -> Vec<f32> {
-    let shape = weights.shape(name).unwrap_or_else(|| unreachable!("{name} exists"));
-    weights.floats(name, shape).unwrap()
+    let tensors = tensors(weights);
+    let shape = tensors.shape(name).unwrap_or_else(|| unreachable!("{name} exists"));
+    tensors.floats(name, shape).unwrap()
 }
 
 /// Types of tensors, by name.
 fn types(weights: &Weights) -> BTreeMap<String, TensorType> {
-    let names = file(weights).tensor_names();
-    names.iter().map(|name| ((*name).to_owned(), weights.tensor_blocks(name).unwrap().tensor_type())).collect()
+    tensors(weights).iter().map(|tensor| (tensor.name.to_owned(), tensor.tensor_type)).collect()
 }
 
 /// Metadata by key, as bytes.
@@ -137,11 +141,13 @@ fn folders_become_the_files_that_the_converter_writes() {
 
 /// In which tensors and metadata a file differs from the one that gguf-py wrote.
 fn differing(found: &Weights, golden: &Weights) -> Vec<String> {
-    let (tensors, expect) = (types(found), types(golden));
-    let mut differences: Vec<_> = tensors.keys().filter(|name| !expect.contains_key(*name)).cloned().collect();
+    let (written, expect) = (types(found), types(golden));
+    let (found_tensors, golden_tensors) = (tensors(found), tensors(golden));
+    let mut differences: Vec<_> = written.keys().filter(|name| !expect.contains_key(*name)).cloned().collect();
     for name in expect.keys() {
-        if found.shape(name) != golden.shape(name) {
-            differences.push(format!("{name}: {:?}, expected {:?}", found.shape(name), golden.shape(name)));
+        if found_tensors.shape(name) != golden_tensors.shape(name) {
+            let shapes = (found_tensors.shape(name), golden_tensors.shape(name));
+            differences.push(format!("{name}: {:?}, expected {:?}", shapes.0, shapes.1));
             continue;
         }
         let deviation = deviation(&values(found, name), &values(golden, name));
@@ -169,10 +175,10 @@ fn differing(found: &Weights, golden: &Weights) -> Vec<String> {
 /// Writes a file with the same values as F32.
 fn write_exact(model: &Path, output: &Path) {
     let weights = open(model);
-    let names = file(&weights).tensor_names();
+    let (names, tensors) = (file(&weights).tensor_names(), tensors(&weights));
     let layout = |name: &&str| TensorLayout {
         name: (*name).to_owned(),
-        shape: weights.shape(name).unwrap().to_vec(),
+        shape: tensors.shape(name).unwrap().to_vec(),
         tensor_type: TensorType::F32,
     };
     let metadata: Vec<_> = file(&weights).metadata().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();

@@ -77,6 +77,13 @@ impl ControlTokens {
         self.spellings.contains(spelling)
     }
 
+    /// The spellings in a fixed order.
+    pub(crate) fn sorted_spellings(&self) -> Vec<&str> {
+        let mut spellings: Vec<&str> = self.spellings.iter().map(String::as_str).collect();
+        spellings.sort_unstable();
+        spellings
+    }
+
     /// The first characters of the spellings, each once.
     pub(crate) fn first_characters(&self) -> &[char] {
         &self.first_characters

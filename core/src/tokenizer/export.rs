@@ -23,9 +23,17 @@ const BYTE: i32 = 6;
 const VISIBLE: [&str; 7] =
     ["<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>"];
 
-/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token; `family` is the architecture
-/// in GGUF files, which decides between names of one rule.
-pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<Vec<(String, MetadataValue)>> {
+/// What a family decides of its tokenizer's entries.
+#[derive(Clone, Copy)]
+pub(crate) struct ExportRules {
+    /// The name of the rule that splits text into words, where several names have the same effect.
+    pub(crate) word_rule: &'static str,
+    /// Whether a SentencePiece-like vocabulary is spelled as merges.
+    pub(crate) has_spelled_merges: bool,
+}
+
+/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token.
+pub(crate) fn metadata(folder: &Folder, n_rows: usize, rules: ExportRules) -> Result<Vec<(String, MetadataValue)>> {
     // Reading it as for use checks it, and finds the tokens that other files of the folder name.
     let parts = folder::read(folder)?;
     let json = folder.json("tokenizer.json")?.unwrap_or_default();
@@ -40,9 +48,9 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     };
     if tokenizer.is_byte_level() {
         add("model", "gpt2".into());
-        add("pre", tokenizer.word_rule(family)?.into());
+        add("pre", tokenizer.word_rule(rules.word_rule)?.into());
         add("merges", spelled(&merges));
-    } else if family == "gemma4" {
+    } else if rules.has_spelled_merges {
         respell(&mut tokens, &mut types, &merges);
         add("model", "gemma4".into());
         add("merges", spelled(&merges));
@@ -154,16 +162,15 @@ impl<'a> TokenizerJson<'a> {
     }
 
     /// The name of the rule that splits text into words.
-    fn word_rule(&self, family: &str) -> Result<&'static str> {
+    fn word_rule(&self, preferred: &str) -> Result<&'static str> {
         let composes = self.steps("normalizer").iter().any(|step| step.get("type") == Some(&"NFC".into()));
         let ignores_merges = self.0.pointer("/model/ignore_merges") == Some(&Json::Bool(true));
         let patterns: Vec<String> = self.steps("pre_tokenizer").into_iter().flat_map(pattern).collect();
         let is_this = |rule: &WordRule| rule.is(&patterns, ignores_merges, composes);
         let names = words::NAMES.iter().copied();
         let matching: Vec<_> = names.filter(|name| WordRule::named(name).is_some_and(|rule| is_this(&rule))).collect();
-        let own = if family.starts_with("lfm") { "lfm2" } else { family };
-        let preferred = matching.iter().find(|name| **name == own);
-        preferred.or(matching.first()).copied().ok_or_else(|| {
+        let own = matching.iter().find(|name| **name == preferred);
+        own.or(matching.first()).copied().ok_or_else(|| {
             wrong(format!("no rule of GGUF files splits words as tokenizer.json does, with the patterns {patterns:?}"))
         })
     }
@@ -250,8 +257,10 @@ mod tests {
         entries.into_iter().map(|(key, value)| (key.to_owned(), bytes(value))).collect()
     }
 
+    const LLAMA: ExportRules = ExportRules { word_rule: "llama", has_spelled_merges: false };
+
     /// The exported entries of a tokenizer.json of the fixtures, in a folder of its own.
-    fn exported(name: &str, n_rows: usize, family: &str) -> Result<Vec<(String, MetadataValue)>> {
+    fn exported(name: &str, n_rows: usize, rules: ExportRules) -> Result<Vec<(String, MetadataValue)>> {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
         // Tests run at the same time, some of them with the same tokenizer.
         static COUNTER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
@@ -266,7 +275,7 @@ mod tests {
         let Weights::Folder(opened) = Weights::open(folder.to_str().unwrap()).unwrap() else {
             unreachable!("a folder")
         };
-        let entries = metadata(&opened, n_rows, family);
+        let entries = metadata(&opened, n_rows, rules);
         fs::remove_dir_all(folder).unwrap();
         entries
     }
@@ -277,7 +286,7 @@ mod tests {
             let path = format!("{}/../tests/fixtures/tokenizers/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
             let Weights::Gguf(golden) = Weights::open(&path).unwrap() else { unreachable!("a file") };
             let n_tokens = golden.byte_strings("tokenizer.ggml.tokens").unwrap().unwrap().len();
-            let entries = exported(name, n_tokens, "llama").unwrap();
+            let entries = exported(name, n_tokens, LLAMA).unwrap();
             let entries = by_key(entries.iter().map(|(key, value)| (key.as_str(), value)));
             // Scores are compared by their order; the names of the end are in another file.
             let is_compared =
@@ -294,7 +303,9 @@ mod tests {
     fn the_form_of_gemma_4_keeps_the_ids_and_shows_calls() {
         let path = format!("{}/../tests/fixtures/tokenizers/gemma.gguf", env!("CARGO_MANIFEST_DIR"));
         let expect = ModelTokenizer::load(&Weights::open(&path).unwrap()).unwrap();
-        let mut entries = exported("gemma", expect.n_tokens(), "gemma4").unwrap();
+        let mut entries =
+            exported("gemma", expect.n_tokens(), ExportRules { word_rule: "gemma4", has_spelled_merges: true })
+                .unwrap();
         assert!(entries.contains(&("tokenizer.ggml.model".to_owned(), "gemma4".into())));
         assert!(entries.iter().all(|(key, _)| key != "tokenizer.ggml.scores"));
         entries.push(("general.architecture".to_owned(), "gemma4".into()));
@@ -310,9 +321,9 @@ mod tests {
 
     #[test]
     fn tokenizers_that_gguf_files_cannot_describe_are_refused() {
-        let err = exported("llama-words", 692, "llama").unwrap_err();
+        let err = exported("llama-words", 692, LLAMA).unwrap_err();
         assert_eq!(err.message(), "GGUF files cannot describe the pre-tokenizer Metaspace without bytes");
-        let err = exported("qwen2", 100, "llama").unwrap_err();
+        let err = exported("qwen2", 100, LLAMA).unwrap_err();
         assert!(err.message().ends_with("must have an id below 100"), "{err}");
     }
 }

@@ -29,7 +29,13 @@ pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
         Some("gemma4") => Scheme::sentence_piece(file, &vocabulary, false, vocabulary.with_line_feeds())?,
         other => return Err(unsupported("tokenizer.ggml.model", other)),
     };
-    let id = |key: &str| Ok(file.count(key)?.and_then(|id| u32::try_from(id).ok()));
+    let n_tokens = vocabulary.tokens.len();
+    let id = |key: &str| match file.count(key)? {
+        Some(id) if n_tokens <= id => {
+            Err(wrong(format!("metadata {key} must be a token of the vocabulary, below {n_tokens}, found {id}")))
+        }
+        id => Ok(id.and_then(|id| u32::try_from(id).ok())),
+    };
     let end_keys = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"];
     let mut end_ids = Vec::new();
     for key in end_keys {

@@ -35,7 +35,7 @@ use crate::weights::Weights;
 
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
-pub(crate) use export::metadata as export_metadata;
+pub(crate) use export::{ExportRules, metadata as export_metadata};
 pub(crate) use special::SpecialTokens;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.

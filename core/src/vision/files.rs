@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
+use crate::checkpoint::VisionArchitecture;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::VisionArchitecture;
 use crate::names::{ListedFile, PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::prompt::TEXT_ONLY;
 use crate::weights::{GgufFile, ModelOrigin, Weights, embedding_length};
@@ -214,7 +214,8 @@ fn fit(
         let expected = architecture.family.decoders.join(" or ");
         return Err(format!("the projector is one for models of {expected}, found {decoder}"));
     }
-    match (weights.shape(LAST_MAP), hidden) {
+    let rows = weights.tensors().find(|tensor| tensor.name == LAST_MAP).map(|tensor| tensor.shape);
+    match (rows, hidden) {
         (Some(&[rows, _]), hidden) if hidden.is_none_or(|hidden| rows == hidden) => Ok(architecture),
         (Some(shape), Some(hidden)) => Err(format!("tensor {LAST_MAP} must have {hidden} rows, found shape {shape:?}")),
         _ => Err(format!("tensor {LAST_MAP} is missing")),

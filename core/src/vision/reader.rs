@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::checkpoint::{ImageTokens, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, TilingRules, Transparency, decode};
-use crate::model::{ImageTokens, VisionArchitecture, VisionTower};
+use crate::model::VisionTower;
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
 use crate::tokenizer::ControlTokens;

@@ -13,8 +13,9 @@ use serde_json::Value as Json;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::content::{Content, unreadable};
 use crate::weights::origin::ModelOrigin;
+use crate::weights::source::FileBytes;
 use crate::weights::tensor_type::TensorType;
-use crate::weights::tensors::{TensorBlocks, TensorDescription};
+use crate::weights::tensors::TensorDescription;
 
 /// Bytes of a safetensors header at most; real ones have a few MiB.
 const LONGEST_HEADER: usize = 64 << 20;
@@ -134,9 +135,10 @@ impl Folder {
         self.unreadable.get(name).copied()
     }
 
-    pub(super) fn blocks<'a>(&'a self, name: &'a str) -> Option<TensorBlocks<'a>> {
+    /// The bytes of a tensor, if it exists.
+    pub(crate) fn tensor(&self, name: &str) -> Option<FileBytes> {
         let FolderTensor { tensor_type, bytes, file, .. } = self.tensors.get(name)?;
-        Some(TensorBlocks { name, tensor_type: *tensor_type, bytes: bytes.clone(), content: &self.files[*file] })
+        Some(FileBytes { tensor_type: *tensor_type, bytes: bytes.clone(), content: Arc::clone(&self.files[*file]) })
     }
 }
 

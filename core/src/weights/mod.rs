@@ -13,6 +13,7 @@ mod golden_blocks;
 mod location;
 mod origin;
 mod row_table;
+mod source;
 mod tensor_type;
 mod tensors;
 
@@ -32,10 +33,11 @@ pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, g
 pub(crate) use golden_blocks::golden_blocks;
 pub(crate) use origin::ModelOrigin;
 pub(crate) use row_table::RowTable;
+pub(crate) use source::{FileBytes, MappedRows, TensorSource};
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
-pub(crate) use tensors::{MatrixPlace, TensorBlocks, TensorDescription, TensorPart};
+pub(crate) use tensors::{MatrixPlace, Tensor, TensorBlocks, TensorDescription, TensorPart, Tensors};
 
-/// An open model of either form. Tensors are named as the form names them.
+/// The open files of a model of either form. What they say in one language is a [`Checkpoint`](crate::checkpoint::Checkpoint).
 pub(crate) enum Weights {
     Gguf(GgufFile),
     Folder(Folder),
@@ -85,88 +87,12 @@ impl Weights {
         if is_unchanged { Ok(()) } else { Err(changed()) }
     }
 
-    /// The shape of a tensor, outermost first; `None` when there is no such tensor.
-    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
-        match self {
-            Self::Gguf(file) => file.shape(name),
-            Self::Folder(folder) => folder.shape(name),
-        }
-    }
-
-    /// All tensors that can be read, in no particular order.
+    /// All tensors that can be read, in no particular order, as the form names them.
     pub(crate) fn tensors(&self) -> Box<dyn Iterator<Item = TensorDescription<'_>> + '_> {
         match self {
             Self::Gguf(file) => Box::new(file.tensors()),
             Self::Folder(folder) => Box::new(folder.tensors()),
         }
-    }
-
-    /// The values of a tensor of this shape.
-    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        self.expect(name, shape)?;
-        self.tensor_blocks(name)?.values()
-    }
-
-    /// The blocks of a matrix.
-    pub(crate) fn blocks<'a>(&'a self, place: &MatrixPlace<'a>) -> Result<TensorBlocks<'a>> {
-        self.expect(place.name, &place.tensor_shape())?;
-        let mut blocks = self.tensor_blocks(place.name)?;
-        let (start, part) = (blocks.bytes.start, place.bytes_of(blocks.n_bytes()));
-        blocks.bytes = start + part.start..start + part.end;
-        Ok(blocks)
-    }
-
-    /// A matrix of this shape whose rows are read from the file when they are needed.
-    pub(crate) fn row_table(&self, name: &str, shape: (usize, usize)) -> Result<RowTable> {
-        let (n_rows, n_columns) = shape;
-        self.expect(name, &[n_rows, n_columns])?;
-        let blocks = self.tensor_blocks(name)?;
-        Ok(RowTable {
-            content: Arc::clone(blocks.content),
-            tensor_type: blocks.tensor_type,
-            start: blocks.bytes.start,
-            row_bytes: blocks.n_bytes() / n_rows.max(1), // exact: rows are whole blocks
-            n_rows,
-        })
-    }
-
-    /// Whether both tensors exist, with different bytes.
-    pub(crate) fn differ(&self, a: &str, b: &str) -> bool {
-        let [Ok(a), Ok(b)] = [a, b].map(|name| self.tensor_blocks(name)) else { return false };
-        !a.is_same(&b)
-    }
-
-    /// The blocks of a tensor.
-    pub(crate) fn tensor_blocks<'a>(&'a self, name: &'a str) -> Result<TensorBlocks<'a>> {
-        let blocks = match self {
-            Self::Gguf(file) => file.blocks(name),
-            Self::Folder(folder) => folder.blocks(name),
-        };
-        blocks.ok_or_else(|| self.missing(name))
-    }
-
-    fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {
-        match self.shape(name) {
-            Some(found) if found == shape => Ok(()),
-            Some(found) => Err(SdkError::new(
-                ErrorKind::ModelLoad,
-                format!("tensor {name} must have shape {shape:?}, found {found:?}"),
-            )),
-            None => Err(self.missing(name)),
-        }
-    }
-
-    /// The error for a needed tensor that does not exist, or has a type that cannot be read.
-    pub(crate) fn missing(&self, name: &str) -> SdkError {
-        let unreadable = match self {
-            Self::Gguf(_) => None,
-            Self::Folder(folder) => folder.unreadable(name),
-        };
-        let message = match unreadable {
-            Some(dtype) => format!("tensor {name} is of type {dtype}, which is not supported"),
-            None => format!("tensor {name} is missing"),
-        };
-        SdkError::new(ErrorKind::ModelLoad, message)
     }
 
     /// The sampling values that the model's files recommend: its manifest, else `generation_config.json` or

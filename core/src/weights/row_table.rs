@@ -1,23 +1,24 @@
 //! A matrix whose rows are read from the file each time they are needed, because the whole would take too much memory.
 
 use std::io;
-use std::sync::Arc;
 
-use crate::weights::content::Content;
 use crate::weights::dequantise::dequantise;
-use crate::weights::tensor_type::TensorType;
+use crate::weights::source::FileBytes;
 
 /// A table in an open file.
 pub(crate) struct RowTable {
-    pub(super) content: Arc<Content>,
-    pub(super) tensor_type: TensorType,
-    /// The first byte of the table in the file.
-    pub(super) start: usize,
-    pub(super) row_bytes: usize,
-    pub(super) n_rows: usize,
+    file: FileBytes,
+    row_bytes: usize,
+    n_rows: usize,
 }
 
 impl RowTable {
+    /// The table that a tensor is, with so many rows.
+    pub(super) fn new(file: FileBytes, n_rows: usize) -> Self {
+        let row_bytes = file.bytes.len() / n_rows.max(1); // exact: rows are whole blocks
+        Self { file, row_bytes, n_rows }
+    }
+
     /// Appends the values of a row. `buffer` is reused.
     ///
     /// # Errors
@@ -26,8 +27,9 @@ impl RowTable {
         if self.n_rows <= row {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let start = self.start + row * self.row_bytes; // within the file: the header was checked
-        dequantise(self.tensor_type, self.content.read_with(start..start + self.row_bytes, buffer)?, values);
+        let FileBytes { content, bytes, tensor_type } = &self.file;
+        let start = bytes.start + row * self.row_bytes; // within the file: the header was checked
+        dequantise(*tensor_type, content.read_with(start..start + self.row_bytes, buffer)?, values);
         Ok(())
     }
 }

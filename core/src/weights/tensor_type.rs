@@ -94,7 +94,6 @@ impl TensorType {
     }
 
     /// Whether values share scales.
-    #[cfg(test)]
     pub(crate) fn is_quantised(self) -> bool {
         !matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }

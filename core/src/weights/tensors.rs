@@ -1,16 +1,18 @@
-//! Tensors as they lie in a file.
+//! The tensors of a model under the names of GGUF files, and their blocks.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
-use crate::weights::content::Content;
 use crate::weights::dequantise::dequantise;
+use crate::weights::row_table::RowTable;
+use crate::weights::source::TensorSource;
 use crate::weights::tensor_type::TensorType;
 
 /// Bytes of a tensor that are read at a time; a multiple of the size of every value that is not quantised.
@@ -18,7 +20,7 @@ const CHUNK: usize = 4 << 20;
 
 /// Which matrix is wanted.
 pub(crate) struct MatrixPlace<'a> {
-    /// In the file.
+    /// In GGUF files.
     pub(crate) name: &'a str,
     /// `(outputs, inputs)`
     pub(crate) shape: (usize, usize),
@@ -66,10 +68,12 @@ impl MatrixPlace<'_> {
 
 /// The blocks of a tensor, or of one of the matrices that it stacks.
 pub(crate) struct TensorBlocks<'a> {
+    /// The tensor's name in the files.
     pub(super) name: &'a str,
     pub(super) tensor_type: TensorType,
+    /// In the source.
     pub(super) bytes: Range<usize>,
-    pub(super) content: &'a Arc<Content>,
+    pub(super) source: &'a TensorSource,
 }
 
 impl TensorBlocks<'_> {
@@ -83,7 +87,7 @@ impl TensorBlocks<'_> {
 
     /// A range of the blocks' bytes. Several threads may read at once.
     pub(crate) fn read(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
-        self.content.read(self.bytes.start + range.start..self.bytes.start + range.end)
+        self.source.read(self.bytes.start + range.start..self.bytes.start + range.end)
     }
 
     /// The values, as f32.
@@ -99,20 +103,142 @@ impl TensorBlocks<'_> {
         Ok(values)
     }
 
-    /// Whether other blocks have the same type and bytes.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        let chunks = || (0..self.n_bytes()).step_by(CHUNK).map(|start| start..self.n_bytes().min(start + CHUNK));
-        let is_same =
-            |chunk: Range<usize>| matches!((self.read(chunk.clone()), other.read(chunk)), (Ok(a), Ok(b)) if a == b);
-        self.tensor_type == other.tensor_type && self.n_bytes() == other.n_bytes() && chunks().all(is_same)
-    }
-
     /// The error for a file that has changed since its header was checked, or for memory that has ended.
     pub(crate) fn unreadable(&self, err: io::Error) -> SdkError {
         if err.kind() == io::ErrorKind::OutOfMemory {
             return memory::exhausted(&format!("tensor {}", self.name), self.n_bytes());
         }
         SdkError::new(ErrorKind::ModelLoad, format!("cannot read tensor {}", self.name)).caused_by(err)
+    }
+}
+
+/// The tensors of a model by their names in GGUF files, whatever the form of its files.
+#[derive(Default)]
+pub(crate) struct Tensors {
+    tensors: HashMap<String, Tensor>,
+    /// Names in the files, where they differ: of tensors, and of tensors that are missing.
+    file_names: HashMap<String, String>,
+    /// The types of tensors that cannot be read.
+    unreadable: HashMap<String, String>,
+}
+
+/// A tensor, and where its values come from.
+pub(crate) struct Tensor {
+    tensor_type: TensorType,
+    shape: Vec<usize>,
+    source: TensorSource,
+    is_read: AtomicBool,
+}
+
+impl Tensor {
+    /// A tensor of this shape, outermost first.
+    pub(crate) fn new(tensor_type: TensorType, shape: Vec<usize>, source: TensorSource) -> Self {
+        Self { tensor_type, shape, source, is_read: AtomicBool::new(false) }
+    }
+}
+
+impl FromIterator<(String, Tensor)> for Tensors {
+    fn from_iter<I: IntoIterator<Item = (String, Tensor)>>(tensors: I) -> Self {
+        Self { tensors: tensors.into_iter().collect(), ..Self::default() }
+    }
+}
+
+impl Tensors {
+    pub(crate) fn insert(&mut self, name: String, tensor: Tensor) {
+        self.tensors.insert(name, tensor);
+    }
+
+    /// Records the name that a tensor has, or would have, in the files.
+    pub(crate) fn name_in_files(&mut self, name: String, in_files: String) {
+        self.file_names.insert(name, in_files);
+    }
+
+    /// Records a tensor of a type that is not supported.
+    pub(crate) fn insert_unreadable(&mut self, name: String, found: String) {
+        self.unreadable.insert(name, found);
+    }
+
+    /// The tensor's name in the files.
+    pub(crate) fn file_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.file_names.get(name).map_or(name, String::as_str)
+    }
+
+    /// The shape of a tensor, outermost first; `None` when there is no such tensor.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|tensor| tensor.shape.as_slice())
+    }
+
+    /// Whether the tensor's blocks have been handed out.
+    pub(crate) fn is_read(&self, name: &str) -> bool {
+        self.tensors.get(name).is_some_and(|tensor| tensor.is_read.load(Ordering::Relaxed))
+    }
+
+    /// All tensors, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = TensorDescription<'_>> {
+        self.tensors.iter().map(|(name, tensor)| TensorDescription {
+            name,
+            tensor_type: tensor.tensor_type,
+            shape: &tensor.shape,
+            n_bytes: tensor.source.n_bytes(),
+        })
+    }
+
+    /// The values of a tensor of this shape.
+    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        self.expect(name, shape)?;
+        self.blocks_of(name)?.values()
+    }
+
+    /// The blocks of a matrix.
+    pub(crate) fn blocks<'a>(&'a self, place: &MatrixPlace<'a>) -> Result<TensorBlocks<'a>> {
+        self.expect(place.name, &place.tensor_shape())?;
+        let mut blocks = self.blocks_of(place.name)?;
+        blocks.bytes = place.bytes_of(blocks.n_bytes());
+        Ok(blocks)
+    }
+
+    /// The blocks of a tensor.
+    pub(crate) fn blocks_of<'a>(&'a self, name: &'a str) -> Result<TensorBlocks<'a>> {
+        let tensor = self.tensors.get(name).ok_or_else(|| self.missing(name))?;
+        tensor.is_read.store(true, Ordering::Relaxed);
+        Ok(TensorBlocks {
+            name: self.file_name(name),
+            tensor_type: tensor.tensor_type,
+            bytes: 0..tensor.source.n_bytes(),
+            source: &tensor.source,
+        })
+    }
+
+    /// A matrix of this shape whose rows are read from the file when they are needed.
+    pub(crate) fn row_table(&self, name: &str, shape: (usize, usize)) -> Result<RowTable> {
+        self.expect(name, &[shape.0, shape.1])?;
+        match self.tensors.get(name) {
+            Some(Tensor { source: TensorSource::File(file), is_read, .. }) => {
+                is_read.store(true, Ordering::Relaxed);
+                Ok(RowTable::new(file.clone(), shape.0))
+            }
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {
+        match self.shape(name) {
+            Some(found) if found == shape => Ok(()),
+            Some(found) => Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("tensor {} must have shape {shape:?}, found {found:?}", self.file_name(name)),
+            )),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// The error for a needed tensor that does not exist, or has a type that cannot be read.
+    pub(crate) fn missing(&self, name: &str) -> SdkError {
+        let message = match self.unreadable.get(name) {
+            Some(found) => format!("tensor {} is of type {found}, which is not supported", self.file_name(name)),
+            None => format!("tensor {} is missing", self.file_name(name)),
+        };
+        SdkError::new(ErrorKind::ModelLoad, message)
     }
 }
 

@@ -63,6 +63,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "delta_nets": memory.delta_nets,
             "working": memory.working,
         },
+        "unused_tensors": info.unused_tensors,
         "problems": info.problems,
     })
 }
@@ -116,6 +117,13 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
         if let Some(n_bytes) = n_bytes {
             line("", &format!("{what} {}", byte_size::format(n_bytes)))?;
         }
+    }
+    if let Some(first) = info.unused_tensors.first() {
+        let others = match info.unused_tensors.len() - 1 {
+            0 => String::new(),
+            n => format!(" and {n} others"),
+        };
+        line("unused", &format!("tensor {}{others}", first.escape_debug()))?;
     }
     info.problems.iter().try_for_each(|problem| line("problem", problem))
 }

@@ -1,5 +1,9 @@
+/// The entries of a JSON object, in their order.
+typealias JsonEntries = [(name: String, value: JsonValue)]
+
 /// A JSON value. Integers are exact, and entries keep their order.
-enum JsonValue {
+// Sendable is declared because the compiler fails to infer it through the tuples: "circular reference".
+enum JsonValue: Sendable {
     case null
     case boolean(Bool)
     case integer(Int)
@@ -7,7 +11,7 @@ enum JsonValue {
     case double(Double)
     case string(String)
     case array([JsonValue])
-    case object([(name: String, value: JsonValue)])
+    case object(JsonEntries)
 
     /// The nesting limit, which is that of the engine.
     static let deepest = 128
@@ -26,7 +30,7 @@ enum JsonValue {
         }
     }
 
-    static func dictionary(of entries: [(name: String, value: JsonValue)]) -> [String: Any?] {
+    static func dictionary(of entries: JsonEntries) -> [String: Any?] {
         // Names with different bytes can be equal in Swift: a precomposed and a decomposed "é". The first one is used.
         Dictionary(entries.map { ($0.name, $0.value.native) }) { first, _ in first }
     }

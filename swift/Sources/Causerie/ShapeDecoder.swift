@@ -1,12 +1,14 @@
 /// Lets a type decode sample values, and records the names and types that it requests.
 struct ShapeDecoder: Decoder {
     let shape: Shape
+    /// The cases of an enum with associated values; `nil` for another type.
+    var cases: EnumCases?
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
         if case .unknown = shape.form { shape.form = .object([]) }
-        return KeyedDecodingContainer(Members<Key>(shape: shape))
+        return KeyedDecodingContainer(Members<Key>(shape: shape, cases: cases))
     }
 
     func unkeyedContainer() -> any UnkeyedDecodingContainer {
@@ -18,20 +20,36 @@ struct ShapeDecoder: Decoder {
     }
 }
 
+/// The cases of an enum, which are decoded one after the other.
+final class EnumCases {
+    /// The case that is decoded now.
+    var current = 0
+    /// The number of cases, once the enum has asked which one it is.
+    private(set) var count = 0
+
+    /// The key of the current case, which the enum finds alone.
+    fileprivate func keys<Key: CodingKey>(of type: Key.Type) -> [Key] {
+        guard let keys = enumValues(of: type), current < keys.count else { return [] }
+        count = keys.count
+        return [keys[current]]
+    }
+}
+
 private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let shape: Shape
+    let cases: EnumCases?
     var codingPath: [any CodingKey] { [] }
-    var allKeys: [Key] { [] }
+    var allKeys: [Key] { cases?.keys(of: Key.self) ?? [] }
 
     func contains(_ key: Key) -> Bool { true }
-    func decodeNil(forKey key: Key) -> Bool { false }
+    func decodeNil(forKey key: Key) -> Bool { shape.isMinimal }
 
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        try shape.add(key, isOptional: false).record(type)
+        try shape.add(key.stringValue).record(type)
     }
 
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
-        try shape.add(key, isOptional: true).record(type)
+        try optional(type, key)
     }
 
     // For basic types, `Decodable` calls these overloads, not the generic ones above.
@@ -51,32 +69,34 @@ private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optional(type, key) }
 
     private func optional<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
-        try shape.add(key, isOptional: true).record(type)
+        shape.isMinimal ? nil : try shape.add(key.stringValue, isOptional: true).record(type)
     }
 
     func nestedContainer<Inner: CodingKey>(
         keyedBy type: Inner.Type, forKey key: Key
     ) throws -> KeyedDecodingContainer<Inner> {
-        ShapeDecoder(shape: shape.add(key, isOptional: false)).container(keyedBy: type)
+        let inner = shape.add(key.stringValue)
+        inner.isCase = cases != nil
+        return ShapeDecoder(shape: inner).container(keyedBy: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        ShapeDecoder(shape: shape.add(key, isOptional: false)).unkeyedContainer()
+        ShapeDecoder(shape: shape.add(key.stringValue)).unkeyedContainer()
     }
 
-    func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
-    func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key, isOptional: false)) }
+    func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape.add("super")) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key.stringValue)) }
 }
 
-/// An array that appears to have one element.
+/// An array that appears to have one element, or none where the smallest value is wanted.
 private struct Items: UnkeyedDecodingContainer {
     let shape: Shape
     var currentIndex = 0
     var codingPath: [any CodingKey] { [] }
-    var count: Int? { 1 }
-    var isAtEnd: Bool { 0 < currentIndex }
+    var count: Int? { shape.isMinimal ? 0 : 1 }
+    var isAtEnd: Bool { shape.isMinimal || 0 < currentIndex }
 
-    mutating func decodeNil() -> Bool { false }
+    mutating func decodeNil() -> Bool { shape.isMinimal }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         currentIndex += 1
@@ -100,7 +120,7 @@ private struct One: SingleValueDecodingContainer {
     let shape: Shape
     var codingPath: [any CodingKey] { [] }
 
-    func decodeNil() -> Bool { false }
+    func decodeNil() -> Bool { shape.isMinimal }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try shape.record(type)

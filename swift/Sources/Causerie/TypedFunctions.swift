@@ -31,9 +31,9 @@ extension SdkDescribed {
 extension SdkFunction {
     /// Creates a function whose parameters are the properties of a type.
     ///
-    /// Optional properties may be omitted, all others are required: default values cannot be detected. Enums that are
-    /// `CaseIterable`, with strings or integers as raw values, list the allowed values. `Date`, `URL`, `UUID` and
-    /// base64 `Data` are strings. ``SdkDescribed`` adds descriptions.
+    /// Optional properties may be omitted, all others are required: default values cannot be detected. Enums with strings or
+    /// integers as raw values list these; enums with associated values are objects, as `Codable` writes them. Types may
+    /// contain themselves. `Date`, `URL`, `UUID` and base64 `Data` are strings. ``SdkDescribed`` adds descriptions.
     ///
     /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that is not supported.
     public init<Arguments: Decodable>(of type: Arguments.Type) throws {
@@ -48,7 +48,7 @@ extension SdkFunction {
         self.init(
             name: described?.sdkName ?? snakeCase(String(describing: type)),
             functionDescription: described?.sdkDescription ?? "",
-            parameters: try members.map { try $0.parameter() })
+            parameters: try Shape.Member.parameters(members))
     }
 }
 
@@ -82,7 +82,11 @@ extension SdkFunctionCall {
 ///
 /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that is not supported.
 public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String {
-    try replyMember(of: type).parameter().jsonSchema.text
+    let function = try replyFunction(of: Shape(of: type))
+    let parameters = try JsonReader.value(from: functionSchema(function: function))["parameters"]
+    guard case .object(let schema)? = parameters?["properties"]?[replyName] else { return "{}" }
+    let definitions = parameters?["$defs"].map { [(name: "$defs", value: $0)] } ?? []
+    return JsonValue.object(schema + definitions).text
 }
 
 /// Decodes the text of a reply. An optional type accepts `null`.
@@ -90,13 +94,11 @@ public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String 
 /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the path.
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
     let json = try readReply(text: text)
-    // The reply is checked like the only argument of a function.
-    let member = try replyMember(of: type)
-    let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])
+    let shape = try Shape(of: type)
     let call = SdkFunctionCall(name: replyName, argumentsObject: json)
-    guard let reply = try call.fitting(function)[replyName] else { return try nothing(of: type) }
-    if let fault = member.shape.fault(in: reply, at: replyName) { throw fault }
-    return try decode(Reply<Value>.self, from: .object([(replyName, reply)])).reply
+    let arguments = try call.fitting(replyFunction(of: shape))
+    if let fault = arguments[replyName].flatMap({ shape.fault(in: $0, at: replyName) }) { throw fault }
+    return try decode(Reply<Value>.self, from: arguments).reply
 }
 
 private let replyName = "reply"
@@ -105,17 +107,10 @@ private struct Reply<Value: Decodable>: Decodable {
     var reply: Value
 }
 
-/// Returns `nil` for an optional type, because `null` was dropped from the arguments.
-private func nothing<Value>(of type: Value.Type) throws -> Value {
-    if let type = type as? any ExpressibleByNilLiteral.Type, let nothing = type.init(nilLiteral: ()) as? Value {
-        return nothing
-    }
-    throw SdkError.InvalidArgument(reason: "\(replyName) is missing", argument: replyName)
-}
-
-private func replyMember<Value: Decodable>(of type: Value.Type) throws -> Shape.Member {
-    let isOptional = type is any ExpressibleByNilLiteral.Type
-    return Shape.Member(name: replyName, shape: try Shape(of: type), isOptional: isOptional)
+/// A function with the reply as its only parameter, so that replies are checked like arguments.
+private func replyFunction(of shape: Shape) throws -> SdkFunction {
+    let member = Shape.Member(name: replyName, shape: shape, isOptional: shape.isNullable)
+    return SdkFunction(name: replyName, functionDescription: "", parameters: try Shape.Member.parameters([member]))
 }
 
 private func decode<Value: Decodable>(_ type: Value.Type, from json: JsonValue) throws -> Value {

@@ -5,8 +5,9 @@ import Testing
 
 private enum Small: UInt8, Codable, CaseIterable { case low = 1, high }
 private enum NotIterable: String, Codable { case a, b }
-private enum Unnumbered: Int, Codable { case none }
+private enum Alone: Int, Codable { case one = 1 }
 private enum Bare: Codable, CaseIterable { case one, two }
+private enum Fraction: Double, Codable, CaseIterable { case half = 0.5 }
 
 /// Typed functions with types of Foundation, and with numbers.
 @Suite struct FoundationTypes {
@@ -26,7 +27,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
     @Test func areDescribedAsStringsWithFormats() throws {
         let function = try SdkFunction(of: Event.self)
         let properties = try JsonReader.value(from: functionSchema(function: function))["parameters"]?["properties"]
-        #expect(properties?["at"]?.text == #"{"type": "string", "description": "When.", "format": "date-time"}"#)
+        #expect(properties?["at"]?.text == #"{"type": "string", "format": "date-time", "description": "When."}"#)
         #expect(properties?["links"]?["items"]?.text == #"{"type": "string", "format": "uri"}"#)
         #expect(properties?["place"]?["properties"]?["id"]?.text == #"{"type": "string", "format": "uuid"}"#)
         #expect(
@@ -153,15 +154,18 @@ private enum Bare: Codable, CaseIterable { case one, two }
         var held: Held
     }
 
+    @Test func mayBeEnumsThatAreNotIterable() throws {
+        #expect(try replySchema(of: NotIterable.self) == #"{"type": "string", "enum": ["a", "b"]}"#)
+        #expect(try replySchema(of: Alone.self) == #"{"type": "integer", "enum": [1]}"#)
+        #expect(try decodedReply(#""b""#, as: NotIterable.self) == .b)
+        #expect(try decodedReply("1", as: Alone.self) == .one)
+        #expect(try decodedReply(#"{"two": {}}"#, as: Bare.self) == .two)
+    }
+
     @Test func areRefusedIfAnEnumIsNotSupported() {
-        func check<Held: Codable>(_ type: Held.Type) {
-            let wanted = "an enum must be CaseIterable, with strings or integers as its raw values"
-            let reason = "\(type) is not supported: \(wanted)"
-            #expect(throws: SdkError.InvalidFunction(reason: reason)) { try SdkFunction(of: Holder<Held>.self) }
-        }
-        check(NotIterable.self)
-        check(Unnumbered.self)
-        check(Bare.self)
+        let wanted = "an enum must have strings or integers as its raw values, or associated values"
+        let reason = "Fraction is not supported: \(wanted)"
+        #expect(throws: SdkError.InvalidFunction(reason: reason)) { try SdkFunction(of: Holder<Fraction>.self) }
     }
 
     private func decoded<Value: Decodable>(_ arguments: String, as type: Value.Type) throws -> Value {

@@ -17,6 +17,7 @@ import Testing
         var optionals: [Int8?]
         var map: [String: UInt8]
         var maps: [String: [Int16]]
+        var counts: [Int: Bool?]
         var set: Set<UInt8>
         var id: UUID
 
@@ -33,6 +34,7 @@ import Testing
                 optionals: [nil, .random(in: .min ... .max, using: &generator)],
                 map: ["a": .random(in: .min ... .max, using: &generator)],
                 maps: ["b \"é": [.random(in: .min ... .max, using: &generator)]],
+                counts: [.random(in: -99_999_999...99_999_999, using: &generator): true, 0: nil],
                 set: [.random(in: .min ... .max, using: &generator)], id: UUID())
         }
     }
@@ -49,6 +51,10 @@ import Testing
             #expect(try schema(of: type) == sorted(expected))
             let map = #"{"type": "object", "additionalProperties": \#(expected)}"#
             #expect(try schema(of: [String: Integer].self) == sorted(map))
+            let counts =
+                #"{"type": "object", "patternProperties": {"^-?(0|[1-9][0-9]{0,17})$": \#(expected)}, "#
+                + #""additionalProperties": false}"#
+            #expect(try schema(of: [Int: Integer].self) == sorted(counts))
             let list = #"{"type": "array", "items": {"anyOf": [\#(expected), {"type": "null"}]}}"#
             #expect(try schema(of: [Integer?].self) == sorted(list))
         }

@@ -25,23 +25,12 @@ const EPSILON: f32 = 1e-6;
 pub struct DeltaShape {
     /// Number of query heads, and of key heads.
     pub n_keys: usize,
-    /// Number of value heads, a multiple of `n_keys`.
+    /// Number of value heads, a multiple of `n_keys`: those that share a key head are `n_keys` apart.
     pub n_values: usize,
     /// Elements of a query or key: a multiple of [`UNIT`](Self::UNIT), at most [`LARGEST_KEY`](Self::LARGEST_KEY).
     pub key_dim: usize,
     /// Elements of a value: a multiple of [`UNIT`](Self::UNIT).
     pub value_dim: usize,
-    /// Which value heads share a key head.
-    pub sharing: HeadSharing,
-}
-
-/// Which value heads share a key head, if there are more of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadSharing {
-    /// Value heads next to each other.
-    Neighbours,
-    /// Value heads whose distance is the number of key heads.
-    Interleaved,
 }
 
 impl DeltaShape {
@@ -62,10 +51,7 @@ impl DeltaShape {
 
     /// The key head of a value head.
     pub(crate) fn key_head(&self, value_head: usize) -> usize {
-        match self.sharing {
-            HeadSharing::Neighbours => value_head / (self.n_values / self.n_keys),
-            HeadSharing::Interleaved => value_head % self.n_keys,
-        }
+        value_head % self.n_keys
     }
 }
 

@@ -6,23 +6,13 @@ use super::tests::{assert_near, rows_of, same_on_all};
 use crate::activations::Activations;
 use crate::cpu::{ConvolutionStep, Cpu, DeltaStep};
 use crate::delta_memory::DeltaMemory;
-use crate::ops::delta_net::{DeltaShape, DeltaTokens, HeadSharing};
+use crate::ops::delta_net::{DeltaShape, DeltaTokens};
 use crate::random::{SplitMix64, same};
 
 /// Four and two value heads for two key heads, with keys and values of several sizes.
 fn delta_shapes() -> impl Iterator<Item = DeltaShape> {
-    let sizes = [
-        (4, 32, 64, HeadSharing::Neighbours),
-        (4, 64, 32, HeadSharing::Interleaved),
-        (2, 256, 32, HeadSharing::Neighbours),
-    ];
-    sizes.into_iter().map(|(n_values, key_dim, value_dim, sharing)| DeltaShape {
-        n_keys: 2,
-        n_values,
-        key_dim,
-        value_dim,
-        sharing,
-    })
+    let sizes = [(4, 32, 64), (4, 64, 32), (2, 256, 32)];
+    sizes.into_iter().map(|(n_values, key_dim, value_dim)| DeltaShape { n_keys: 2, n_values, key_dim, value_dim })
 }
 
 #[test]
@@ -90,16 +80,13 @@ impl DeltaSequence {
 
     /// The outputs in f64, by the definition.
     fn exact(&self, shape: DeltaShape) -> Vec<f64> {
-        let DeltaShape { n_keys, n_values, key_dim, value_dim, sharing } = shape;
+        let DeltaShape { n_keys, n_values, key_dim, value_dim } = shape;
         let mut memory = vec![0.0f64; shape.n_elements()];
         let mut outputs = Vec::new();
         for (token, row) in self.rows.chunks_exact(shape.n_channels()).enumerate() {
             let row: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
             for head in 0..n_values {
-                let key_head = match sharing {
-                    HeadSharing::Neighbours => head * n_keys / n_values,
-                    HeadSharing::Interleaved => head % n_keys,
-                };
+                let key_head = head % n_keys;
                 let (q, k) = (&row[key_head * key_dim..][..key_dim], &row[(n_keys + key_head) * key_dim..][..key_dim]);
                 let v = &row[2 * n_keys * key_dim + head * value_dim..][..value_dim];
                 let (decay, rate) = (self.decays[token * n_values + head], self.rates[token * n_values + head]);

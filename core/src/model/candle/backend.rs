@@ -6,7 +6,7 @@ use candle_core::{Device, Tensor};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::backend::Backend;
 use crate::model::candle::matrix::matrix;
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, Tensors};
 
 pub(crate) struct Candle {
     pub(crate) device: Device,
@@ -16,8 +16,8 @@ impl Backend for Candle {
     type Matrix = QMatMul;
     type Vector = Tensor;
 
-    fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<QMatMul> {
-        matrix(weights, place, &self.device)
+    fn matrix(&self, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<QMatMul> {
+        matrix(tensors, place, &self.device)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Tensor> {

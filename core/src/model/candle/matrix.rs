@@ -6,10 +6,10 @@ use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{Device, Tensor};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::{MatrixPlace, TensorBlocks, TensorType, Weights};
+use crate::weights::{MatrixPlace, TensorBlocks, TensorType, Tensors};
 
-pub(super) fn matrix(weights: &Weights, place: &MatrixPlace<'_>, device: &Device) -> Result<QMatMul> {
-    let blocks = weights.blocks(place)?;
+pub(super) fn matrix(tensors: &Tensors, place: &MatrixPlace<'_>, device: &Device) -> Result<QMatMul> {
+    let blocks = tensors.blocks(place)?;
     let failed = |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot load tensor {}", place.name)).caused_by(err);
     match multiplied_as(blocks.tensor_type(), place.shape.1) {
         Some(dtype) => {

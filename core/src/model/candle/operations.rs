@@ -6,6 +6,8 @@ use candle_core::quantized::QMatMul;
 use candle_core::{D, Module, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, sigmoid, silu};
 
+use crate::checkpoint::Activation;
+use crate::checkpoint::Rope;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::candle::attention::attend;
 use crate::model::candle::backend::Candle;
@@ -15,12 +17,10 @@ use crate::model::candle::rows::{TensorRows, computation_failed};
 use crate::model::delta_net::DeltaHeads;
 use crate::model::dense::Dense;
 use crate::model::experts::Experts;
-use crate::model::family::Activation;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
 use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
-use crate::model::rope::Rope;
 use crate::weights::RowTable;
 
 /// Added to the squared length of the queries and keys of delta nets.
@@ -405,10 +405,9 @@ impl Dense<Candle> {
 impl TensorDeltaMemory {
     /// Computes one token, given as rows of one.
     fn advance(&mut self, token: &Tensor, decay: &Tensor, rate: &Tensor) -> TensorResult<Tensor> {
-        let DeltaHeads { n_keys, n_values, key_dim, value_dim, is_interleaved } = self.heads;
+        let DeltaHeads { n_keys, n_values, key_dim, value_dim } = self.heads;
         let device = token.device();
-        let key_head = |head: usize| if is_interleaved { head % n_keys } else { head / (n_values / n_keys) };
-        let key_heads: Vec<u32> = (0..n_values).map(|head| key_head(head) as u32).collect();
+        let key_heads: Vec<u32> = (0..n_values).map(|head| (head % n_keys) as u32).collect();
         let key_heads = Tensor::new(key_heads, device)?;
         let part = |at: usize| {
             let heads = token.narrow(1, at * n_keys * key_dim, n_keys * key_dim)?.reshape((n_keys, key_dim))?;

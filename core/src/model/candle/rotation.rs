@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::{D, Device, Result as TensorResult, Tensor};
 
-use crate::model::rope::{Rope, RopePairing};
+use crate::checkpoint::{Rope, RopePairing};
 
 /// The angles of all rows.
 #[derive(Default)]

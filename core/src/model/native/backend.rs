@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::native::storage;
 use crate::options::CacheType;
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, Tensors};
 
 pub(crate) struct Native {
     pub(super) cpu: Arc<Cpu>,
@@ -25,8 +25,8 @@ impl Backend for Native {
     type Matrix = Matrix;
     type Vector = Vec<f32>;
 
-    fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Matrix> {
-        storage::matrix(&self.cpu, weights, place)
+    fn matrix(&self, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Matrix> {
+        storage::matrix(&self.cpu, tensors, place)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Vec<f32>> {

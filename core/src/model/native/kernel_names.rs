@@ -1,9 +1,9 @@
 //! The kernels' names of what descriptions of models name.
 
-use causerie_backend::{DeltaShape, GateFunction, HeadSharing};
+use causerie_backend::{DeltaShape, GateFunction};
 
+use crate::checkpoint::Activation;
 use crate::model::delta_net::DeltaHeads;
-use crate::model::family::Activation;
 use crate::options::CacheType;
 
 pub(super) fn stored_cache_type(cache_type: CacheType) -> causerie_backend::CacheType {
@@ -22,7 +22,6 @@ pub(super) fn gate_function(activation: Activation) -> GateFunction {
 }
 
 pub(super) fn delta_shape(heads: DeltaHeads) -> DeltaShape {
-    let DeltaHeads { n_keys, n_values, key_dim, value_dim, is_interleaved } = heads;
-    let sharing = if is_interleaved { HeadSharing::Interleaved } else { HeadSharing::Neighbours };
-    DeltaShape { n_keys, n_values, key_dim, value_dim, sharing }
+    let DeltaHeads { n_keys, n_values, key_dim, value_dim } = heads;
+    DeltaShape { n_keys, n_values, key_dim, value_dim }
 }

@@ -2,19 +2,18 @@
 
 use causerie_backend::CacheShape;
 
+use crate::checkpoint::is_vision;
 use crate::model::heads::Heads;
-use crate::model::names::{decoder_tensors, per_layer_table};
 use crate::model::native::kernel_names::stored_cache_type;
 use crate::model::native::storage;
-use crate::model::vision::is_vision;
+use crate::model::per_layer::TABLE;
 use crate::options::CacheType;
-use crate::weights::Weights;
+use crate::weights::{Tensors, Weights};
 
-/// Bytes of the weights once loaded.
-pub(crate) fn weight_bytes(weights: &Weights, n_layers: usize) -> u64 {
+/// Bytes of the weights that have been read from a checkpoint, once loaded.
+pub(crate) fn weight_bytes(tensors: &Tensors) -> u64 {
     // The table stays in the file.
-    let table = per_layer_table(weights);
-    let loaded = decoder_tensors(weights, n_layers).filter(|tensor| tensor.name != table);
+    let loaded = tensors.iter().filter(|tensor| tensor.name != TABLE && tensors.is_read(tensor.name));
     loaded.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }
 
@@ -26,7 +25,7 @@ pub(crate) fn key_value_bytes(heads: &Heads, cache_type: CacheType, n_positions:
 }
 
 /// Bytes of a vision tower and its projector once loaded.
-pub(crate) fn vision_bytes(weights: &Weights) -> u64 {
-    let tensors = weights.tensors().filter(|tensor| is_vision(tensor.name));
+pub(crate) fn vision_bytes(files: &Weights) -> u64 {
+    let tensors = files.tensors().filter(|tensor| is_vision(tensor.name));
     tensors.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }

@@ -7,11 +7,12 @@ use causerie_backend::{
     KeyValues, Pairing, Product, ResidualAddition, Rotation,
 };
 
+use crate::checkpoint::Activation;
+use crate::checkpoint::{Rope, RopePairing};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
 use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
-use crate::model::family::Activation;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
@@ -21,7 +22,6 @@ use crate::model::native::rows::FloatRows;
 use crate::model::native::scratch::Scratch;
 use crate::model::network::{Inputs, PerSequence};
 use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
-use crate::model::rope::{Rope, RopePairing};
 use crate::weights::RowTable;
 
 /// The angles of all rows, for one kind of rotary positions.

@@ -12,7 +12,7 @@ use half::f16;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
 use crate::weights::{
-    GROUP, IQ4_LEVELS, MatrixPlace, SUPER, TensorBlocks, TensorDescription, TensorType, Weights, dequantise, half_at,
+    GROUP, IQ4_LEVELS, MatrixPlace, SUPER, TensorBlocks, TensorDescription, TensorType, Tensors, dequantise, half_at,
     iq4_xs_scale, q3_k_scale, q3_k_value,
 };
 
@@ -70,8 +70,8 @@ impl Storage {
 }
 
 /// Reads a matrix and packs it for the kernels.
-pub(super) fn matrix(cpu: &Cpu, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Matrix> {
-    pack(cpu, &weights.blocks(place)?, place.shape)
+pub(super) fn matrix(cpu: &Cpu, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Matrix> {
+    pack(cpu, &tensors.blocks(place)?, place.shape)
 }
 
 /// Packs a matrix of these values.

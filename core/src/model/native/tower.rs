@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use causerie_backend::GateFunction;
 
+use crate::checkpoint::VisionArchitecture;
+use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::media::{AxisWeights, Picture, ResizeFilter};
-use crate::model::invalid::invalid;
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::resize;
 use crate::model::native::tower_layer::{PLAINLY, TowerBuffers, TowerStream};
 use crate::model::native::tower_weights::{Positions, Projector, TowerWeights};
-use crate::model::vision::VisionArchitecture;
 use crate::weights::Weights;
 
 /// Rows that a layer projects or mixes at once.
@@ -46,8 +46,8 @@ pub(crate) struct TowerPass {
 }
 
 impl VisionTower {
-    pub(crate) fn load(native: Native, weights: &Weights, architecture: &VisionArchitecture) -> Result<Self> {
-        let tower = TowerWeights::load(&native, weights, architecture)?;
+    pub(crate) fn load(native: Native, files: &Weights, architecture: &VisionArchitecture) -> Result<Self> {
+        let tower = TowerWeights::load(&native, &architecture.tensors(files)?, architecture)?;
         let architecture = architecture.clone();
         let shared = LoadedTower { native, weights: tower, architecture, buffers: Mutex::default() };
         Ok(Self { shared: Arc::new(shared) })

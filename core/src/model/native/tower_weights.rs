@@ -2,19 +2,18 @@
 
 use causerie_backend::Matrix;
 
+use crate::checkpoint::{VisionArchitecture, invalid};
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::invalid::invalid;
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
 use crate::model::native::storage;
-use crate::model::vision::{VisionArchitecture, VisionNames};
-use crate::weights::{MatrixPlace, TensorPart, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Tensors};
 
 /// Frames that a patch may span; a picture fills them all.
-const MOST_FRAMES: usize = 8;
+const MAX_FRAMES: usize = 8;
 /// The side of a convolution's kernel at most.
-const LARGEST_KERNEL: usize = 15;
+const MAX_KERNEL: usize = 15;
 
 pub(super) struct TowerWeights {
     /// `(hidden, patch * patch * 3)`: patches by row, column and channel.
@@ -78,32 +77,29 @@ pub(super) struct Projector {
 }
 
 impl TowerWeights {
-    pub(super) fn load(native: &Native, weights: &Weights, architecture: &VisionArchitecture) -> Result<Self> {
-        let names = VisionNames::new(weights, architecture.family);
-        let reader = Reader { native, names, architecture };
+    pub(super) fn load(native: &Native, tensors: &Tensors, architecture: &VisionArchitecture) -> Result<Self> {
+        let reader = Reader { native, tensors, architecture };
         let (roles, family) = (architecture.roles(), architecture.family);
         let patch = reader.patch(architecture.rules.patch)?;
         let hidden = patch.weight.n_rows();
-        let part = |part: &str| reader.names.part(part);
         let tower_norm = |name: &str| reader.norm(name, hidden, architecture.norm_eps, family.has_layer_norms);
         let merged = architecture.rules.merge * architecture.rules.merge * hidden;
-        let projector = |name: &str, columns: usize| reader.linear(&part(name), (reader.rows(&part(name))?, columns));
+        let projector = |name: &str, columns: usize| reader.linear(name, (reader.rows(name)?, columns));
         let first = projector(roles.first, merged)?;
-        let merged_norm = roles.merged_norm.map(part).filter(|name| reader.names.holds(name));
-        let output_norm = part(roles.output_norm);
+        let merged_norm = roles.merged_norm.filter(|name| reader.holds(name));
         Ok(Self {
-            patch_norm: roles.patch_norm.map(|norm| tower_norm(&part(norm))).transpose()?,
+            patch_norm: roles.patch_norm.map(|norm| tower_norm(norm)).transpose()?,
             positions: match architecture.rope_theta {
                 None => reader.positions(hidden)?,
                 Some(theta) => Positions::Axial(axial_frequencies(theta, reader.head_dim(hidden)?)?),
             },
             layers: (0..architecture.n_layers).map(|layer| reader.layer(layer, hidden)).collect::<Result<_>>()?,
             output_norm: match roles.merged_norm {
-                Some(_) => tower_norm(&output_norm)?,
-                None => reader.norm(&output_norm, hidden, family.projector_eps, true)?,
+                Some(_) => tower_norm(roles.output_norm)?,
+                None => reader.norm(roles.output_norm, hidden, family.projector_eps, true)?,
             },
             projector: Projector {
-                norm: merged_norm.map(|name| reader.norm(&name, merged, family.projector_eps, true)).transpose()?,
+                norm: merged_norm.map(|name| reader.norm(name, merged, family.projector_eps, true)).transpose()?,
                 second: projector(roles.second, first.weight.n_rows())?,
                 first,
             },
@@ -122,20 +118,25 @@ fn axial_frequencies(theta: f32, head_dim: usize) -> Result<Vec<f32>> {
     Ok((0..half / 2).map(|pair| theta.powf(2.0 * pair as f32 / half as f32).recip()).collect())
 }
 
+/// The name of a part of a layer.
+fn in_layer(layer: usize, part: &str) -> String {
+    format!("v.blk.{layer}.{part}")
+}
+
 /// Reads the tensors of a tower.
 struct Reader<'a> {
     native: &'a Native,
-    names: VisionNames<'a>,
+    tensors: &'a Tensors,
     architecture: &'a VisionArchitecture,
 }
 
 impl Reader<'_> {
     fn layer(&self, layer: usize, hidden: usize) -> Result<TowerLayer> {
         let VisionArchitecture { family, norm_eps, .. } = self.architecture;
-        let linear = |part: &str, shape| self.linear(&self.names.in_layer(layer, part), shape);
-        let norm = |part: &str| self.norm(&self.names.in_layer(layer, part), hidden, *norm_eps, family.has_layer_norms);
+        let linear = |part: &str, shape| self.linear(&in_layer(layer, part), shape);
+        let norm = |part: &str| self.norm(&in_layer(layer, part), hidden, *norm_eps, family.has_layer_norms);
         // Some old files have the two maps under each other's names.
-        let [up_rows, down_rows] = ["ffn_up", "ffn_down"].map(|part| self.rows(&self.names.in_layer(layer, part)));
+        let [up_rows, down_rows] = ["ffn_up", "ffn_down"].map(|part| self.rows(&in_layer(layer, part)));
         let (up_rows, down_rows) = (up_rows?, down_rows?);
         let is_swapped = up_rows == hidden && down_rows != hidden;
         let (up, down, width) =
@@ -154,8 +155,8 @@ impl Reader<'_> {
 
     /// What mixes patches, and the map of its outputs.
     fn operator(&self, layer: usize, hidden: usize) -> Result<(TowerOperator, Linear<Native>)> {
-        let name = |part: &str| self.names.in_layer(layer, part);
-        if self.names.holds(&name("conv2d_in_proj")) {
+        let name = |part: &str| in_layer(layer, part);
+        if self.holds(&name("conv2d_in_proj")) {
             let (taps, side) = self.taps(&name("conv2d_spatial"), hidden)?;
             let in_proj = self.linear(&name("conv2d_in_proj"), (3 * hidden, hidden))?;
             let out = self.linear(&name("conv2d_out_proj"), (hidden, hidden))?;
@@ -164,8 +165,8 @@ impl Reader<'_> {
         let VisionArchitecture { n_heads, n_key_heads, .. } = *self.architecture;
         let head_dim = self.head_dim(hidden)?;
         let linear = |part: &str, n_heads: usize| self.linear(&name(part), (n_heads * head_dim, hidden));
-        let head_norm = |part: &str| self.names.weights.floats(&format!("{}.weight", name(part)), &[head_dim]);
-        let has_head_norms = self.names.holds(&name("attn_q_norm"));
+        let head_norm = |part: &str| self.tensors.floats(&format!("{}.weight", name(part)), &[head_dim]);
+        let has_head_norms = self.holds(&name("attn_q_norm"));
         let operator = TowerOperator::Attention {
             projections: [linear("attn_q", n_heads)?, linear("attn_k", n_key_heads)?, linear("attn_v", n_key_heads)?],
             head_norms: match has_head_norms {
@@ -190,78 +191,57 @@ impl Reader<'_> {
         Ok(hidden / n_heads)
     }
 
-    /// GGUF files have convolution kernels, `(hidden, 3, side, side)`, one for each frame that a patch spans. Folders have a map
-    /// of patches: `(hidden, side * side * 3)`, or `(hidden, 3 * frames * side * side)`. A picture fills all frames, so their
-    /// weights are added.
+    /// The kernels of a convolution, `(hidden, 3, side, side)`, one for each frame that a patch spans, as one map. A picture fills all
+    /// frames, so their weights are added.
     fn patch(&self, side: usize) -> Result<Linear<Native>> {
-        let weights = self.names.weights;
-        let name = self.names.part("v.patch_embd");
+        let name = "v.patch_embd";
         let matrix = format!("{name}.weight");
-        let n_columns = 3 * side * side;
-        let mut frames = Vec::new();
-        let hidden = match weights.shape(&matrix) {
-            Some(&[hidden, 3, height, width]) => {
-                if (height, width) != (side, side) {
-                    return Err(invalid(format!(
-                        "tensor {matrix} must have kernels of {side} x {side}, found {height} x {width}"
-                    )));
-                }
-                let further = (1..MOST_FRAMES).map(|frame| format!("{matrix}.{frame}"));
-                let further = further.take_while(|name| weights.shape(name).is_some());
-                for name in std::iter::once(matrix.clone()).chain(further) {
-                    frames.push(weights.floats(&name, &[hidden, 3, side, side])?);
-                }
-                hidden
+        let hidden = match self.tensors.shape(&matrix) {
+            Some(&[hidden, 3, height, width]) if (height, width) == (side, side) => hidden,
+            Some(found) => {
+                let matrix = self.tensors.file_name(&matrix);
+                return Err(invalid(format!("tensor {matrix} must have kernels of {side} x {side}, found {found:?}")));
             }
-            Some(&[hidden, found]) if self.architecture.family.has_channels_first => {
-                let n_frames = found / n_columns;
-                if !found.is_multiple_of(n_columns) || !(1..=MOST_FRAMES).contains(&n_frames) {
-                    return Err(invalid(format!(
-                        "tensor {matrix} must have {n_columns} columns for each of up to {MOST_FRAMES} frames, found {found}"
-                    )));
-                }
-                let values = weights.floats(&matrix, &[hidden, found])?;
-                let of_frame = |frame: usize| {
-                    let channels = values.chunks_exact(side * side).skip(frame).step_by(n_frames);
-                    channels.flatten().copied().collect()
-                };
-                frames.extend((0..n_frames).map(of_frame));
-                hidden
-            }
-            _ => return self.linear(&name, (self.rows(&name)?, n_columns)),
+            None => return Err(self.tensors.missing(&matrix)),
         };
+        let further = (1..MAX_FRAMES).map(|frame| format!("{matrix}.{frame}"));
+        let further = further.take_while(|name| self.tensors.shape(name).is_some());
+        let frames = std::iter::once(matrix.clone()).chain(further);
+        let frames = frames.map(|name| self.tensors.floats(&name, &[hidden, 3, side, side]));
+        let frames = frames.collect::<Result<Vec<_>>>()?;
+        let n_columns = 3 * side * side;
         let value = |at: usize| frames.iter().map(|frame: &Vec<f32>| frame[at]).sum::<f32>();
         let mut values = Vec::with_capacity(hidden * n_columns);
         for kernel in 0..hidden {
             values.extend((0..n_columns).map(|at| value(kernel * n_columns + at % 3 * side * side + at / 3)));
         }
         let weight = storage::matrix_of(&self.native.cpu, &values, (hidden, n_columns))?;
-        Ok(Linear { weight, bias: self.bias(&name, hidden)? })
+        Ok(Linear { weight, bias: self.bias(name, hidden)? })
     }
 
     fn positions(&self, hidden: usize) -> Result<Positions> {
-        let name = format!("{}.weight", self.names.part("v.position_embd"));
-        let n_positions = match self.names.weights.shape(&name) {
+        let name = "v.position_embd.weight";
+        let n_positions = match self.tensors.shape(name) {
             Some(&[n_positions, _]) => n_positions,
             Some(shape) => return Err(invalid(format!("tensor {name} must be a matrix, found shape {shape:?}"))),
-            None => return Err(self.names.weights.missing(&name)),
+            None => return Err(self.tensors.missing(name)),
         };
         let side = n_positions.isqrt();
         if side * side != n_positions {
             return Err(invalid(format!("tensor {name} must have a square number of rows, found {n_positions}")));
         }
-        Ok(Positions::Table(self.names.weights.floats(&name, &[n_positions, hidden])?, side))
+        Ok(Positions::Table(self.tensors.floats(name, &[n_positions, hidden])?, side))
     }
 
     /// The kernels of a convolution with one for each channel, `(hidden, 1, side, side)`, by their elements.
     fn taps(&self, name: &str, hidden: usize) -> Result<(Vec<f32>, usize)> {
-        let (name, weights) = (format!("{name}.weight"), self.names.weights);
+        let (name, weights) = (format!("{name}.weight"), self.tensors);
         let shape = weights.shape(&name).ok_or_else(|| weights.missing(&name))?.to_vec();
         let side = match shape[..] {
-            [.., side, width] if side == width && side % 2 == 1 && side <= LARGEST_KERNEL => side,
+            [.., side, width] if side == width && side % 2 == 1 && side <= MAX_KERNEL => side,
             _ => {
                 return Err(invalid(format!(
-                    "tensor {name} must have square kernels with an odd side up to {LARGEST_KERNEL}, found shape {shape:?}"
+                    "tensor {name} must have square kernels with an odd side up to {MAX_KERNEL}, found shape {shape:?}"
                 )));
             }
         };
@@ -273,29 +253,33 @@ impl Reader<'_> {
         Ok(((0..hidden * n_taps).map(|at| values[at % hidden * n_taps + at / hidden]).collect(), side))
     }
 
+    fn holds(&self, name: &str) -> bool {
+        self.tensors.shape(&format!("{name}.weight")).is_some()
+    }
+
     fn rows(&self, name: &str) -> Result<usize> {
         let name = format!("{name}.weight");
-        match self.names.weights.shape(&name) {
+        match self.tensors.shape(&name) {
             Some(&[rows, _]) => Ok(rows),
             Some(shape) => Err(invalid(format!("tensor {name} must be a matrix, found shape {shape:?}"))),
-            None => Err(self.names.weights.missing(&name)),
+            None => Err(self.tensors.missing(&name)),
         }
     }
 
     fn linear(&self, name: &str, shape: (usize, usize)) -> Result<Linear<Native>> {
         let matrix = format!("{name}.weight");
         let place = MatrixPlace { name: &matrix, shape, part: TensorPart::Whole };
-        let weight: Matrix = self.native.matrix(self.names.weights, &place)?;
+        let weight: Matrix = self.native.matrix(self.tensors, &place)?;
         Ok(Linear { weight, bias: self.bias(name, shape.0)? })
     }
 
     fn bias(&self, name: &str, length: usize) -> Result<Option<Vec<f32>>> {
-        let (name, weights) = (format!("{name}.bias"), self.names.weights);
+        let (name, weights) = (format!("{name}.bias"), self.tensors);
         weights.shape(&name).map(|_| weights.floats(&name, &[length])).transpose()
     }
 
     fn norm(&self, name: &str, length: usize, epsilon: f32, has_bias: bool) -> Result<TowerNorm> {
-        let values = |kind: &str| self.names.weights.floats(&format!("{name}.{kind}"), &[length]);
+        let values = |kind: &str| self.tensors.floats(&format!("{name}.{kind}"), &[length]);
         let bias = has_bias.then(|| values("bias")).transpose()?;
         Ok(TowerNorm { weight: values("weight")?, bias, epsilon })
     }

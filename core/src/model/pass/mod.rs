@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::checkpoint::Rope;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::attention::{Attention, KeyValueSource};
 use crate::model::decoder::Decoder;
@@ -26,7 +27,6 @@ use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, Sequen
 use crate::model::operations::{Operations, Residual};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{DecoderState, LayerState};
-use crate::model::rope::Rope;
 use crate::model::short_convolution::ShortConvolution;
 
 /// The id of the padding token in models with per-layer embeddings.

@@ -1,7 +1,7 @@
 //! Per-layer embeddings.
 
+use crate::checkpoint::Activation;
 use crate::error::Result;
-use crate::model::family::Activation;
 use crate::model::operations::{Operations, Residual};
 use crate::model::pass::buffers::Buffers;
 use crate::model::per_layer::{PerLayerBlock, PerLayerEmbedding};

@@ -3,13 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::model::architecture::Architecture;
-use crate::model::config;
-use crate::model::rope::{Rope, RopePairing, RopeSettings};
+use crate::checkpoint::{Architecture, Rope, RopePairing, RopeSettings, read_config};
 use crate::weights::TensorDescription;
 
 fn read(config: &Json) -> Architecture {
-    let architecture = config::read(config).unwrap();
+    let architecture = read_config(config).unwrap();
     architecture.check().unwrap();
     architecture
 }
@@ -90,13 +88,18 @@ fn gemma3_has_its_own_scale_of_scores() {
     assert_eq!(windows, [Some(1024), None, Some(1024)]);
 }
 
-/// The part for images is not loaded, and not counted.
+/// The vision model is not loaded, and not counted.
 #[test]
 fn only_the_decoder_counts() {
     let weights = Weights::open(fixture("gemma3-linear").to_str().unwrap()).unwrap();
-    let n_values = |tensor: crate::weights::TensorDescription<'_>| tensor.n_values();
+    let checkpoint = Checkpoint::read(&weights).unwrap();
+    let _ = survey(&checkpoint).unwrap();
+    let n_values = |tensor: TensorDescription<'_>| tensor.n_values();
     let all: u64 = weights.tensors().map(n_values).sum();
-    assert_eq!(crate::model::names::decoder_tensors(&weights, 6).map(n_values).sum::<u64>(), all - 8);
+    let tensors = &checkpoint.tensors;
+    let read = tensors.iter().filter(|tensor| tensors.is_read(tensor.name));
+    assert_eq!(read.map(n_values).sum::<u64>(), all - 8);
+    assert_eq!(checkpoint.unread().len(), weights.tensors().count() - tensors.iter().count());
 }
 
 /// A quarter of each head is rotated, whether config.json says so or not.
@@ -197,7 +200,7 @@ fn what_gemma4_does_not_load_is_not_counted_as_memory() {
     let table: u64 =
         weights.tensors().filter(|tensor| tensor.name.contains("per_layer_token")).map(|it| n_bytes(&it)).sum();
     let all: u64 = weights.tensors().map(|tensor| n_bytes(&tensor)).sum();
-    let sizes = Sizes::read(&weights).unwrap();
+    let sizes = Sizes::read(&Checkpoint::read(&weights).unwrap()).unwrap();
     // Matrices are stored in whole tiles.
     assert!(
         all / 3 < table && sizes.n_weight_bytes < all - table + all / 10,

@@ -1,8 +1,10 @@
 //! Our logits compared with those of transformers, recorded by `scripts/golden`.
 
+mod agreement;
 #[cfg(feature = "candle")]
 mod candle;
 mod descriptions;
+mod documented;
 mod refused;
 mod same_bits;
 

@@ -207,8 +207,7 @@ fn a_token_takes_no_allocation() {
 
 pub(super) fn decoder<B: Backend>(file: &str, backend: B) -> Decoder<B> {
     let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
-    let architecture = description::read(&weights).unwrap();
-    Decoder::load(backend, &weights, &architecture, &mut |_| ControlFlow::Continue(())).unwrap()
+    Decoder::load(backend, &Checkpoint::read(&weights).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// The logits after each chunk, whose positions are tokens or the rows of their embeddings in turn.

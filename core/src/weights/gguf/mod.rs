@@ -14,7 +14,8 @@ use std::sync::Arc;
 use crate::error::{Result, SdkError};
 use crate::weights::content::{Content, unreadable};
 use crate::weights::origin::ModelOrigin;
-use crate::weights::tensors::{TensorBlocks, TensorDescription};
+use crate::weights::source::{FileBytes, TensorSource};
+use crate::weights::tensors::{Tensor, TensorDescription};
 
 pub(crate) use layout::{TensorLayout, gguf_header, padding};
 pub(crate) use metadata_value::MetadataValue;
@@ -252,10 +253,6 @@ impl GgufFile {
         tensors.into_iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.tensors.get(name).map(|(_, tensor)| tensor.shape.as_slice())
-    }
-
     pub(crate) fn tensors(&self) -> impl Iterator<Item = TensorDescription<'_>> {
         let tensors = self.tensors.iter();
         tensors.map(|(name, (_, tensor))| TensorDescription {
@@ -266,10 +263,13 @@ impl GgufFile {
         })
     }
 
-    pub(crate) fn blocks<'a>(&'a self, name: &'a str) -> Option<TensorBlocks<'a>> {
-        let (content, TensorEntry { tensor_type, bytes, .. }) = self.tensors.get(name)?;
-        let content = &self.contents[*content];
-        Some(TensorBlocks { name, tensor_type: *tensor_type, bytes: bytes.clone(), content })
+    /// All tensors under their names, with their sources.
+    pub(crate) fn named_tensors(&self) -> impl Iterator<Item = (String, Tensor)> {
+        self.tensors.iter().map(|(name, (content, TensorEntry { tensor_type, bytes, shape, .. }))| {
+            let content = Arc::clone(&self.contents[*content]);
+            let file = FileBytes { content, bytes: bytes.clone(), tensor_type: *tensor_type };
+            (name.clone(), Tensor::new(*tensor_type, shape.clone(), TensorSource::File(file)))
+        })
     }
 }
 

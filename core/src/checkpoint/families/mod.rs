@@ -1,0 +1,34 @@
+//! The families of models: one file says in prose and in facts how a family differs from the plain decoder.
+//!
+//! Tensors are looked up by their names in GGUF files, which are the same in all families.
+
+mod family;
+mod gemma;
+mod granite;
+mod lfm2;
+mod lfm3;
+mod llama;
+mod phi;
+mod plain;
+mod qwen;
+
+pub(crate) use family::{Activation, Family, OUTPUT_NORMS, WindowRule};
+
+/// All families. If several have the same GGUF name, the first one reads the file.
+pub(crate) static FAMILIES: [Family; 15] = [
+    lfm2::LFM2,
+    lfm2::LFM2_MOE,
+    lfm3::LFM3,
+    gemma::GEMMA3,
+    gemma::GEMMA4,
+    qwen::QWEN2,
+    qwen::QWEN3,
+    qwen::QWEN35,
+    llama::LLAMA,
+    llama::MISTRAL,
+    llama::MINISTRAL3,
+    llama::SMOLLM3,
+    phi::PHI3,
+    granite::GRANITE,
+    granite::GRANITE_HYBRID,
+];

@@ -1,0 +1,109 @@
+//! Checkpoints: what a model's files hold, in one language for all forms of files.
+//!
+//! The language is that of GGUF files: their names of tensors, their order of rows, and an [`Architecture`] of facts. `metadata` reads
+//! the facts of a GGUF file, `config` those of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
+//! leave out. `vision` is the same for vision towers. Nothing here computes.
+
+mod architecture;
+mod config;
+mod config_object;
+mod config_rope;
+mod families;
+mod folder_delta_net;
+mod folder_map;
+mod folder_tensors;
+mod invalid;
+mod metadata;
+mod rope;
+mod stated;
+mod vision;
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::weights::{Folder, Tensors, Weights};
+
+use folder_map::FolderMap;
+use folder_tensors::FolderTensors;
+
+pub(crate) use architecture::{Architecture, Mixture, Scales};
+#[cfg(test)]
+pub(crate) use config::read as read_config;
+pub(crate) use config_rope::rope_sections;
+#[cfg(test)]
+pub(crate) use families::FAMILIES;
+pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
+pub(crate) use invalid::{invalid, mamba};
+pub(crate) use metadata::SIGMOID;
+#[cfg(test)]
+pub(crate) use rope::RopeSettings;
+pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
+pub(crate) use stated::StatedSize;
+pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
+
+/// The tensors and the facts of a language model's decoder.
+pub(crate) struct Checkpoint {
+    pub(crate) architecture: Architecture,
+    pub(crate) tensors: Tensors,
+    /// The tensors of the files that may belong to the decoder, each with its name in GGUF files if it has one.
+    in_files: HashMap<String, Option<String>>,
+    /// How the names of tensors in layers begin in the files.
+    layer_prefix: String,
+}
+
+impl Checkpoint {
+    /// Reads the description in a model's files, and finds its tensors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a description that is not supported, or impossible.
+    pub(crate) fn read(files: &Weights) -> Result<Self> {
+        match files {
+            Weights::Gguf(file) => {
+                let tensors: Tensors = file.named_tensors().collect();
+                let in_files = file.tensors().map(|tensor| (tensor.name.to_owned(), Some(tensor.name.to_owned())));
+                let in_files = in_files.collect();
+                let architecture = metadata::read(file, &tensors)?;
+                architecture.check()?;
+                Ok(Self { architecture, tensors, in_files, layer_prefix: "blk.".to_owned() })
+            }
+            Weights::Folder(folder) => Self::of_folder(folder),
+        }
+    }
+
+    fn of_folder(folder: &Folder) -> Result<Self> {
+        let architecture = config::read(folder.config())?;
+        architecture.check()?;
+        let map = FolderMap::read(folder, &architecture)?;
+        let (prefix, FolderTensors { tensors, used, .. }) = (map.prefix, map.found);
+        let mut in_files: HashMap<String, Option<String>> =
+            folder.tensors().map(|tensor| (tensor.name.to_owned(), None)).collect();
+        in_files.extend(used.into_iter().map(|(in_folder, name)| (in_folder, Some(name))));
+        let layer_prefix = format!("{prefix}layers.");
+        Ok(Self { architecture, tensors, in_files, layer_prefix })
+    }
+
+    /// The names in the files of tensors that have not been read, in order.
+    pub(crate) fn unread(&self) -> Vec<&str> {
+        let is_unread = |name: &Option<String>| name.as_ref().is_none_or(|name| !self.tensors.is_read(name));
+        let unread = self.in_files.iter().filter(|(_, name)| is_unread(name));
+        let mut unread: Vec<&str> = unread.map(|(in_files, _)| in_files.as_str()).collect();
+        unread.sort_unstable();
+        unread
+    }
+
+    /// Refuses tensors that nothing has read although they belong to a layer after those that the description counts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).
+    pub(crate) fn check_layers(&self) -> Result<()> {
+        let n_layers = self.architecture.layers.len();
+        let n_known = n_layers.saturating_add(self.architecture.n_further_layers);
+        let layer = |name: &str| name.strip_prefix(&self.layer_prefix)?.split('.').next()?.parse::<usize>().ok();
+        match self.unread().into_iter().find(|name| layer(name).is_some_and(|layer| n_known <= layer)) {
+            None => Ok(()),
+            Some(name) => Err(invalid(format!(
+                "the number of layers must count all layers that have tensors, found {n_layers} and tensor {name}"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the files say of a vision tower. Sizes come from the tensors.
+
+use serde_json::Value as Json;
+
+use crate::checkpoint::architecture::check_layers;
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::vision::family::{FAMILIES, VisionFamily, VisionRoles};
+use crate::checkpoint::vision::rules::{check, gguf_rules, processor_settings, rules};
+use crate::checkpoint::vision::tensors::is_vision;
+use crate::error::Result;
+use crate::media::TilingRules;
+use crate::weights::{GgufFile, Weights};
+
+/// A tower and its projector.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct VisionArchitecture {
+    pub(crate) family: &'static VisionFamily,
+    pub(crate) n_layers: usize,
+    /// Heads of queries, and of keys and values.
+    pub(crate) n_heads: usize,
+    pub(crate) n_key_heads: usize,
+    pub(crate) norm_eps: f32,
+    /// The base of the angles of axial rotary positions, if there is no table of positions.
+    pub(crate) rope_theta: Option<f32>,
+    pub(crate) rules: TilingRules,
+    /// Mean and standard deviation of each channel, as shares of the largest level.
+    pub(crate) mean: [f32; 3],
+    pub(crate) deviation: [f32; 3],
+}
+
+impl VisionArchitecture {
+    /// Reads the description in the files of a model, or in a projector file. `None` if they have no tower.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a tower of another kind.
+    pub(crate) fn read(weights: &Weights) -> Result<Option<Self>> {
+        if !weights.tensors().any(|tensor| is_vision(tensor.name)) {
+            return Ok(None);
+        }
+        let architecture = match weights {
+            Weights::Gguf(file) => of_gguf(file)?,
+            Weights::Folder(folder) => of_folder(folder.config(), &processor_settings(folder)?)?,
+        };
+        check(&architecture.rules)?;
+        check_layers(architecture.n_layers)?;
+        Ok(Some(architecture))
+    }
+
+    pub(crate) fn roles(&self) -> VisionRoles {
+        self.family.names.roles
+    }
+}
+
+fn family(kind: Option<&str>, is_of: impl Fn(&VisionFamily, &str) -> bool) -> Result<&'static VisionFamily> {
+    let kind = kind.unwrap_or("unknown");
+    let found = FAMILIES.into_iter().find(|family| is_of(family, kind));
+    found.ok_or_else(|| invalid(format!("the vision tower of {kind:?} is not supported")))
+}
+
+fn of_gguf(file: &GgufFile) -> Result<VisionArchitecture> {
+    let family = family(file.text("clip.projector_type")?, |family, kind| family.projector_type == kind)?;
+    let count = |key: &str| {
+        let key = format!("clip.vision.{key}");
+        file.count(&key)?.ok_or_else(|| invalid(format!("metadata {key} is missing")))
+    };
+    let channels = |key: &str, usual: [f32; 3]| -> Result<[f32; 3]> {
+        let key = format!("clip.vision.{key}");
+        match file.numbers(&key)? {
+            None => Ok(usual),
+            Some(values) => values.try_into().map_err(|_| invalid(format!("metadata {key} must have three values"))),
+        }
+    };
+    let n_heads = count("attention.head_count")?;
+    Ok(VisionArchitecture {
+        n_layers: count("block_count")?,
+        n_key_heads: file.count("clip.vision.attention.head_count_kv")?.unwrap_or(n_heads),
+        n_heads,
+        norm_eps: file.float("clip.vision.attention.layer_norm_epsilon")?.unwrap_or(family.norm_eps),
+        rope_theta: family.rope_theta,
+        rules: gguf_rules(file, &family.rules)?,
+        mean: channels("image_mean", family.mean)?,
+        deviation: channels("image_std", family.deviation)?,
+        family,
+    })
+}
+
+fn of_folder(config: &Json, settings: &Json) -> Result<VisionArchitecture> {
+    let whole = Config(config);
+    let family = family(whole.text("model_type")?, |family, kind| family.model_types.contains(&kind))?;
+    let vision = whole.object("vision_config")?.ok_or_else(|| invalid("config.json must have vision_config"))?;
+    for (activation, expected) in
+        [(vision.text("hidden_act")?, "gelu_pytorch_tanh"), (whole.text("projector_hidden_act")?, "gelu")]
+    {
+        if activation.is_some_and(|activation| activation != expected) {
+            return Err(invalid(format!("the activation of images must be {expected:?}, found {activation:?}")));
+        }
+    }
+    let settings = Config(settings);
+    let channels = |key: &str, usual: [f32; 3]| -> Result<[f32; 3]> {
+        let Some(values) = settings.list(key)? else { return Ok(usual) };
+        let values: Option<Vec<f32>> = values.iter().map(|value| value.as_f64().map(|value| value as f32)).collect();
+        let values = values.and_then(|values| values.try_into().ok());
+        values.ok_or_else(|| invalid(format!("{key} of the image processor must have three numbers")))
+    };
+    let n_heads = vision.needed_count(&["num_attention_heads"])?;
+    let eps = vision.number(&["layer_norm_eps", "norm_eps"])?;
+    Ok(VisionArchitecture {
+        n_layers: vision.needed_count(&["num_hidden_layers"])?,
+        n_key_heads: vision.count(&["num_key_value_heads"])?.unwrap_or(n_heads),
+        n_heads,
+        norm_eps: eps.map_or(family.norm_eps, |eps| eps as f32), // the precision of the tensors
+        rope_theta: family.rope_theta.map(|usual| rope_theta(vision, usual)).transpose()?,
+        rules: rules((whole, vision, settings), &family.rules)?,
+        mean: channels("image_mean", family.mean)?,
+        deviation: channels("image_std", family.deviation)?,
+        family,
+    })
+}
+
+fn rope_theta(vision: Config<'_>, usual: f32) -> Result<f32> {
+    let Some(parameters) = vision.object("rope_parameters")? else { return Ok(usual) };
+    match parameters.text("rope_type")? {
+        None | Some("axial") => Ok(parameters.number(&["rope_theta"])?.map_or(usual, |theta| theta as f32)),
+        Some(kind) => Err(invalid(format!("the rope_type of images must be \"axial\", found {kind:?}"))),
+    }
+}
