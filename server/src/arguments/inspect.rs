@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use causerie::FunctionCallParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use crate::arguments::options::{ContextOption, ModelOption};
 
@@ -43,45 +44,19 @@ impl InspectCommand {
 #[derive(Args)]
 pub(crate) struct InspectCalls {
     /// Call format of the model family.
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: CallFormat,
+    #[arg(long, value_name = "FORMAT", value_parser = call_format())]
+    pub(crate) format: FunctionCallParser,
     /// Functions that the prompt offered (chat-completions `tools`, or bare entries), as a JSON array: calls of these are also
     /// read without markers, and values in XML have their types.
     #[arg(long, value_name = "FILE")]
     pub(crate) functions: Option<PathBuf>,
 }
 
-/// The call format of a model family.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum CallFormat {
-    /// Python calls between control tokens.
-    Python,
-    /// JSON between tags.
-    Json,
-    /// XML between tags.
-    Xml,
-    /// Calls of FunctionGemma and Gemma 4.
-    Gemma,
-    /// Calls of Mistral's models.
-    Mistral,
-    /// Calls of Llama 3.
-    Llama,
-    /// Calls of Phi-4-mini.
-    Phi,
-}
-
-impl CallFormat {
-    pub(crate) fn parser(self) -> FunctionCallParser {
-        match self {
-            Self::Python => FunctionCallParser::DefaultFunctionCallParser,
-            Self::Json => FunctionCallParser::JsonStyleFunctionCallParser,
-            Self::Xml => FunctionCallParser::XmlFunctionCallParser,
-            Self::Gemma => FunctionCallParser::GemmaFunctionCallParser,
-            Self::Mistral => FunctionCallParser::MistralFunctionCallParser,
-            Self::Llama => FunctionCallParser::LlamaFunctionCallParser,
-            Self::Phi => FunctionCallParser::PhiFunctionCallParser,
-        }
-    }
+/// Reads the name of a notation.
+fn call_format() -> impl TypedValueParser<Value = FunctionCallParser> {
+    let names = FunctionCallParser::ALL.iter().flat_map(|parser| parser.names());
+    let named = |name: String| FunctionCallParser::named(&name).ok_or("must be the name of a notation");
+    PossibleValuesParser::new(names).try_map(named)
 }
 
 #[derive(Args)]
@@ -101,8 +76,8 @@ pub(crate) struct InspectGrammar {
     #[arg(long, value_name = "FILE")]
     pub(crate) functions: PathBuf,
     /// Call format of the model family.
-    #[arg(long, value_name = "FORMAT", default_value = "python")]
-    pub(crate) format: CallFormat,
+    #[arg(long, value_name = "FORMAT", default_value = "python", value_parser = call_format())]
+    pub(crate) format: FunctionCallParser,
     /// Allow one call at most.
     #[arg(long)]
     pub(crate) single: bool,

@@ -17,7 +17,7 @@ pub(crate) use bundle::{BundleAction, BundleArguments};
 pub(crate) use deploy::{AppsAction, AppsArguments, Builder, DeployArguments, ImageOptions, Target};
 pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
 pub(crate) use inspect::{
-    CallFormat, InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
+    InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
 };
 pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
 pub(crate) use models::{ModelsAction, ModelsArguments, PullArguments};

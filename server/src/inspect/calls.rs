@@ -28,7 +28,7 @@ enum RawPiece {
 
 pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
     let functions = arguments.functions.as_deref().map(read_definitions).transpose()?.unwrap_or_default();
-    let format = arguments.format.parser();
+    let format = arguments.format;
     let control = format.control_tokens();
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
         let reply: RawReply = serde_json::from_str(&line?).map_err(|err| {

@@ -2,11 +2,11 @@
 
 use std::io::BufRead;
 
-use causerie::{CallGrammar, Value};
+use causerie::{CallGrammar, FunctionCallParser, Value};
 use causerie_server::output::{print, print_line};
 use serde::Deserialize;
 
-use crate::arguments::{CallFormat, InspectGrammar};
+use crate::arguments::InspectGrammar;
 use crate::failure::Failure;
 use crate::functions::read_definitions;
 use crate::inspect::json::object;
@@ -47,12 +47,12 @@ pub(super) fn check_calls(arguments: &InspectGrammar) -> Result<(), Failure> {
 
 fn grammar(arguments: &InspectGrammar) -> Result<CallGrammar, Failure> {
     let functions = read_definitions(&arguments.functions)?;
-    Ok(CallGrammar::new(arguments.format.parser(), &functions, !arguments.single)?)
+    Ok(CallGrammar::new(arguments.format, &functions, !arguments.single)?)
 }
 
 /// Returns the text between the markers.
-fn block(format: CallFormat, text: &str) -> &str {
-    let (start, end) = format.parser().markers();
+fn block(format: FunctionCallParser, text: &str) -> &str {
+    let (start, end) = format.markers();
     let text = text.strip_prefix(start).unwrap_or(text);
     text.strip_suffix(end).unwrap_or(text)
 }
