@@ -63,9 +63,10 @@ impl ChatTemplate {
     /// [`STACK`](crate::STACK) bytes.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses what is not supported, [`Exhausted`](crate::TemplateErrorKind::Exhausted) if the
-    /// fuel does not suffice, [`Refused`](crate::TemplateErrorKind::Refused) if the template refuses the variables, or creates what is too deep
-    /// or too large.
+    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses what is not supported.
+    /// - [`Exhausted`](crate::TemplateErrorKind::Exhausted) if the fuel does not suffice.
+    /// - [`Refused`](crate::TemplateErrorKind::Refused) if the template refuses the variables, or creates what is too deep or too
+    ///   large.
     pub fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String, TemplateError> {
         let mut environment = self.environment.clone();
         let given = fuel.left();
