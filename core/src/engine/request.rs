@@ -17,7 +17,7 @@ pub(crate) struct Request {
     pub(crate) sampling: Sampling,
 }
 
-/// Who asks for a reply: the engine asks it for the prompt, and reports to it what becomes of the reply, before the stream's reader
+/// The owner of a reply. The engine asks it for the prompt, and reports to it what becomes of the reply, before the stream's reader
 /// learns of it. It is called on the engine thread.
 pub(crate) trait ReplyOwner: Send {
     /// The job that makes the prompt, when the reply's turn has come; `None` while other replies come first. It is asked again and
