@@ -16,7 +16,7 @@ use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, error_response, text_response};
 use crate::serve::metrics::RequestCount;
 use crate::serve::response_store::ResponseStore;
-use crate::serve::routes::{self, Handler, Lookup, Route};
+use crate::serve::routes::{self, Lookup, Route, RouteHandler};
 use crate::serve::{Service, body, id, intake};
 
 /// Answers any request.
@@ -80,13 +80,13 @@ async fn answer(
     route.check(request.method())?;
     let store = store(service, request);
     match route.handler {
-        Handler::Reply(read) => {
+        RouteHandler::Reply(read) => {
             let read = move |service: &_, fields| read(service, fields, store);
             let (answer, share) = intake::receive(service, request, read).await?;
             answer.send(share).await
         }
-        Handler::Count(count) => Ok(intake::receive(service, request, count).await?.0),
-        Handler::LookUp(look_up) => {
+        RouteHandler::Count(count) => Ok(intake::receive(service, request, count).await?.0),
+        RouteHandler::LookUp(look_up) => {
             let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
             look_up(&Lookup { service, method, id, query, store })
         }

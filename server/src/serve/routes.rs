@@ -24,11 +24,11 @@ pub(super) struct Route {
     methods: &'static str,
     pub(super) requirement: Requirement,
     pub(super) dialect: Dialect,
-    pub(super) handler: Handler,
+    pub(super) handler: RouteHandler,
 }
 
 /// What answers a request.
-pub(super) enum Handler {
+pub(super) enum RouteHandler {
     /// Reads a body whose replies are generated.
     Reply(fn(&Arc<Service>, RequestFields, ResponseStore) -> Result<Answer, HttpError>),
     /// Reads a body and answers at once.
@@ -54,8 +54,8 @@ const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 /// All routes. The first that a path matches answers it.
 static ROUTES: [Route; 14] = {
     use Dialect::{Chat, Completions, Messages, Responses};
-    use Handler::{Count, LookUp, Reply};
     use Requirement::{Key, MetricsKey, Nothing};
+    use RouteHandler::{Count, LookUp, Reply};
     [
         route("/v1/chat/completions", POST, Key, Chat, Reply(|service, fields, _| chat::read(service, fields))),
         route(
@@ -85,7 +85,7 @@ const fn route(
     methods: &'static str,
     requirement: Requirement,
     dialect: Dialect,
-    handler: Handler,
+    handler: RouteHandler,
 ) -> Route {
     Route { path, methods, requirement, dialect, handler }
 }
