@@ -304,6 +304,15 @@ fn random_weights_write_calls_that_fit() {
     check_random_calls("lfm2", &json_style(options()), 16..28);
     check_random_calls("mistral", &json_style(options()), 28..36);
     check_random_calls("llama-linear", &json_style(options()), 36..44);
+    let others = [
+        ("lfm2", FunctionCallParser::CodeFunctionCallParser),
+        ("mistral", FunctionCallParser::FunctoolsFunctionCallParser),
+        ("llama-linear", FunctionCallParser::LlamaFunctionCallParser),
+    ];
+    for ((family, parser), first) in others.into_iter().zip([44, 52, 60]) {
+        let options = GenerationOptions { function_call_parser: Some(parser), ..options() };
+        check_random_calls(family, &options, first..first + 8);
+    }
 }
 
 #[test]

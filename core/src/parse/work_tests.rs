@@ -48,7 +48,8 @@ fn work_grows_with_the_text() {
         <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}
         <function= <function=f> </function> <parameter=a> <parameter= </parameter> <function=f><parameter=a>
         </parameter></function> <parameter=a>1</parameter> <parameter=a=b <parameter="a" \n {\n [f()], f-f( 9( a:`x, `x`
-        call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}"#;
+        call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}
+        <code> <code>f() <code>f()</code> #it's functools functools[ functools[{"name":"f","arguments":{}}"#;
     for part in parts.split_whitespace() {
         for part in [part, &format!("{part} ")] {
             check(|n| part.repeat(n));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tests_folder;
-use crate::model::family::FAMILIES;
+use crate::checkpoint::FAMILIES;
 
 #[test]
 fn the_documented_names_of_families_are_those_of_the_code() {
