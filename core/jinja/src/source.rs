@@ -23,16 +23,16 @@ pub(super) const PRODUCT_FILTER: &str = "causerie_product";
 const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 512 << 10;
 /// Limits of the tags of a template, and of the tokens of a tag. They limit the nesting, and so the stack that the template
-/// engine needs.
+/// engine needs, and the time to compile a template, which grows with the square of a tag's tokens.
 const MOST_TAGS: usize = 4096;
-const MOST_TOKENS: usize = 4096;
+const MOST_TOKENS: usize = 1024;
 
 /// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     if LONGEST < source.len() {
-        return Err("it must have at most 1 MiB");
+        return Err("it must have at most 512 KiB");
     }
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -44,7 +44,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
         let tokens = tokens(tag);
         n_tags += 1;
         if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() {
-            return Err("it must have at most 4096 tags with at most 4096 tokens each");
+            return Err("it must have at most 4096 tags with at most 1024 tokens each");
         }
         match tokens.first().map(|token| &tag[token.clone()]) {
             Some("generation") if tag.starts_with("{%") => out.push_str(&replaced(tag, &tokens[0], "if true")),

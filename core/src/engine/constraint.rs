@@ -19,22 +19,69 @@ use crate::prompt::PromptRenderer;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// The constraint of one reply.
+/// What applies to the next token.
 #[derive(Default)]
-pub(crate) struct ReplyConstraint {
-    /// The constraint in force now.
-    active: Option<Constraint>,
-    /// Whether it was demanded by the options, rather than started by the model.
-    is_demanded: bool,
-    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
-    /// reasoning begin, after which the next one applies.
-    openings: Vec<Constraint>,
-    /// The constraint for each block that the model starts by itself.
-    block: Option<Constraint>,
-    /// The constraint for calls without markers, from the first name on.
+enum ConstraintState {
+    /// Nothing, until the model begins a block or an opening constraint applies.
+    #[default]
+    Free,
+    /// A constraint that the options demand.
+    Demanded(Constraint),
+    /// The constraint of a block that the model has begun.
+    Block(Constraint),
+    /// The reply is complete.
+    Done,
+    /// The reply cannot go on as demanded.
+    Failed,
+}
+
+impl ConstraintState {
+    fn active(&self) -> Option<&Constraint> {
+        match self {
+            Self::Demanded(constraint) | Self::Block(constraint) => Some(constraint),
+            Self::Free | Self::Done | Self::Failed => None,
+        }
+    }
+
+    fn active_mut(&mut self) -> Option<&mut Constraint> {
+        match self {
+            Self::Demanded(constraint) | Self::Block(constraint) => Some(constraint),
+            Self::Free | Self::Done | Self::Failed => None,
+        }
+    }
+}
+
+/// The constraints for what the model begins by itself.
+#[derive(Default)]
+struct BlockConstraints {
+    /// A block after its marker.
+    marked: Option<Constraint>,
+    /// Calls without markers, from the first name on.
     untagged: Option<Constraint>,
     /// The same for a list of calls in Python.
     python_list: Option<Constraint>,
+}
+
+impl BlockConstraints {
+    /// The constraint for an open block, and the text that the block has so far.
+    fn of(&self, block: Option<OpenBlock>) -> (Option<Constraint>, String) {
+        match block {
+            Some(OpenBlock::Marked(text)) => (self.marked.clone(), text),
+            Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
+            Some(OpenBlock::PythonList(text)) => (self.python_list.clone(), text),
+            None => (None, String::new()),
+        }
+    }
+}
+
+/// The constraint of one reply.
+#[derive(Default)]
+pub(crate) struct ReplyConstraint {
+    state: ConstraintState,
+    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
+    /// reasoning begin, after which the next one applies.
+    openings: Vec<Constraint>,
+    blocks: BlockConstraints,
     /// How a block begins, if the model can write one.
     start: Option<Edge>,
     /// Whether no block may begin.
@@ -45,9 +92,6 @@ pub(crate) struct ReplyConstraint {
     is_whole: bool,
     /// Whether the reply ends when its opening constraint does.
     ends_with_opening: bool,
-    is_done: bool,
-    /// Whether the reply cannot go on as demanded.
-    has_failed: bool,
     /// Why a constraint that should apply does not.
     fault: Option<GrammarFault>,
     /// Time spent on constraints.
@@ -116,7 +160,7 @@ impl ReplyConstraint {
         let is_typed = options.tool_call_constraint == ToolCallConstraint::Typed || callable.is_required;
         if let Some(rules) = rules.filter(|_| is_typed && !callable.functions.is_empty()) {
             match compile(rules.grammar()) {
-                Ok(block) => constraint.block = Some(block),
+                Ok(block) => constraint.blocks.marked = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
             }
             let untagged = rules.notation.untagged.as_ref();
@@ -124,9 +168,9 @@ impl ReplyConstraint {
             if let Some(forms) = untagged.filter(|_| is_read) {
                 // Their faults are those of the block.
                 let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
-                constraint.untagged = of(forms.objects.unwrap_or(rules.notation));
+                constraint.blocks.untagged = of(forms.objects.unwrap_or(rules.notation));
                 if forms.python_lists != PythonPlaces::Nowhere {
-                    constraint.python_list = of(&python::NOTATION);
+                    constraint.blocks.python_list = of(&python::NOTATION);
                 }
             }
         }
@@ -145,7 +189,7 @@ impl ReplyConstraint {
     /// The longest prefix of the draft tokens that the constraint allows.
     pub(crate) fn possible<'a>(&mut self, draft: &'a [u32]) -> &'a [u32] {
         let begun = Instant::now();
-        let n_possible = self.active.as_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
+        let n_possible = self.state.active_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
         self.time += begun.elapsed();
         &draft[..n_possible]
     }
@@ -171,55 +215,58 @@ impl ReplyConstraint {
     /// Gives up the active constraint: a block that the model started goes on without one; a demanded one ends the reply.
     fn give_up(&mut self, fault: GrammarFault) {
         self.fault.get_or_insert(fault);
-        self.active = None;
-        self.block = None;
-        self.untagged = None;
-        self.python_list = None;
-        self.has_failed = self.is_demanded;
+        self.blocks = BlockConstraints::default();
+        self.state = match self.state {
+            ConstraintState::Demanded(_) => ConstraintState::Failed,
+            _ => ConstraintState::Free,
+        };
     }
 
     /// Whether the reply cannot go on as demanded.
     pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
+        matches!(self.state, ConstraintState::Failed)
     }
 
     /// Whether a token that the mask allows may come next, while `held` is held back because it may begin a marker.
     pub(crate) fn allows(&self, token: u32, held: &str, section: ReplySection, tokenizer: &ModelTokenizer) -> bool {
-        if let Some(constraint) = &self.active {
+        if let Some(constraint) = self.state.active() {
             return !constraint.repeats_key(token);
         }
         let (Some(Edge::Text(start)), Some(TokenText::Bytes(bytes))) = (&self.start, tokenizer.text(token)) else {
             return true;
         };
-        if section != ReplySection::Text || !(self.bans_calls || self.block.is_some()) {
+        if section != ReplySection::Text || !(self.bans_calls || self.blocks.marked.is_some()) {
             return true;
         }
         // A token may complete the marker and go on after it.
         let text = held.to_owned() + &String::from_utf8_lossy(bytes);
         let Some(at) = text.find(*start) else { return true };
         let begins_well = |block: &Constraint| block.clone().take_text(&text[at + start.len()..]);
-        !self.bans_calls && self.block.as_ref().is_none_or(begins_well)
+        !self.bans_calls && self.blocks.marked.as_ref().is_none_or(begins_well)
     }
 
     /// Whether a constraint is in force now.
     pub(crate) fn is_following(&self) -> bool {
-        self.active.is_some()
+        self.state.active().is_some()
     }
 
     /// Whether tokens may be excluded, so that this may be why none is left.
     pub(crate) fn is_active(&self) -> bool {
-        self.is_following() || self.bans_calls || self.block.is_some()
+        self.is_following() || self.bans_calls || self.blocks.marked.is_some()
     }
 
     /// Advances by a token that is not yet parsed.
     pub(crate) fn take(&mut self, token: u32) {
         let begun = Instant::now();
-        if let Some(constraint) = &mut self.active {
+        if let Some(constraint) = self.state.active_mut() {
             if !constraint.take(token) {
                 self.give_up(GrammarFault::of_limit());
             } else if constraint.is_over() {
-                self.active = None;
-                self.is_done = self.ends_with_opening && (self.is_whole || self.is_demanded);
+                let is_demanded = matches!(self.state, ConstraintState::Demanded(_));
+                self.state = match self.ends_with_opening && (self.is_whole || is_demanded) {
+                    true => ConstraintState::Done,
+                    false => ConstraintState::Free,
+                };
             }
         }
         self.time += begun.elapsed();
@@ -233,27 +280,27 @@ impl ReplyConstraint {
         block: impl Fn() -> Option<OpenBlock>,
         n_calls: usize,
     ) {
-        if now == ReplySection::Reasoning {
-            self.is_done = false; // only the marker that begins the reasoning was complete
+        if now == ReplySection::Reasoning && self.is_done() {
+            self.state = ConstraintState::Free; // only the marker that begins the reasoning was complete
         }
-        if now == ReplySection::Calls || self.is_done {
+        if now == ReplySection::Calls || self.is_done() {
             self.openings.clear(); // the one that is left lets reasoning begin, which it did not
         }
         if self.is_single && 0 < n_calls {
             self.bans_calls = true;
         }
-        if before != ReplySection::Calls && now == ReplySection::Calls && !self.is_following() {
-            let (constraint, text) = match block() {
-                Some(OpenBlock::Marked(text)) => (self.block.clone(), text),
-                Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
-                Some(OpenBlock::PythonList(text)) => (self.python_list.clone(), text),
-                None => (None, String::new()),
-            };
-            let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();
-            self.active = constraint.and_then(|mut constraint| goes_on(&mut constraint).then_some(constraint));
-            self.is_demanded = false;
-        } else if before == ReplySection::Calls && now != ReplySection::Calls {
-            self.active = None;
+        match (before, now, &self.state) {
+            (ReplySection::Calls, ReplySection::Calls, _) => {}
+            (_, ReplySection::Calls, ConstraintState::Free) => {
+                let (constraint, text) = self.blocks.of(block());
+                let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();
+                let constraint = constraint.and_then(|mut constraint| goes_on(&mut constraint).then_some(constraint));
+                self.state = constraint.map_or(ConstraintState::Free, ConstraintState::Block);
+            }
+            (ReplySection::Calls, _, ConstraintState::Demanded(_) | ConstraintState::Block(_)) => {
+                self.state = ConstraintState::Free;
+            }
+            _ => {}
         }
     }
 
@@ -269,12 +316,12 @@ impl ReplyConstraint {
 
     /// Whether the reply is complete.
     pub(crate) fn is_done(&self) -> bool {
-        self.is_done
+        matches!(self.state, ConstraintState::Done)
     }
 
     /// Whether each block that the model begins is constrained.
     pub(crate) fn constrains_blocks(&self) -> bool {
-        self.block.is_some()
+        self.blocks.marked.is_some()
     }
 
     /// Why calls were not constrained although they should have been.
@@ -284,11 +331,13 @@ impl ReplyConstraint {
 
     /// The constraint in force in this section.
     fn active_in(&mut self, section: ReplySection) -> Option<&mut Constraint> {
-        if self.active.is_none() && section == ReplySection::Text {
-            self.active = self.openings.pop();
-            self.is_demanded = self.active.is_some();
+        if matches!(self.state, ConstraintState::Free)
+            && section == ReplySection::Text
+            && let Some(opening) = self.openings.pop()
+        {
+            self.state = ConstraintState::Demanded(opening);
         }
-        self.active.as_mut()
+        self.state.active_mut()
     }
 }
 
