@@ -5,7 +5,16 @@ use crate::notation::FunctionCallParser;
 use crate::notation::work::take;
 use crate::parse::{Piece, ReplyEnd, ReplyParser};
 
-const PARSERS: &[FunctionCallParser] = FunctionCallParser::ALL;
+/// The notations with readers or forms of their own. The others contain JSON.
+const PARSERS: [FunctionCallParser; 7] = [
+    FunctionCallParser::DefaultFunctionCallParser,
+    FunctionCallParser::JsonStyleFunctionCallParser,
+    FunctionCallParser::XmlFunctionCallParser,
+    FunctionCallParser::GemmaFunctionCallParser,
+    FunctionCallParser::MistralFunctionCallParser,
+    FunctionCallParser::CodeFunctionCallParser,
+    FunctionCallParser::FunctoolsFunctionCallParser,
+];
 
 const FUNCTIONS: [&str; 3] = ["f", "f-f", "9"];
 
@@ -14,7 +23,7 @@ fn work_of(text: &str) -> usize {
     take();
     let characters: Vec<_> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
     for pieces in [&[text][..], &characters] {
-        for &parser in PARSERS {
+        for parser in PARSERS {
             let (start, end) = parser.markers();
             for control in [start, end] {
                 let mut reply = ReplyParser::new(Some(parser));
@@ -48,7 +57,8 @@ fn work_grows_with_the_text() {
         <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}
         <function= <function=f> </function> <parameter=a> <parameter= </parameter> <function=f><parameter=a>
         </parameter></function> <parameter=a>1</parameter> <parameter=a=b <parameter="a" \n {\n [f()], f-f( 9( a:`x, `x`
-        call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}"#;
+        call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}
+        <code> <code>f() <code>f()</code> #it's functools functools[ functools[{"name":"f","arguments":{}}"#;
     for part in parts.split_whitespace() {
         for part in [part, &format!("{part} ")] {
             check(|n| part.repeat(n));
