@@ -147,15 +147,10 @@ mod tests {
         (Encoding::Zstd, "28b52ffd24084100007b2261223a20317d7d919d79"),
     ];
 
-    fn bytes(hexadecimal: &str) -> Vec<u8> {
-        let digits = hexadecimal.as_bytes().chunks(2);
-        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
-    }
-
     #[test]
     fn bodies_are_decoded_within_the_limit() {
         for (encoding, body) in COMPRESSED {
-            let body = bytes(body);
+            let body = hex::decode(body).unwrap();
             assert_eq!(encoding.decode(&body, 8).unwrap(), br#"{"a": 1}"#);
             assert_eq!(encoding.decode(&body, 7).unwrap_err().code(), "body_too_large");
             assert_eq!(encoding.decode(&body[..body.len() - 1], 8).unwrap_err().code(), "invalid_body");
@@ -176,7 +171,11 @@ mod tests {
             // The second frame.
             (Encoding::Zstd, "28b52ffd20084100007b2261223a20317d28b52ffd24084100007b2261223a20317d7d919d78"),
         ] {
-            assert_eq!(encoding.decode(&bytes(body), 1000).unwrap_err().code(), "invalid_body", "{body}");
+            assert_eq!(
+                encoding.decode(&hex::decode(body).unwrap(), 1000).unwrap_err().code(),
+                "invalid_body",
+                "{body}"
+            );
         }
     }
 
