@@ -2,9 +2,9 @@
 
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use causerie::{CancelHandle, ResponseStream};
+use parking_lot::Mutex;
 
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ pub(crate) fn install() -> Result<(), Failure> {
 
 /// Reacts to Ctrl-C; returns whether it ends the command.
 fn ends_command() -> bool {
-    let Some(under_way) = under_way().take() else { return true };
+    let Some(under_way) = UNDER_WAY.lock().take() else { return true };
     PRESSED.store(true, Ordering::Relaxed);
     if let UnderWay::Reply(reply) = under_way {
         reply.cancel();
@@ -38,30 +38,26 @@ fn ends_command() -> bool {
     false
 }
 
-fn under_way() -> MutexGuard<'static, Option<UnderWay>> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// From now on, Ctrl-C cancels this reply. A second Ctrl-C ends the command.
 pub(crate) fn cancel_on_press(reply: &ResponseStream) {
     PRESSED.store(false, Ordering::Relaxed);
-    *under_way() = Some(UnderWay::Reply(reply.cancel_handle()));
+    *UNDER_WAY.lock() = Some(UnderWay::Reply(reply.cancel_handle()));
 }
 
 /// From now on, the first Ctrl-C is only remembered, for [`was_pressed`]. A second Ctrl-C ends the command.
 pub(crate) fn remember_press() {
     PRESSED.store(false, Ordering::Relaxed);
-    *under_way() = Some(UnderWay::Work);
+    *UNDER_WAY.lock() = Some(UnderWay::Work);
 }
 
 /// From now on, the first Ctrl-C changes nothing more: one that was meant for the last reply must not end a chat.
 pub(crate) fn outlive_press() {
-    *under_way() = Some(UnderWay::Work);
+    *UNDER_WAY.lock() = Some(UnderWay::Work);
 }
 
 /// From now on, Ctrl-C ends the command.
 pub(crate) fn end_on_press() {
-    under_way().take();
+    UNDER_WAY.lock().take();
 }
 
 /// Forgets that a reply was cancelled, so that the command ends as if it had not been.

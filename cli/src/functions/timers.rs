@@ -1,9 +1,8 @@
 //! Timers, stored in a file so that they outlive the chat that set them.
-
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Zoned};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::functions::store::ListFile;
@@ -66,7 +65,7 @@ impl Timers {
         let words = if duration == 1.0 { format!("1 {singular}") } else { format!("{duration} {unit}") };
         let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
         let timer = Timer { label, duration: words, rings_at };
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let mut timers: Vec<Timer> = self.file.load()?;
         timers.push(timer.clone());
         self.file.save(&timers)?;
@@ -83,7 +82,7 @@ impl Timers {
 
     /// Removes and returns the timers whose time has come.
     pub(crate) fn take_due(&self, now: &Zoned) -> Result<Vec<Timer>, String> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let (due, running): (Vec<Timer>, Vec<Timer>) =
             self.file.load()?.into_iter().partition(|timer: &Timer| &timer.rings_at <= now);
         if !due.is_empty() {

@@ -31,8 +31,8 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
 use futures_channel::oneshot;
@@ -40,6 +40,7 @@ use futures_channel::oneshot;
 use crate::error::{ErrorKind, Result, SdkError};
 
 use generate::Generation;
+use parking_lot::Mutex;
 use worker::{EngineCommand, Visit, Worker, unloaded};
 
 pub(crate) use cache::{Owner, PrefixCache};
@@ -78,7 +79,7 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::ModelUnloaded`].
     pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(unloaded)
+        self.loaded.lock().clone().ok_or_else(unloaded)
     }
 
     /// Queues a request; its events go to `sender`.
@@ -112,7 +113,7 @@ impl Engine {
 
     /// Ends all replies as cancelled and releases the model. The receiver is notified once the memory is free.
     pub(crate) fn unload(&self) -> oneshot::Receiver<()> {
-        drop(self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.loaded.lock().take());
         let (sender, receiver) = oneshot::channel();
         // If the thread has ended, so has the model, and the sender is dropped with this command.
         drop(self.send(EngineCommand::Unload(sender)));

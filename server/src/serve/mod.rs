@@ -191,7 +191,7 @@ struct Service {
     large_body: Arc<Mutex<()>>,
     /// The memory budget of the bodies that arrive and of the requests that wait.
     body_budget: Arc<Semaphore>,
-    stored_responses: Arc<std::sync::Mutex<StoredResponses>>,
+    stored_responses: Arc<parking_lot::Mutex<StoredResponses>>,
     /// `None` if no addresses of images are fetched.
     image_fetcher: Option<Arc<ImageFetcher>>,
 }

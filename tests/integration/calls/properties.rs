@@ -11,10 +11,6 @@ use crate::calls::fixture::{Piece, joined, run};
 const PYTHON: FunctionCallParser = FunctionCallParser::DefaultFunctionCallParser;
 const JSON: FunctionCallParser = FunctionCallParser::JsonStyleFunctionCallParser;
 const XML: FunctionCallParser = FunctionCallParser::XmlFunctionCallParser;
-const GEMMA: FunctionCallParser = FunctionCallParser::GemmaFunctionCallParser;
-const MISTRAL: FunctionCallParser = FunctionCallParser::MistralFunctionCallParser;
-const LLAMA: FunctionCallParser = FunctionCallParser::LlamaFunctionCallParser;
-const PHI: FunctionCallParser = FunctionCallParser::PhiFunctionCallParser;
 const START: &str = "<|tool_call_start|>";
 const END: &str = "<|tool_call_end|>";
 

@@ -151,7 +151,7 @@ impl ReplyOwner for GatedOwner {
     }
 
     fn ended(&mut self, _: Option<&ChatMessage>) {
-        self.ends.lock().unwrap().push(self.at);
+        self.ends.lock().push(self.at);
     }
 }
 
@@ -175,7 +175,7 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     may_begin.store(true, Ordering::Release);
     engine.thread().unpark();
     streams.into_iter().for_each(|stream| drop(stream.into_iter().last().unwrap().unwrap()));
-    ended.lock().unwrap().clone()
+    ended.lock().clone()
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A vision tower on the CPU: from the pixels of an image to rows of the decoder's embedding, in pieces of one layer.
-
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use causerie_backend::GateFunction;
+use parking_lot::Mutex;
 
 use crate::checkpoint::VisionArchitecture;
 use crate::checkpoint::invalid;
@@ -100,7 +100,7 @@ impl TowerPass {
     pub(crate) fn advance(&mut self) -> Option<Arc<[f32]>> {
         let tower = self.tower.clone();
         let tower = &*tower.shared;
-        let mut buffers = tower.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = tower.buffers.lock();
         if self.stream.rows.is_empty() {
             self.stream = tower.patches(&self.image, &mut buffers);
             return None;
