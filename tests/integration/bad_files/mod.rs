@@ -103,7 +103,7 @@ fn a_vocabulary_fits_the_embedding() {
     let mut file = good();
     let rows = &mut file.tensor("token_embd.weight").dims[1];
     *rows -= 32;
-    check_refused(file, "token");
+    check_refused(file, "llama.vocab_size must be at most");
 }
 
 #[test]
