@@ -5831,7 +5831,7 @@ class ModelInfo:
     """
     Facts about a model.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, memory_estimate:SdkLong, vision_memory:SdkLong, problems:typing.List[str]):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, memory_estimate:SdkLong, vision_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5845,13 +5845,14 @@ class ModelInfo:
         self.supports_images = supports_images
         self.memory_estimate = memory_estimate
         self.vision_memory = vision_memory
+        self.unused_tensors = unused_tensors
         self.problems = problems
 
 
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, memory_estimate={}, vision_memory={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.memory_estimate, self.vision_memory, self.problems)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, memory_estimate={}, vision_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.memory_estimate, self.vision_memory, self.unused_tensors, self.problems)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -5879,6 +5880,8 @@ class ModelInfo:
             return False
         if self.vision_memory != other.vision_memory:
             return False
+        if self.unused_tensors != other.unused_tensors:
+            return False
         if self.problems != other.problems:
             return False
         return True
@@ -5900,6 +5903,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             supports_images=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
             vision_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
+            unused_tensors=_UniffiFfiConverterSequenceString.read(buf),
             problems=_UniffiFfiConverterSequenceString.read(buf),
         )
 
@@ -5918,6 +5922,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.check_lower(value.supports_images)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.vision_memory)
+        _UniffiFfiConverterSequenceString.check_lower(value.unused_tensors)
         _UniffiFfiConverterSequenceString.check_lower(value.problems)
 
     @staticmethod
@@ -5935,6 +5940,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.write(value.supports_images, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.vision_memory, buf)
+        _UniffiFfiConverterSequenceString.write(value.unused_tensors, buf)
         _UniffiFfiConverterSequenceString.write(value.problems, buf)
 
 @dataclass

@@ -4782,6 +4782,10 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var visionMemory: SdkLong
     /**
+     * Names in the files of tensors that nothing reads, in order.
+     */
+    public var unusedTensors: [String]
+    /**
      * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
      */
     public var problems: [String]
@@ -4830,6 +4834,9 @@ public struct ModelInfo: Equatable, Hashable {
          * The part of it that the vision tower and its projector take; 0 if the model takes no images.
          */visionMemory: SdkLong,
         /**
+         * Names in the files of tensors that nothing reads, in order.
+         */unusedTensors: [String],
+        /**
          * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
          */problems: [String]) {
         self.name = name
@@ -4845,6 +4852,7 @@ public struct ModelInfo: Equatable, Hashable {
         self.supportsImages = supportsImages
         self.memoryEstimate = memoryEstimate
         self.visionMemory = visionMemory
+        self.unusedTensors = unusedTensors
         self.problems = problems
     }
 
@@ -4877,6 +4885,7 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 supportsImages: FfiConverterBool.read(from: &buf),
                 memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf),
                 visionMemory: FfiConverterTypeSdkLong.read(from: &buf),
+                unusedTensors: FfiConverterSequenceString.read(from: &buf),
                 problems: FfiConverterSequenceString.read(from: &buf)
         )
     }
@@ -4895,6 +4904,7 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterBool.write(value.supportsImages, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
         FfiConverterTypeSdkLong.write(value.visionMemory, into: &buf)
+        FfiConverterSequenceString.write(value.unusedTensors, into: &buf)
         FfiConverterSequenceString.write(value.problems, into: &buf)
     }
 }

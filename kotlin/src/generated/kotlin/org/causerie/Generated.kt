@@ -7278,6 +7278,11 @@ data class ModelInfo (
     val `visionMemory`: SdkLong
     ,
     /**
+     * Names in the files of tensors that nothing reads, in order.
+     */
+    val `unusedTensors`: List<kotlin.String>
+    ,
+    /**
      * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
      */
     val `problems`: List<kotlin.String>
@@ -7311,6 +7316,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterSequenceString.read(buf),
+            FfiConverterSequenceString.read(buf),
         )
     }
 
@@ -7328,6 +7334,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.allocationSize(value.`supportsImages`) +
             FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`) +
             FfiConverterTypeSdkLong.allocationSize(value.`visionMemory`) +
+            FfiConverterSequenceString.allocationSize(value.`unusedTensors`) +
             FfiConverterSequenceString.allocationSize(value.`problems`)
     )
 
@@ -7345,6 +7352,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.write(value.`supportsImages`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
             FfiConverterTypeSdkLong.write(value.`visionMemory`, buf)
+            FfiConverterSequenceString.write(value.`unusedTensors`, buf)
             FfiConverterSequenceString.write(value.`problems`, buf)
     }
 }
