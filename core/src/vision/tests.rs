@@ -150,7 +150,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>]) -> Vec<Arc<[f32]>> {
     });
     let rows = images.map(|image| {
         let mut pass = tower.begin(image);
-        std::iter::repeat_with(|| pass.advance()).flatten().next().unwrap()
+        std::iter::repeat_with(|| pass.advance().unwrap()).flatten().next().unwrap()
     });
     rows.collect()
 }
