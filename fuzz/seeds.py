@@ -15,7 +15,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = REPOSITORY / "tests/fixtures"
-NOTATIONS = ["python", "json", "xml", "gemma", "mistral", "llama", "phi"]
+TABLE = (REPOSITORY / "core/src/notation/mod.rs").read_text()
+NOTATIONS = re.findall(r"^ +(\w+): \w+FunctionCallParser, ", TABLE, re.MULTILINE)
 N_FORMS = 6
 ROUTES = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"]
 # The smallest pictures that decoders of other formats than PNG take: one pixel each.

@@ -1,8 +1,8 @@
 //! A conversation: a history that grows by messages and replies.
-
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use causerie as core;
+use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::function::SdkFunction;
@@ -27,7 +27,7 @@ impl Conversation {
     }
 
     fn started(&self, stream: core::ResponseStream) -> Arc<ResponseStream> {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = stream.prefill_progress();
+        *self.progress.lock() = stream.prefill_progress();
         ResponseStream::new(stream)
     }
 }
@@ -84,7 +84,7 @@ impl Conversation {
     /// How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
     /// reply. With function calls, the prompt is that of the current round.
     pub fn prefill_progress(&self) -> PrefillProgress {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = self.progress.lock();
         PrefillProgress {
             done_tokens: count(progress.done_tokens()),
             total_tokens: count(progress.total_tokens()),

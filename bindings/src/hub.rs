@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -403,12 +403,12 @@ impl DownloadStream {
         // have slots of their own.
         let (mut progress_sender, events) = mpsc::channel(0);
         let (mut last_sender, mut end_sender) = (progress_sender.clone(), progress_sender.clone());
-        let left_out = Arc::new(std::sync::Mutex::new(None));
+        let left_out = Arc::new(parking_lot::Mutex::new(None));
         let last = left_out.clone();
         let (hub, is_cancelled) = (self.hub.clone(), self.is_cancelled.clone());
         let report = move |progress: &hub::PullProgress| {
             let sent = progress_sender.try_send(Ok(PullEvent::Progress { progress: progress.into() }));
-            *left_out.lock().unwrap_or_else(PoisonError::into_inner) = sent.err().map(mpsc::TrySendError::into_inner);
+            *left_out.lock() = sent.err().map(mpsc::TrySendError::into_inner);
             match is_cancelled.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -427,7 +427,7 @@ impl DownloadStream {
         spawn(move || {
             let end = work().map(|path| PullEvent::Ready { path: text(&path) }).map_err(SdkError::from);
             // Sending fails if nobody waits any more.
-            if let Some(progress) = last.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(progress) = last.lock().take() {
                 drop(last_sender.try_send(progress));
             }
             drop(end_sender.try_send(end));

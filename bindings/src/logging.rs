@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::error::Result;
 
@@ -58,7 +60,7 @@ pub fn set_log_sink(sink: Option<Arc<dyn LogSink>>) {
     let logger = LOGGER.get_or_init(Logger::default);
     logger.flush_queue();
     let writer = sink.map(|sink| Writer { sink, thread: None });
-    let earlier = std::mem::replace(&mut *logger.writer(), writer);
+    let earlier = std::mem::replace(&mut *logger.writer.lock(), writer);
     if let Some(thread) = earlier.and_then(|writer| writer.thread) {
         thread.end();
     }
@@ -105,19 +107,15 @@ enum Entry {
 }
 
 impl Logger {
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn put(&self, record: LogRecord) {
-        let Some(queue) = self.writer().as_mut().and_then(Writer::queue) else { return };
+        let Some(queue) = self.writer.lock().as_mut().and_then(Writer::queue) else { return };
         if let Err(TrySendError::Full(_)) = queue.try_send(Entry::Record(record)) {
             self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn flush_queue(&self) {
-        let queue = self.writer().as_ref().and_then(|writer| Some(writer.thread.as_ref()?.queue.clone()));
+        let queue = self.writer.lock().as_ref().and_then(|writer| Some(writer.thread.as_ref()?.queue.clone()));
         let (sender, flushed) = sync_channel(1);
         // A sink that flushes would wait for itself.
         if queue.is_some_and(|queue| !is_writer() && queue.try_send(Entry::Flush(sender)).is_ok()) {
@@ -220,7 +218,7 @@ mod tests {
 
     impl LogSink for Kept {
         fn write(&self, record: LogRecord) -> Result<()> {
-            self.0.lock().unwrap().push(record);
+            self.0.lock().push(record);
             Err(SdkError::Internal { reason: "the sink fails".to_owned() })
         }
     }
@@ -240,7 +238,7 @@ mod tests {
         flush_log();
         for (index, sink) in sinks.iter().enumerate() {
             let expect = LogRecord { level: LogLevel::Warning, message: format!("record {index}") };
-            let records = sink.0.lock().unwrap();
+            let records = sink.0.lock();
             // Other tests of the process may log at the same time.
             let own: Vec<_> = records.iter().filter(|record| record.level == LogLevel::Warning).collect();
             assert_eq!(own, [&expect]);

@@ -104,57 +104,38 @@ pub struct GenerationOptions {
     pub timeout_milliseconds: Option<SdkLong>,
 }
 
-/// The notation of function calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum FunctionCallParser {
-    /// The notation that the loaded model writes.
-    Model,
-    /// Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
-    Default,
-    /// JSON objects between `<tool_call>` and `</tool_call>`.
-    JsonStyle,
-    /// `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
-    Xml,
-    /// `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
-    Gemma,
-    /// Calls after `[TOOL_CALLS]`, as Mistral's models write them.
-    Mistral,
-    /// JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
-    Llama,
-    /// A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
-    Phi,
+/// Makes the twin of the parsers from the core's table of notations.
+macro_rules! function_call_parser {
+    ($($(#[$doc:meta])* $module:ident: $variant:ident, $short:ident, $names:expr;)*) => {
+        /// The notation of function calls.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+        pub enum FunctionCallParser {
+            /// The notation that the loaded model writes.
+            Model,
+            $($(#[$doc])* $short,)*
+        }
+
+        impl From<FunctionCallParser> for core::FunctionCallParser {
+            fn from(parser: FunctionCallParser) -> Self {
+                match parser {
+                    FunctionCallParser::Model => Self::ModelFunctionCallParser,
+                    $(FunctionCallParser::$short => Self::$variant,)*
+                }
+            }
+        }
+
+        impl From<core::FunctionCallParser> for FunctionCallParser {
+            fn from(parser: core::FunctionCallParser) -> Self {
+                match parser {
+                    $(core::FunctionCallParser::$variant => Self::$short,)*
+                    _ => Self::Model,
+                }
+            }
+        }
+    };
 }
 
-impl From<FunctionCallParser> for core::FunctionCallParser {
-    fn from(parser: FunctionCallParser) -> Self {
-        match parser {
-            FunctionCallParser::Model => Self::ModelFunctionCallParser,
-            FunctionCallParser::Default => Self::DefaultFunctionCallParser,
-            FunctionCallParser::JsonStyle => Self::JsonStyleFunctionCallParser,
-            FunctionCallParser::Xml => Self::XmlFunctionCallParser,
-            FunctionCallParser::Gemma => Self::GemmaFunctionCallParser,
-            FunctionCallParser::Mistral => Self::MistralFunctionCallParser,
-            FunctionCallParser::Llama => Self::LlamaFunctionCallParser,
-            FunctionCallParser::Phi => Self::PhiFunctionCallParser,
-        }
-    }
-}
-
-impl From<core::FunctionCallParser> for FunctionCallParser {
-    fn from(parser: core::FunctionCallParser) -> Self {
-        match parser {
-            core::FunctionCallParser::ModelFunctionCallParser => Self::Model,
-            core::FunctionCallParser::DefaultFunctionCallParser => Self::Default,
-            core::FunctionCallParser::JsonStyleFunctionCallParser => Self::JsonStyle,
-            core::FunctionCallParser::XmlFunctionCallParser => Self::Xml,
-            core::FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
-            core::FunctionCallParser::MistralFunctionCallParser => Self::Mistral,
-            core::FunctionCallParser::LlamaFunctionCallParser => Self::Llama,
-            core::FunctionCallParser::PhiFunctionCallParser => Self::Phi,
-            _ => Self::Model, // a notation that this interface does not name yet
-        }
-    }
-}
+core::__notations!(function_call_parser);
 
 /// Treatment of calls that needed repairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]

@@ -50,6 +50,8 @@ pub struct ModelInfo {
     pub memory_estimate: SdkLong,
     /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
     pub vision_memory: SdkLong,
+    /// Names in the files of tensors that nothing reads, in order.
+    pub unused_tensors: Vec<String>,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
 }
@@ -71,6 +73,7 @@ impl ModelInfo {
             supports_images: info.supports_images,
             memory_estimate: SdkLong(memory.total()),
             vision_memory: SdkLong(memory.vision),
+            unused_tensors: info.unused_tensors.clone(),
             problems: info.problems.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! The stream of a reply, pulled by the foreign language.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use causerie as core;
 use futures_util::lock::Mutex;
@@ -16,7 +16,7 @@ use crate::rounds::FunctionOutcome;
 pub struct ResponseStream {
     stream: Mutex<core::ResponseStream>,
     /// Outcomes that the next pull hands over, so that answering never waits for the lock of the stream.
-    outcomes: std::sync::Mutex<Vec<FunctionOutcome>>,
+    outcomes: parking_lot::Mutex<Vec<FunctionOutcome>>,
     cancel: core::CancelHandle,
     is_claimed: AtomicBool,
 }
@@ -26,7 +26,7 @@ impl ResponseStream {
         let cancel = stream.cancel_handle();
         Arc::new(Self {
             stream: Mutex::new(stream),
-            outcomes: std::sync::Mutex::default(),
+            outcomes: parking_lot::Mutex::default(),
             cancel,
             is_claimed: AtomicBool::new(false),
         })
@@ -38,7 +38,7 @@ impl ResponseStream {
     /// The next event; none after the last one.
     pub async fn next(&self) -> Result<Option<MessageResponse>> {
         let mut stream = self.stream.lock().await;
-        let outcomes = std::mem::take(&mut *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner));
+        let outcomes = std::mem::take(&mut *self.outcomes.lock());
         if !outcomes.is_empty() {
             match outcomes.into_iter().map(TryInto::try_into).collect::<Result<_>>() {
                 Ok(outcomes) => stream.answer(outcomes),
@@ -60,7 +60,7 @@ impl ResponseStream {
     /// Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
     /// with an error if a result is not JSON.
     pub fn answer(&self, outcomes: Vec<FunctionOutcome>) {
-        *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner) = outcomes;
+        *self.outcomes.lock() = outcomes;
     }
 
     /// Claims the stream for one reader.

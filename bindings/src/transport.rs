@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use causerie_hub as hub;
+use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::number::SdkCount;
@@ -92,14 +93,14 @@ impl HttpSink {
 
     /// Whether the hub still waits for the answer. If not, the request must be cancelled.
     pub fn is_open(&self) -> bool {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.sender.lock().is_some()
     }
 }
 
 impl HttpSink {
     fn put(&self, part: AnswerPart) -> bool {
         // The lock is not held while the channel is full: closing must not wait.
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let sender = self.sender.lock().clone();
         let is_taken = sender.is_some_and(|sender| sender.send(part).is_ok());
         if !is_taken {
             self.close();
@@ -108,7 +109,7 @@ impl HttpSink {
     }
 
     fn close(&self) {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.sender.lock().take();
     }
 }
 
@@ -125,7 +126,7 @@ impl PlatformTransport {
     }
 
     fn watch(&self, sink: &Arc<HttpSink>) {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = self.under_way.lock();
         under_way.retain(|sink| 0 < sink.strong_count());
         under_way.push(Arc::downgrade(sink));
     }
@@ -154,7 +155,7 @@ impl hub::Transport for PlatformTransport {
     }
 
     fn interrupt(&self) {
-        let under_way = std::mem::take(&mut *self.under_way.lock().unwrap_or_else(PoisonError::into_inner));
+        let under_way = std::mem::take(&mut *self.under_way.lock());
         under_way.iter().filter_map(Weak::upgrade).for_each(|sink| sink.close());
     }
 }

@@ -1,4 +1,4 @@
-//! One request and the resulting call: the example of the README.
+//! One request and the resulting call: the example of `docs/rust.md`.
 
 use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, functions_from_json};
 

@@ -22,8 +22,9 @@ use crate::info::ModelInfo;
 use crate::media::{Transparency, decode};
 use crate::message::ChatMessage;
 use crate::model::Compute;
-use crate::options::{FunctionCallParser, LoadOptions};
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
+use crate::notation::{FunctionCallParser, read_json};
+use crate::options::LoadOptions;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 pub use crate::runner::EngineSettings;
 use crate::runner::ModelRunner;
@@ -39,15 +40,7 @@ static CONTROL: LazyLock<ControlTokens> = LazyLock::new(|| {
 });
 
 /// The notations of calls, in the order by which inputs of the fuzz targets choose one.
-pub const PARSERS: [FunctionCallParser; 7] = [
-    FunctionCallParser::DefaultFunctionCallParser,
-    FunctionCallParser::JsonStyleFunctionCallParser,
-    FunctionCallParser::XmlFunctionCallParser,
-    FunctionCallParser::GemmaFunctionCallParser,
-    FunctionCallParser::MistralFunctionCallParser,
-    FunctionCallParser::LlamaFunctionCallParser,
-    FunctionCallParser::PhiFunctionCallParser,
-];
+pub const PARSERS: &[FunctionCallParser] = FunctionCallParser::ALL;
 
 /// Loads a model with these settings of the engine.
 ///
@@ -202,7 +195,8 @@ pub fn call_grammar(parser: FunctionCallParser, functions: &[u8], choices: &[u8]
     let Some(block) = grammar.write(choices) else { return Ok(()) };
     assert!(grammar.check(&block).is_ok(), "the grammar must accept what it wrote: {block:?}");
     let (start, close) = parser.markers();
-    let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(Piece::Control);
+    let piece = if parser.notation().is_in_text { Piece::Text } else { Piece::Control };
+    let controls = [start, close].into_iter().filter(|marker| !marker.is_empty()).map(piece);
     let pieces = controls.clone().take(1).chain([Piece::Text(&block)]).chain(controls.skip(1));
     let found = parsed(parser, &functions, pieces, ReplyEnd::Ended);
     let is_call = |found: &Parsed| match found {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
-use crate::options::{CacheType, FunctionCallParser};
+use crate::notation::FunctionCallParser;
+use crate::options::CacheType;
 use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
@@ -75,6 +76,9 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
+    /// of other kinds.
+    pub unused_tensors: Vec<String>,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
     sizes: Sizes,
@@ -222,6 +226,7 @@ impl ModelInfo {
             n_vocabulary: sizes.n_vocabulary,
             quantisation: quantisation(weights),
             function_call_parser: FunctionCallParser::DefaultFunctionCallParser,
+            unused_tensors: sizes.unread.clone(),
             sizes,
             ..Self::default()
         })
@@ -263,6 +268,7 @@ impl ModelInfo {
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);
+        self.unused_tensors.retain(|name| !is_vision(name));
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {

@@ -27,12 +27,15 @@ mod deep_stack;
 mod error;
 mod function;
 mod message;
+mod json_fields;
+mod schema;
+// The notations of calls, each with all that is particular to it.
+mod notation;
+// Plain data again.
 mod options;
 mod response;
 mod position;
-mod json_fields;
 // Text: one stage each.
-mod schema;
 mod parse;
 mod validate;
 pub mod typed;
@@ -105,11 +108,12 @@ pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
+pub use notation::{FunctionCallParser, read_json};
 pub use options::{
-    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling,
-    SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
+    CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
+    Strictness, ToolCallConstraint, ToolChoice,
 };
-pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
+pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};
 pub use response::{
     Completion, FinishReason, FunctionError, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse,
@@ -119,3 +123,8 @@ pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};
 pub use weights::ModelBytes;
+
+/// The README, whose examples in Rust are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use jiff::Zoned;
 
 use crate::engine::{
-    Engine, EventSender, Listener, LoadedModel, Owner, PrefixCache, Prepare, Prepared, PromptJob, ReplyConstraint,
-    Request, ResponseStream,
+    Engine, EventSender, LoadedModel, Owner, PrefixCache, Prepared, PromptJob, ReplyConstraint, ReplyOwner, Request,
+    ResponseStream,
 };
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
@@ -249,7 +249,7 @@ impl ModelRunner {
                 };
                 loaded.check_prompt(&positions)?;
                 Ok(Prepared {
-                    commit: Box::new(|| {}),
+                    messages: Vec::new(),
                     in_reasoning: false,
                     continues_text: loaded.tokenizer.ends_in_text(&positions),
                     owner: Owner::default(),
@@ -260,9 +260,7 @@ impl ModelRunner {
                     embedded,
                 })
             });
-            let mut job = Some(job);
-            let prepare: Prepare = Box::new(move || job.take());
-            runner.submit(prepare, options, Box::new(|_| {}), sender)
+            runner.submit(Box::new(SinglePrompt { job: Some(job) }), options, sender)
         })
     }
 
@@ -425,19 +423,29 @@ impl ModelRunner {
         GenerationOptions { function_call_parser, ..options }
     }
 
-    /// Queues a reply whose prompt is prepared when the reply is next in its conversation.
+    /// Queues a reply.
     pub(crate) fn submit(
         &self,
-        prepare: Prepare,
+        owner: Box<dyn ReplyOwner>,
         options: GenerationOptions,
-        listener: Listener,
         sender: EventSender,
     ) -> Result<Thread> {
         options.check()?;
         let sampling = options.sampling(&self.inner.defaults);
         let engine = &self.inner.engine;
-        engine.submit(Request { prepare, options, sampling, listener }, sender)?;
+        engine.submit(Request { owner, options, sampling }, sender)?;
         Ok(engine.thread())
+    }
+}
+
+/// The owner of a reply to a prompt that belongs to no conversation.
+struct SinglePrompt {
+    job: Option<PromptJob>,
+}
+
+impl ReplyOwner for SinglePrompt {
+    fn turn(&mut self) -> Option<PromptJob> {
+        self.job.take()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Addresses of the web, as far as a download needs them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 /// An `http` or `https` address without user and fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebAddress {
@@ -83,14 +85,8 @@ pub(crate) fn at_endpoint(url: &str, endpoint: &str) -> String {
 
 /// A segment of a path with all but plain characters as `%20`.
 pub(crate) fn percent_encoded(segment: &str) -> String {
-    let mut encoded = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+    const OTHERS: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(segment, &OTHERS).to_string()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The transport that comes with this crate: ureq, with TLS by rustls and the certificates of the system.
 
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
@@ -44,7 +45,7 @@ fn agent(idle_timeout: Duration) -> Agent {
 
 impl Transport for HttpClient {
     fn get(&self, request: &HttpRequest) -> io::Result<HttpResponse> {
-        let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let agent = self.agent.lock().clone();
         let mut call = agent.get(&request.url).header("accept-encoding", "identity");
         for (name, value) in &request.headers {
             call = call.header(*name, value);
@@ -56,7 +57,7 @@ impl Transport for HttpClient {
     }
 
     fn interrupt(&self) {
-        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agent = self.agent.lock();
         // An agent that was shut down stays so.
         std::mem::replace(&mut *agent, self::agent(self.idle_timeout)).shutdown();
     }

@@ -1,9 +1,8 @@
 //! The progress of a download, and its end from outside.
-
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use causerie::Result;
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
 use crate::fault::cancelled;
@@ -77,42 +76,38 @@ struct Watched {
 }
 
 impl Watch {
-    fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the download at the next occasion, and all pauses at once.
     pub(crate) fn stop(&self) {
-        self.lock().is_stopped = true;
+        self.inner.lock().is_stopped = true;
         self.changed.notify_all();
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.lock().is_stopped { Err(cancelled()) } else { Ok(()) }
+        if self.inner.lock().is_stopped { Err(cancelled()) } else { Ok(()) }
     }
 
     /// Waits; an error if the download is stopped.
     pub(crate) fn pause(&self, time: Duration) -> Result<()> {
-        let waited = self.changed.wait_timeout_while(self.lock(), time, |watched| !watched.is_stopped);
-        let is_stopped = waited.unwrap_or_else(PoisonError::into_inner).0.is_stopped;
-        if is_stopped { Err(cancelled()) } else { Ok(()) }
+        let mut watched = self.inner.lock();
+        self.changed.wait_while_for(&mut watched, |watched| !watched.is_stopped, time);
+        if watched.is_stopped { Err(cancelled()) } else { Ok(()) }
     }
 
     /// Begins with files of this total size, some bytes of which are there.
     pub(crate) fn begin(&self, total: u64, there: u64) {
-        let mut watched = self.lock();
+        let mut watched = self.inner.lock();
         (watched.progress.total, watched.progress.resumed_from, watched.done) = (total, there, there);
         watched.progress.done = there;
     }
 
     pub(crate) fn enter(&self, state: PullState, file: &str) {
-        let mut watched = self.lock();
+        let mut watched = self.inner.lock();
         watched.progress.state = state;
         file.clone_into(&mut watched.progress.file);
     }
 
     pub(crate) fn receive(&self, n_bytes: usize) {
-        let mut watched = self.lock();
+        let mut watched = self.inner.lock();
         watched.received += n_bytes as u64;
         watched.done += n_bytes as u64;
         watched.progress.done = watched.progress.done.max(watched.done);
@@ -121,14 +116,14 @@ impl Watch {
 
     /// Corrects the bytes that are there, after a file was found to have more or fewer than was known.
     pub(crate) fn correct(&self, before: u64, after: u64) {
-        let mut watched = self.lock();
+        let mut watched = self.inner.lock();
         watched.done = (watched.done + after).saturating_sub(before);
         watched.progress.done = watched.progress.done.max(watched.done);
     }
 
     /// The progress now, and the bytes that have arrived so far.
     pub(crate) fn progress(&self) -> (PullProgress, u64) {
-        let watched = self.lock();
+        let watched = self.inner.lock();
         (watched.progress.clone(), watched.received)
     }
 }

@@ -6,13 +6,13 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use causerie::companions::choose_projector;
 use causerie::names::{ModelFiles, ModelName, choose_files, manifest, weights_of_index};
 use causerie::{DownloadFault, ErrorKind, Result, SdkError};
+use parking_lot::Mutex;
 
 use crate::address::WebAddress;
 use crate::addressed;
@@ -173,9 +173,9 @@ impl Pull<'_> {
         let work = || {
             while let Some((at, (file, counted))) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
                 match transfer.fetch(file, **counted) {
-                    Ok(digest) => found.lock().unwrap_or_else(PoisonError::into_inner).files[*at].digest = digest,
+                    Ok(digest) => found.lock().files[*at].digest = digest,
                     Err(err) => {
-                        first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(err);
+                        first_error.lock().get_or_insert(err);
                         self.watch.stop();
                         self.transport.interrupt();
                         return;
@@ -189,8 +189,8 @@ impl Pull<'_> {
             }
             work();
         });
-        match first_error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            None => Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        match first_error.into_inner() {
+            None => Ok(found.into_inner()),
             Some(err) => Err(err),
         }
     }

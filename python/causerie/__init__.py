@@ -15,22 +15,13 @@
 from causerie.choices import (
     CacheType,
     ContextPolicy,
-    DefaultFunctionCallParser,
     Device,
-    FunctionCallParser,
     FunctionNames,
-    GemmaFunctionCallParser,
-    JsonStyleFunctionCallParser,
-    LlamaFunctionCallParser,
-    MistralFunctionCallParser,
-    ModelFunctionCallParser,
     OnBusy,
     OnCancel,
-    PhiFunctionCallParser,
     Strictness,
     ToolCallConstraint,
     ToolChoice,
-    XmlFunctionCallParser,
 )
 from causerie.conversation import ContextPlan, Conversation, PrefillProgress
 from causerie.error import SdkError
@@ -78,6 +69,19 @@ from causerie.message import (
     messages_from_json,
     messages_to_json,
 )
+from causerie.notations import (
+    CodeFunctionCallParser,
+    DefaultFunctionCallParser,
+    FunctionCallParser,
+    FunctoolsFunctionCallParser,
+    GemmaFunctionCallParser,
+    JsonStyleFunctionCallParser,
+    LlamaFunctionCallParser,
+    MistralFunctionCallParser,
+    ModelFunctionCallParser,
+    PhiFunctionCallParser,
+    XmlFunctionCallParser,
+)
 from causerie.options import GenerationOptions, LoadOptions, SamplingDefaults
 from causerie.response import (
     AudioSample,
@@ -113,6 +117,7 @@ __all__ = [
     "ChatMessageContent",
     "ChatMessageRole",
     "Chunk",
+    "CodeFunctionCallParser",
     "Complete",
     "ContextPlan",
     "ContextPolicy",
@@ -128,6 +133,7 @@ __all__ = [
     "FunctionHandlers",
     "FunctionNames",
     "FunctionResult",
+    "FunctoolsFunctionCallParser",
     "GemmaFunctionCallParser",
     "GenerationOptions",
     "GenerationStats",

@@ -3729,17 +3729,18 @@ class FunctionCallParser(enum.Enum):
 
     DEFAULT = 1
     """
-    Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
+    Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`, as LFM2 writes them.
 """
 
     JSON_STYLE = 2
     """
-    JSON objects between `<tool_call>` and `</tool_call>`.
+    JSON objects between `<tool_call>` and `</tool_call>`, as Qwen2.5, Qwen3 and Granite 4 write them.
 """
 
     XML = 3
     """
-    `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+    `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3, Qwen3.5 and Qwen3-Coder
+    write them. Values are raw text, which is read as the type that the function declares.
 """
 
     GEMMA = 4
@@ -3749,7 +3750,8 @@ class FunctionCallParser(enum.Enum):
 
     MISTRAL = 5
     """
-    Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+    Calls after the control token `[TOOL_CALLS]`, as Mistral's models write them: a list of JSON objects, or a name and
+    `[ARGS]` before an object.
 """
 
     LLAMA = 6
@@ -3759,7 +3761,17 @@ class FunctionCallParser(enum.Enum):
 
     PHI = 7
     """
-    A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+    A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+"""
+
+    CODE = 8
+    """
+    Python-style calls between `<code>` and `</code>`, one in a line, as SmolLM3 writes them for `python_tools`.
+"""
+
+    FUNCTOOLS = 9
+    """
+    A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it.
 """
 
 
@@ -3784,6 +3796,10 @@ class _UniffiFfiConverterTypeFunctionCallParser(_UniffiConverterRustBuffer):
             return FunctionCallParser.LLAMA
         if variant == 8:
             return FunctionCallParser.PHI
+        if variant == 9:
+            return FunctionCallParser.CODE
+        if variant == 10:
+            return FunctionCallParser.FUNCTOOLS
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
@@ -3803,6 +3819,10 @@ class _UniffiFfiConverterTypeFunctionCallParser(_UniffiConverterRustBuffer):
         if value == FunctionCallParser.LLAMA:
             return
         if value == FunctionCallParser.PHI:
+            return
+        if value == FunctionCallParser.CODE:
+            return
+        if value == FunctionCallParser.FUNCTOOLS:
             return
         raise ValueError(value)
 
@@ -3824,6 +3844,10 @@ class _UniffiFfiConverterTypeFunctionCallParser(_UniffiConverterRustBuffer):
             buf.write_i32(7)
         if value == FunctionCallParser.PHI:
             buf.write_i32(8)
+        if value == FunctionCallParser.CODE:
+            buf.write_i32(9)
+        if value == FunctionCallParser.FUNCTOOLS:
+            buf.write_i32(10)
 
 
 

@@ -4,42 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from causerie._border import adopted
-
-
-@adopted
-class FunctionCallParser(str, Enum):
-    """The notation of function calls."""
-
-    MODEL = "model"
-    """The notation that the loaded model writes."""
-    DEFAULT = "default"
-    """Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`."""
-    JSON_STYLE = "json"
-    """JSON objects between `<tool_call>` and `</tool_call>`."""
-    XML = "xml"
-    """`<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write
-    them."""
-    GEMMA = "gemma"
-    """`call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it."""
-    MISTRAL = "mistral"
-    """Calls after `[TOOL_CALLS]`, as Mistral's models write them."""
-    LLAMA = "llama"
-    """JSON objects with `parameters` as the whole reply, as Llama 3 writes them."""
-    PHI = "phi"
-    """A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it."""
-
-
-ModelFunctionCallParser: Final = FunctionCallParser.MODEL
-DefaultFunctionCallParser: Final = FunctionCallParser.DEFAULT
-JsonStyleFunctionCallParser: Final = FunctionCallParser.JSON_STYLE
-XmlFunctionCallParser: Final = FunctionCallParser.XML
-GemmaFunctionCallParser: Final = FunctionCallParser.GEMMA
-MistralFunctionCallParser: Final = FunctionCallParser.MISTRAL
-LlamaFunctionCallParser: Final = FunctionCallParser.LLAMA
-PhiFunctionCallParser: Final = FunctionCallParser.PHI
 
 
 @adopted

@@ -20,7 +20,6 @@ from causerie.choices import (
     CacheType,
     ContextPolicy,
     Device,
-    FunctionCallParser,
     FunctionNames,
     OnBusy,
     OnCancel,
@@ -29,6 +28,7 @@ from causerie.choices import (
     ToolChoice,
 )
 from causerie.error import SdkError
+from causerie.notations import FunctionCallParser
 from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._waiting import is_ending, wait
-from causerie.choices import FunctionCallParser
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, ReplyStream
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
+from causerie.notations import FunctionCallParser
 from causerie.options import GenerationOptions, LoadOptions, gathered
 from causerie.response import Readers, Response
 
@@ -58,6 +58,8 @@ class ModelInfo:
     """Estimated memory in bytes with the context size of loading."""
     vision_memory: int
     """The part of it that the vision tower and its projector take; 0 if the model takes no images."""
+    unused_tensors: list[str]
+    """Names in the files of tensors that nothing reads, in order."""
     problems: list[str]
     """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
 

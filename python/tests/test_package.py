@@ -1,4 +1,4 @@
-"""The installed package: its files, its interface, and the programs of its README."""
+"""The installed package: its files, its interface, and the programs of both READMEs."""
 
 from __future__ import annotations
 
@@ -86,8 +86,9 @@ def test_an_example_runs(file: Path, tmp_path: Path) -> None:
     assert run.stdout.strip()
 
 
-def test_the_readmes_programs_run(tmp_path: Path) -> None:
-    programs = re.findall(r"```python\n(.*?)```", (PYTHON / "README.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("readme", [PYTHON / "README.md", PYTHON.parent / "README.md"], ids=["package", "repository"])
+def test_the_programs_of_a_readme_run(readme: Path, tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
     assert programs
     for program in programs:
         run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)

@@ -141,6 +141,22 @@ TEMPLATES = [
     "{{ {'A': 1} is upper }}{{ {'a': 1} is lower }}{{ 'É' is upper }}{{ '1' is upper }}{{ none is lower }}",
     "{{ 'a' % [1] }}{{ 5 | format }}{{ 'a1' is string }}{{ 'a_1'.isidentifier() }}{{ '1a'.isidentifier() }}{{ ''.isidentifier() }}",
     "{{ 'a b'.isprintable() }}{{ 'a\tb'.isprintable() }}{{ ''.isprintable() }}{{ 'a\nb\r\nc\rd\x0be\u2028f\n'.splitlines() }}{{ 'a\nb\n'.splitlines(true) }}",
+    "{% set l = [[1, 2], [3]] %}{{ l | sum(start=[]) }}{{ [1, 2.5, true] | sum }}{{ [{'a': 1}, {'a': 2}] | sum('a', 10) }}{{ [] | sum(start=[4]) }}",
+    "{{ [{'a': {'b': 2}}, {'a': {'b': 3}}] | sum(attribute='a.b') }}{{ [{'a': [1]}] | sum('a', []) }}",
+    "{% set i = 1 %}{% set d = {'a': [1, 2, [3, 4]], 'b': 'xyz'} %}{{ d['a'][i] }}{{ d['a'][i + 1][i] }}{{ d['b'][i] }}{{ d['b'][-i] }}{{ d['a'][-1][0] }}{{ d[missing] }}{{ d['a'][9] }}",
+    "{% set k = 'b' %}{% set d = {'a': {'b': ['p', 'q']}} %}{{ d.a[k][1] }}{{ d['a'][k | lower][-2] }}{{ (d.a[k] + ['r'])[2] }}{{ d[k] is defined }}{{ d.a[k].index('q') }}{{ d['a'][k][0].upper() }}",
+    "{% set i = 1 %}{% set l = [1, 5] %}{{ 5 is eq l[i] }}{{ 5 is in [l[i]] }}{{ 3 is in([l[i]]) }}{{ l[i] is odd }}{{ 'b' in 'abc'[i] }}{{ 'c' not in 'abc'[:i + 1] }}",
+    "{% for c in 'añb' %}[{{ c }}{{ loop.index }}/{{ loop.length }}{{ loop.last }}]{% endfor %}{% for k in {'x': 1, 'y': 2} %}{{ k }}{{ loop.length }}{% endfor %}{% for k, v in {'x': 1}.items() %}{{ k }}{{ v }}{% endfor %}",
+    "{% for a in missing or [1] %}{{ a }}{% else %}none{% endfor %}{% for a in [1, 2, 3, 4] if a is odd %}{{ a }}{{ loop.revindex }}{% endfor %}{% for a in (1, 2) %}{{ a }}{% endfor %}{% for a in 1, 2 %}{{ a }}{% endfor %}",
+    "{% for a in [{'n': 1, 'c': [{'n': 2, 'c': []}]}] recursive %}({{ a.n }}{{ loop(a.c) }}{{ loop.depth }}){% endfor %}",
+    "{% for a in range(3) | reverse %}{{ a }}{{ loop.first }}{% endfor %}{% for a in [1, 2] + [3] %}{{ a }}{% endfor %}{% for a in [1, 2, 3][1:] %}{{ a }}{{ loop.previtem }}{% endfor %}{% for a in [1] * 2 %}{{ a }}{% endfor %}",
+    "{{ 'xxabxx'.strip('x') }}|{{ 'xyabyx'.lstrip('yx') }}|{{ ' a '.rstrip() }}|{{ 'éaé'.strip('é') }}|{{ 'xax' | trim('x') }}|{{ '  a ' | trim }}|{{ 'abc'.strip('') }}",
+    "{{ 'a b&c/é' | urlencode }}|{{ {'a b': 'c&d', 'e': 1} | urlencode }}|{{ 'a/b' | urlencode }}|{{ '😀' | urlencode }}",
+    "{{ '&lt;a&gt; &amp;amp; &#65;&#x42; &nosuch; & ; &nbsp;x' | striptags }}|{{ '<b>x</b> <!-- y --> z' | striptags }}",
+    "{{ 'aaaa bb cc' | wordwrap(4) }}|{{ 'abcdefghij' | wordwrap(3) }}|{{ 'ab-cd ef' | wordwrap(4) }}|{{ 'a  b' | wordwrap(1) }}",
+    "{{ 'abab'.count('ab') }}{{ 'aaa'.count('') }}{{ [1, 1, 2].count(1) }}{{ [[1], [1]].count([1]) }}{{ [1, 2] == [1, 2] }}{{ {'a': [1]} == {'a': [1]} }}{{ [1] < [2] }}{{ {'a': 1} != {'a': 2} }}",
+    "{{ [3, 1, 2] | sort | list }}{{ ['b', 'A', 'a'] | unique | list }}{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') | map(attribute='a') | list }}{{ [[1, 2], [3]] | map('last') | list }}{{ ['ab', 'c'] | map('length') | list }}",
+    "{{ {'b': 1, 'a': 2} | dictsort }}{{ [1, 2, 3] | max }}{{ ['x', 'Y'] | min }}{{ [{'a': 1}, {'a': 3}] | max(attribute='a') }}{{ [{'a': 1}, {}] | selectattr('a') | list }}",
 ]
 
 

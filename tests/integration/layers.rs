@@ -35,8 +35,8 @@ const KNOWN_CYCLES: [&str; 8] =
 const MIRRORS: [&str; 1] = ["CacheType"];
 
 /// The sources of the workspace whose type names must be unique.
-const SOURCES: [&str; 6] =
-    ["core/src", "core/backend/src", "core/derive/src", "core/jinja/src", "hub/src", "server/src"];
+const SOURCES: [&str; 7] =
+    ["core/src", "core/backend/src", "core/derive/src", "core/jinja/src", "hub/src", "server/src", "cli/src"];
 
 /// Folders in which a name may appear once for each instruction set.
 const TWIN_FOLDERS: [&str; 2] = ["core/backend/src/kernels/", "core/backend/src/simd/"];

@@ -10,6 +10,7 @@ mod constrained;
 mod conversation;
 mod decoders;
 mod demo;
+mod documents;
 mod killed;
 mod layers;
 mod function_errors;

@@ -213,8 +213,8 @@ fn damaged_calls_of_all_notations() {
         let cut = choices(bytes)[0];
         for parser in fuzzing::PARSERS {
             for form in 0..fuzzing::N_FORMS {
-                fuzzing::reply(parser, form, 0, &text);
-                fuzzing::reply(parser, form, cut, &text);
+                fuzzing::reply(*parser, form, 0, &text);
+                fuzzing::reply(*parser, form, cut, &text);
             }
         }
     });
@@ -250,7 +250,7 @@ fn calls_by_grammars_of_damaged_functions_are_read_and_fit() {
     ];
     check(&seeds, &SCHEMA_WORDS, 300, |bytes| {
         for parser in fuzzing::PARSERS {
-            drop(fuzzing::call_grammar(parser, bytes, &choices(bytes)));
+            drop(fuzzing::call_grammar(*parser, bytes, &choices(bytes)));
         }
     });
 }

@@ -358,13 +358,10 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
             "function_call_parser" => {
                 options.function_call_parser = match value {
                     Value::Null => None,
-                    value => Some(match as_text(value) {
-                        "default" => FunctionCallParser::DefaultFunctionCallParser,
-                        "json" => FunctionCallParser::JsonStyleFunctionCallParser,
-                        "xml" => FunctionCallParser::XmlFunctionCallParser,
-                        "llama" => FunctionCallParser::LlamaFunctionCallParser,
-                        other => panic!("unknown parser {other}"),
-                    }),
+                    value => match FunctionCallParser::named(as_text(value)) {
+                        None => panic!("unknown parser {value}"),
+                        named => named,
+                    },
                 }
             }
             "continue_final_message" => options.continue_final_message = flag(),

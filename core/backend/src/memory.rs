@@ -4,8 +4,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
@@ -32,7 +34,7 @@ impl Arena {
         if CHUNK / 4 <= n_reserved {
             return Ok(ArenaBytes { chunk: Arc::new(Chunk::new(n_reserved)?), start: 0, n_bytes });
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let (chunk, n_taken) = match last.take() {
             Some((chunk, n_taken)) if n_reserved <= chunk.n_bytes - n_taken => (chunk, n_taken),
             _ => (Arc::new(Chunk::new(CHUNK)?), 0),

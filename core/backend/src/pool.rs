@@ -7,9 +7,11 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
+
+use parking_lot::Mutex;
 
 /// Iterations of a helper's loop before it sleeps, which take some hundred microseconds.
 const SPINS: u32 = 4000;
@@ -81,7 +83,7 @@ impl Pool {
         if n_pieces <= 1 || self.helpers.is_empty() {
             return (0..n_pieces).for_each(work);
         }
-        let _job = self.job_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _job = self.job_lock.lock();
         let shared = &*self.shared;
         // SAFETY: only the lifetime changes. The pointer is not used after `run`, when the gate is closed and empty.
         let work = unsafe {
@@ -101,7 +103,7 @@ impl Pool {
             n_spins += 1;
             if n_spins < SPINS_OF_CALLER { std::hint::spin_loop() } else { thread::yield_now() }
         }
-        if let Some(panic) = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(panic) = shared.panic.lock().take() {
             resume_unwind(panic);
         }
     }
@@ -112,7 +114,7 @@ impl Pool {
     pub(crate) fn for_each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
         let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
         self.run(items.len(), &|at| {
-            let item = items[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let item = items[at].lock().take();
             item.into_iter().for_each(&work); // each is taken once
         });
     }
@@ -165,7 +167,7 @@ impl PoolState {
         }));
         if let Err(panic) = taken {
             self.next_piece.store(job.n_pieces, Ordering::Relaxed);
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            self.panic.lock().get_or_insert(panic);
         }
     }
 }

@@ -48,8 +48,7 @@ fn conversation(as_parts: bool) -> Value {
     let text = "Snow fell on the hills, and nobody was there to see it. ".repeat(18)[..1000].to_owned();
     let content =
         if as_parts { Value::from(vec![context! { type => "text", text }]) } else { Value::from(text.as_str()) };
-    let message =
-        |i: usize| context! { role => if i % 2 == 0 { "user" } else { "assistant" }, content => content.clone() };
+    let message = |i: usize| context! { role => ["user", "assistant"][i % 2], content => content.clone() };
     let messages: Vec<Value> = (0..4000).map(message).collect();
     context! { messages, add_generation_prompt => true, bos_token => "<s>", eos_token => "</s>" }
 }

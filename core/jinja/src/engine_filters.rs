@@ -4,8 +4,12 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, filters, tests};
 
+use crate::fuel::refused;
 use crate::guard_filters::{compared, searched};
 use crate::{fuel, python};
+
+/// Size limit of the name of an attribute in bytes.
+const LONGEST_NAME: usize = 128;
 
 /// Adds the filters and tests to an environment, and removes those that Jinja2 does not have.
 pub(crate) fn add(environment: &mut Environment<'_>) {
@@ -18,8 +22,12 @@ pub(crate) fn add(environment: &mut Environment<'_>) {
     for (name, filter) in [
         ("selectattr", Value::from_function(filters::selectattr)),
         ("rejectattr", Value::from_function(filters::rejectattr)),
+        ("attr", Value::from_function(filters::attr)),
     ] {
-        add_filter(environment, name, filter, |state, value| charge_attributes(state, value));
+        add_filter(environment, name, filter, move |state, value, arguments| {
+            check_name(arguments.first())?;
+            if name == "attr" { fuel::index(state, value) } else { charge_attributes(state, value) }
+        });
     }
     environment.add_filter("map", map);
     environment.add_filter("sum", sum);
@@ -62,7 +70,7 @@ fn add_string_filters(environment: &mut Environment<'_>) {
         ("safe", Value::from_function(filters::safe)),
     ];
     for (name, filter) in on_strings {
-        add_filter(environment, name, filter, |state, value| {
+        add_filter(environment, name, filter, |state, value, _| {
             if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
                 *value = Value::from(python::text(state, value)?.into_owned());
             }
@@ -82,9 +90,11 @@ fn add_sorting_filters(environment: &mut Environment<'_>) {
     ];
     for (name, names, filter) in on_order {
         let named = Value::from_function(move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
-            filter.call(state, &named(names, arguments.into_values())?)
+            let arguments = named(names, arguments.into_values())?;
+            check_option(&arguments)?;
+            filter.call(state, &arguments)
         });
-        add_filter(environment, name, named, |state, value| {
+        add_filter(environment, name, named, |state, value, _| {
             let mut items = Vec::new();
             for item in value.try_iter().into_iter().flatten() {
                 fuel::values(state, 1)?;
@@ -113,17 +123,17 @@ fn named(names: &[&str], arguments: Vec<Value>) -> Result<Vec<Value>, Error> {
     Ok(value.into_iter().chain([Value::from(Kwargs::from_iter(all))]).collect())
 }
 
-/// Adds a filter that first charges its input value with `charge`, which may also change the value.
+/// Adds a filter that first charges its input value with `charge`, which also gets the other arguments and may change the value.
 fn add_filter(
     environment: &mut Environment<'_>,
     name: &'static str,
     filter: Value,
-    charge: impl Fn(&State<'_, '_>, &mut Value) -> Result<(), Error> + Send + Sync + 'static,
+    charge: impl Fn(&State<'_, '_>, &mut Value, &[Value]) -> Result<(), Error> + Send + Sync + 'static,
 ) {
     environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
         let mut arguments = arguments.into_values();
-        if let Some(value) = arguments.first_mut() {
-            charge(state, value)?;
+        if let Some((value, others)) = arguments.split_first_mut() {
+            charge(state, value, others)?;
         }
         filter.call(state, &arguments)
     });
@@ -146,10 +156,25 @@ fn map(state: &mut State<'_, '_>, value: Value, arguments: Rest<ValueOrKwargs>) 
             Ok(Value::from(mapped))
         }
         _ => {
+            check_option(&arguments)?;
             charge_attributes(state, &value)?;
             filters::map(state, value, Rest(arguments.into_iter().map(ValueOrKwargs::from).collect())).map(Value::from)
         }
     }
+}
+
+/// Refuses a long name of an attribute, which would be searched in each item.
+pub(crate) fn check_name(name: Option<&Value>) -> Result<(), Error> {
+    match name.and_then(Value::as_str) {
+        Some(name) if LONGEST_NAME < name.len() => Err(refused("the name of an attribute must have at most 128 bytes")),
+        _ => Ok(()),
+    }
+}
+
+/// As [`check_name`], for a name in the option `attribute` of a filter.
+fn check_option(arguments: &[Value]) -> Result<(), Error> {
+    let options = arguments.last().filter(|last| last.is_kwargs());
+    check_name(options.map(|options| options.get_attr("attribute")).transpose()?.as_ref())
 }
 
 /// Charges what it takes to find an attribute of each item, which may be an index.
@@ -171,6 +196,7 @@ fn sum(
     let attribute = attribute.or(options.get("attribute")?);
     let start = start.map_or_else(|| options.get::<Option<Value>>("start"), |start| Ok(Some(start)))?;
     options.assert_all_used()?;
+    check_name(attribute.map(Value::from).as_ref())?;
     let start = start.unwrap_or(Value::from(0));
     let wrong = |value: &Value| {
         let message = format!("sum takes numbers, or lists with a list to start with, found {}", value.kind());

@@ -43,7 +43,8 @@ pub(super) fn unsupported(format: &str) -> Error {
 impl FieldFormat {
     /// The text of a value. `side` is where padding goes by default.
     pub(super) fn apply(&self, state: &mut State<'_, '_>, value: &Value, side: Side) -> Result<String, Error> {
-        fuel::characters(state, self.width + self.precision.unwrap_or(0))?;
+        // A digit takes as long as several characters.
+        fuel::characters(state, self.width + 4 * self.precision.unwrap_or(0))?;
         let text = self.digits_or_text(state, value)?;
         let is_number = self.kind.map_or(value.kind() == ValueKind::Number, |kind| "diufFeEgGxXobn%".contains(kind));
         if !is_number {

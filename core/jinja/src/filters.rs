@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State};
 
+use crate::engine_filters::check_name;
 use crate::fuel::{self, refused};
 use crate::wrapping::word_wrap;
 use crate::{formatting, markup, methods, python};
@@ -306,6 +307,7 @@ fn group_by(
 ) -> Result<Value, Error> {
     let missing = || Error::new(ErrorKind::MissingArgument, "groupby takes an attribute");
     let attribute = attribute.or(options.get("attribute")?).ok_or_else(missing)?;
+    check_name(Some(&Value::from(attribute)))?;
     let default: Option<Value> = options.get("default")?;
     let is_case_sensitive = options.get::<Option<bool>>("case_sensitive")?.unwrap_or(false);
     options.assert_all_used()?;

@@ -5,12 +5,15 @@ use minijinja::value::{Tuple, Value, ValueKind};
 use minijinja::{Environment, Error, State, functions};
 
 use crate::fuel::{self, check_depth, refused};
-use crate::guards::{COMPARED_FILTER, FLAT_FILTER, ITEM_FILTER, NESTED_FILTER, SEARCHED_FILTER, STORED_FILTER};
+use crate::guards::{
+    COMPARED_FILTER, FLAT_FILTER, ITEM_FILTER, LOOPED_FILTER, NESTED_FILTER, SEARCHED_FILTER, STORED_FILTER,
+};
 use crate::python;
 
 /// Adds the filters to an environment.
 pub(crate) fn add(environment: &mut Environment<'_>) {
     environment.add_filter(FLAT_FILTER, flat);
+    environment.add_filter(LOOPED_FILTER, looped);
     environment.add_filter(COMPARED_FILTER, compared);
     environment.add_filter(SEARCHED_FILTER, searched);
     environment.add_filter(ITEM_FILTER, item);
@@ -22,6 +25,11 @@ pub(crate) fn add(environment: &mut Environment<'_>) {
 /// The engine itself charges the length of a string, as for each filter.
 fn flat(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if value.kind() == ValueKind::Iterable { copied(state, value) } else { Ok(value.clone()) }
+}
+
+/// As [`flat`], and a list of the characters of a string, so that the loop knows its last item.
+fn looped(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    if value.kind() == ValueKind::String { copied(state, value) } else { flat(state, value) }
 }
 
 /// A list with the items of a list, or a tuple with those of a tuple.

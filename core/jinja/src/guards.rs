@@ -1,8 +1,8 @@
 //! Adds filters to the tags of a chat template, for four classes of work and values that the template engine's own fuel does not
 //! limit:
 //! - **Lists that are put together when they are read.** A sum, a slice, a product or a reversed list refers to the lists that it
-//!   was made from, so each one made from another is slower to read. A filter makes them lists of their own. It is also put where
-//!   the characters of a string are counted (loops, subscripts, slices): the engine charges each filter for its string.
+//!   was made from, so each one made from another is slower to read. A filter makes them lists of their own. Another one
+//!   does so with the characters of a string that a loop goes through. The engine charges each filter for its string.
 //! - **Comparisons.** `==`, `<`, `in`, `loop.changed` and a computed subscript take one step, however much they compare or hash.
 //!   Filters around their operands charge it; a filter takes the place of the subscript.
 //! - **Values that nest.** A list in a list, repeatedly, is small, but all that visits it recurses. A filter after each list, tuple and
@@ -18,8 +18,9 @@ use std::ops::Range;
 
 use crate::tag_tokens::{TagTokens, ends_operand};
 
-/// The filter that makes a list of its own.
+/// The filter that makes a list of its own, and the one that also does so with the characters of a string.
 pub(crate) const FLAT_FILTER: &str = "causerie_flat";
+pub(crate) const LOOPED_FILTER: &str = "causerie_looped";
 /// The filters around operands of comparisons, and around the right operand of `in`.
 pub(crate) const COMPARED_FILTER: &str = "causerie_compared";
 pub(crate) const SEARCHED_FILTER: &str = "causerie_searched";
@@ -101,11 +102,11 @@ fn guard_subscripts(tokens: &TagTokens<'_>, filters: &mut Filters) {
 fn guard_loops(tokens: &TagTokens<'_>, filters: &mut Filters) {
     if tokens.statement() == "for" {
         let start = tokens.targets_end() + 1;
-        filters.put_around(start..tokens.iterable_end(start), FLAT_FILTER);
+        filters.put_around(start..tokens.iterable_end(start), LOOPED_FILTER);
     }
     for i in tokens.targets_end()..tokens.len() {
         if tokens.at(i) == "loop" && !tokens.is_attribute(i) && tokens.at(i + 1) == "(" {
-            filters.put_around(i + 2..tokens.argument_end(i + 2), FLAT_FILTER);
+            filters.put_around(i + 2..tokens.argument_end(i + 2), LOOPED_FILTER);
         }
     }
 }
@@ -223,6 +224,7 @@ mod tests {
         let names = [
             (TEXT_FILTER, "t"),
             (FLAT_FILTER, "f"),
+            (LOOPED_FILTER, "l"),
             (COMPARED_FILTER, "c"),
             (SEARCHED_FILTER, "s"),
             (NESTED_FILTER, "n"),
@@ -244,9 +246,9 @@ mod tests {
             ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|f + 2|f}|n }}"),
             (
                 "{% for a in b[::-1] %}{{ c[d[1:]:2] }}",
-                "{% for a in ((((b)|f)[::-1]|f)|f) %}{{ ((c)|f)[((d)|f)[1:]|f:2]|f }}",
+                "{% for a in ((((b)|f)[::-1]|f)|l) %}{{ ((c)|f)[((d)|f)[1:]|f:2]|f }}",
             ),
-            ("{% for (a, b) in [(1, 2)] + c %}", "{% for (a, b) in (([(1, 2)|n]|n|f + c|f)|f) %}"),
+            ("{% for (a, b) in [(1, 2)] + c %}", "{% for (a, b) in (([(1, 2)|n]|n|f + c|f)|l) %}"),
             ("{% set a, b = (c), {} %}{{ f(a, [b]) }}", "{% set a, b = (c), {}|n %}{{ f(a, [b]|n) }}"),
             ("{{ a if b else -1 }}{{ loop.index0 + 1 }}", "{{ a if b else -1 }}{{ loop.index0|f + 1|f }}"),
         ] {
@@ -259,7 +261,7 @@ mod tests {
         for (source, expect) in [
             ("{% if a.b == 'c' and not d < e %}", "{% if ((a.b)|c) == 'c' and not ((d)|c) < ((e)|c) %}"),
             ("{{ a + b == c|d if e else f }}", "{{ ((a|f + b|f)|c) == ((c|d)|c) if e else f }}"),
-            ("{% for a in b if a in c[d] %}", "{% for a in ((b)|f) if ((a)|c) in ((((c)|i(d)))|s) %}"),
+            ("{% for a in b if a in c[d] %}", "{% for a in ((b)|l) if ((a)|c) in ((((c)|i(d)))|s) %}"),
             ("{{ f(a not in b, 'c' in d) }}", "{{ f(((a)|c) not in ((b)|s), 'c' in ((d)|s)) }}"),
             ("{{ a is in b }}{{ a is not in b }}", "{{ a is in b }}{{ a is not in b }}"),
             ("{{ a[0] }}{{ a['b'] }}{{ a[-1] }}", "{{ a[0] }}{{ a['b'] }}{{ ((a)|i(-1)) }}"),
@@ -274,11 +276,11 @@ mod tests {
     #[test]
     fn what_a_loop_goes_through_is_a_list_of_its_own() {
         for (source, expect) in [
-            ("{% for a in b if c recursive %}", "{% for a in ((b)|f) if c recursive %}"),
-            ("{% for a in b or [] recursive %}", "{% for a in ((b or []|n)|f) recursive %}"),
-            ("{% for a in (b if c else d.if) %}", "{% for a in (((b if c else d.if))|f) %}"),
-            ("{% for a, b in c, d %}", "{% for a, b in ((c, d)|f) %}"),
-            ("{{ loop(a.b) }}{{ a.loop(b) }}{{ loop() }}", "{{ loop(((a.b)|f)) }}{{ a.loop(b) }}{{ loop() }}"),
+            ("{% for a in b if c recursive %}", "{% for a in ((b)|l) if c recursive %}"),
+            ("{% for a in b or [] recursive %}", "{% for a in ((b or []|n)|l) recursive %}"),
+            ("{% for a in (b if c else d.if) %}", "{% for a in (((b if c else d.if))|l) %}"),
+            ("{% for a, b in c, d %}", "{% for a, b in ((c, d)|l) %}"),
+            ("{{ loop(a.b) }}{{ a.loop(b) }}{{ loop() }}", "{{ loop(((a.b)|l)) }}{{ a.loop(b) }}{{ loop() }}"),
         ] {
             assert_eq!(short(source), expect);
         }
@@ -318,7 +320,7 @@ mod tests {
         for source in
             ["{", "{{", "{%", "{% 'a", "{{ a + }}{{ ~ }}", "{%%}", "{{-}}", "{%-%}", "{# a", "{{ ) + ( }}", "}}é{{é"]
         {
-            let stripped = ["|f", "|t", "|n"].iter().fold(short(source), |text, filter| text.replace(filter, ""));
+            let stripped = ["|f", "|t", "|n", "|l"].iter().fold(short(source), |text, filter| text.replace(filter, ""));
             assert_eq!(stripped, source);
         }
     }

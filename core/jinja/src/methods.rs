@@ -6,6 +6,7 @@ use minijinja::value::{Kwargs, Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
+use crate::engine_filters::check_name;
 use crate::filters::{Side, padded};
 use crate::formatting;
 use crate::fuel;
@@ -14,8 +15,7 @@ use crate::python::{self, is_space};
 use crate::source::is_word;
 
 /// Methods that read a string as fast as it can be copied, which the engine charges.
-const QUICK: [&str; 19] = [
-    "count",
+const QUICK: [&str; 18] = [
     "endswith",
     "find",
     "index",
@@ -84,6 +84,7 @@ pub(crate) fn join_filter(
     let separator = separator.or(options.get("d")?).unwrap_or_default();
     let attribute: Option<&str> = options.get("attribute")?;
     options.assert_all_used()?;
+    check_name(attribute.map(Value::from).as_ref())?;
     join(state, items, separator, attribute)
 }
 

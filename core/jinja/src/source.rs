@@ -24,10 +24,11 @@ const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
 const LONGEST: usize = 1 << 20;
-/// Limits of the tags of a template, and of the tokens of a tag. They limit the nesting, and so the stack that the template
-/// engine needs.
+/// Limits of the tags of a template, of the tokens of a tag, and of all tokens. They limit the nesting, and so the stack that the template
+/// engine needs, and the time to compile a template, which grows with the square of a tag's tokens.
 const MOST_TAGS: usize = 4096;
-const MOST_TOKENS: usize = 4096;
+const MOST_TOKENS: usize = 1024;
+const MOST_TOKENS_IN_ALL: usize = 128 << 10;
 
 /// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
@@ -36,15 +37,16 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     }
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
-    let mut n_tags = 0;
+    let (mut n_tags, mut n_tokens) = (0, 0);
     let mut macros = MacroNames::default();
     while let Some((before, tag, after)) = next_tag(rest) {
         out.push_str(before);
         let tag = &*with_plain_strings(tag, &tokens(tag))?;
         let tokens = tokens(tag);
         n_tags += 1;
-        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() {
-            return Err("it must have at most 4096 tags with at most 4096 tokens each");
+        n_tokens += tokens.len();
+        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() || MOST_TOKENS_IN_ALL < n_tokens {
+            return Err("it must have at most 4096 tags with at most 1024 tokens each, and 131072 tokens in all");
         }
         match tokens.first().map(|token| &tag[token.clone()]) {
             Some("generation") if tag.starts_with("{%") => out.push_str(&replaced(tag, &tokens[0], "if true")),

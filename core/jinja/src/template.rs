@@ -37,7 +37,7 @@ impl ChatTemplate {
     /// Compiles a template. Needs a stack of [`STACK`](crate::STACK) bytes.
     ///
     /// # Errors
-    /// [`TemplateErrorKind::Source`] for a source that is not valid or not supported.
+    /// [`Source`](crate::TemplateErrorKind::Source) for a source that is not valid or not supported.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_debug(false);
@@ -63,9 +63,10 @@ impl ChatTemplate {
     /// [`STACK`](crate::STACK) bytes.
     ///
     /// # Errors
-    /// [`TemplateErrorKind::Unsupported`] if the template uses what is not supported, [`TemplateErrorKind::Exhausted`] if the
-    /// fuel does not suffice, [`TemplateErrorKind::Refused`] if the template refuses the variables, or creates what is too deep
-    /// or too large.
+    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses what is not supported.
+    /// - [`Exhausted`](crate::TemplateErrorKind::Exhausted) if the fuel does not suffice.
+    /// - [`Refused`](crate::TemplateErrorKind::Refused) if the template refuses the variables, or creates what is too deep or too
+    ///   large.
     pub fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String, TemplateError> {
         let mut environment = self.environment.clone();
         let given = fuel.left();

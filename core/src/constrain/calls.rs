@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::constrain::literals::{LiteralSyntax, rules, spellings};
+use crate::constrain::literals::{rules, spellings};
 use crate::constrain::{Grammar, GrammarFault, HEADER};
 use crate::function::{FunctionNames, PythonNames, SdkFunction, Value};
-use crate::options::FunctionCallParser;
+use crate::notation::Notation;
+pub(crate) use crate::notation::grammar::BlockPart;
+use crate::notation::grammar::{LiteralSyntax, Member, literal};
 use crate::schema::definition;
 
 /// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
@@ -32,7 +34,7 @@ pub(crate) enum Edge {
 /// What a block of calls may contain.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRules<'a> {
-    pub(crate) notation: FunctionCallParser,
+    pub(crate) notation: &'static Notation,
     pub(crate) functions: &'a [SdkFunction],
     /// How Python writes the names of these functions among all that are offered.
     pub(crate) identifiers: &'a PythonNames,
@@ -40,16 +42,6 @@ pub(crate) struct CallRules<'a> {
     pub(crate) is_single: bool,
     pub(crate) edges: &'a BlockEdges,
     pub(crate) part: BlockPart,
-}
-
-/// The part of a block that a grammar describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BlockPart {
-    Whole,
-    AfterStart,
-    /// Calls in JSON without markers: the bracket that opens them (`{`, or `[` for a list), then what follows from the name
-    /// of the first call on. White space between the parts of a call is free, as models indent calls that they write so.
-    FromName,
 }
 
 impl CallRules<'_> {
@@ -60,36 +52,20 @@ impl CallRules<'_> {
     /// A [`GrammarFault`] if no function is left: [`SdkFunction::check`] refuses it, or it has a required parameter with a
     /// name that Python calls cannot express.
     pub(crate) fn grammar(&self) -> Result<Grammar, GrammarFault> {
-        let mut writer = self.writer(true);
-        let text = self.text(&mut writer)?;
-        let loose = if writer.has_limits { Some(self.text(&mut self.writer(false))?) } else { None };
-        // Names are compared in quotes, and in these notations they have none.
-        let has_quotes = !matches!(
-            self.notation,
-            FunctionCallParser::XmlFunctionCallParser | FunctionCallParser::GemmaFunctionCallParser
-        );
+        let grammar = |keeps_limits| {
+            let mut writer = GrammarWriter::new(*self, keeps_limits);
+            let text = self.text(&mut writer)?;
+            Ok((format!("{HEADER}{text}"), writer))
+        };
+        let (text, writer) = grammar(true)?;
+        let loose = if writer.has_limits { Some(grammar(false)?.0) } else { None };
+        // Names are compared in quotes, and in other notations they have none.
+        let has_quotes = matches!(self.notation.grammar.literals, LiteralSyntax::Python | LiteralSyntax::Json);
         Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps && has_quotes, answer: None })
     }
 
-    fn writer(&self, keeps_limits: bool) -> GrammarWriter {
-        let gap = if self.part == BlockPart::FromName { "GAP?" } else { "" };
-        GrammarWriter {
-            notation: self.notation,
-            syntax: LiteralSyntax::of(self.notation),
-            arguments: self.arguments(),
-            keeps_limits,
-            has_limits: false,
-            gap,
-            text: String::new(),
-            n_rules: 0,
-            schema_rules: BTreeMap::new(),
-            definitions: Value::Null,
-            definition_rules: BTreeMap::new(),
-            has_free_maps: false,
-        }
-    }
-
-    fn text(&self, writer: &mut GrammarWriter) -> Result<String, GrammarFault> {
+    /// The rules of the grammar.
+    pub(super) fn text(&self, writer: &mut GrammarWriter<'_>) -> Result<String, GrammarFault> {
         let mut names: Vec<&str> = Vec::new();
         let (mut calls, mut fault) = (Vec::new(), GrammarFault::new("at least one function must be allowed"));
         for function in self.functions {
@@ -104,21 +80,24 @@ impl CallRules<'_> {
         if calls.is_empty() {
             return Err(fault);
         }
-        let body = self.body(writer);
+        let grammar = &self.notation.grammar;
+        let body = (grammar.body)(writer);
         let (start, end) = (self.edges.start.symbol(), self.edges.end.symbol());
         let (start, end) = match self.part {
-            // Llama's marker is optional, and the models leave it out.
-            BlockPart::Whole if self.notation == FunctionCallParser::LlamaFunctionCallParser => (String::new(), end),
+            // Models leave optional markers out.
+            BlockPart::Whole if self.notation.has_optional_markers => (String::new(), end),
             BlockPart::Whole => (start, end),
             BlockPart::AfterStart => (String::new(), end),
             BlockPart::FromName => Default::default(),
         };
-        let calls = self.call_rules(writer, &calls.join(" | "));
+        let calls = (grammar.rules)(writer, &calls.join(" | "));
+        let terminals: String = grammar.terminals.iter().map(|terminal| format!("{terminal}\n")).collect();
+        let quote = self.edges.inner.first().map_or(String::new(), |(_, edge)| edge.symbol());
         let separator = if self.part == BlockPart::FromName { "[ \\n]{0,32}" } else { "[ ]?" };
         Ok(format!(
-            "{HEADER}start: {start} {body} {end}\n{calls}\n{}LINE: /[ \\n]/\nGAP: /[ \\n]{{1,32}}/\nSEP: /,{separator}/\n{}",
+            "start: {start} {body} {end}\n{calls}\n{}{terminals}LINE: /[ \\n]/\nGAP: /[ \\n]{{1,32}}/\nSEP: /,{separator}/\n{}",
             writer.text,
-            rules(writer.syntax, &self.quote())
+            rules(grammar.literals, &quote)
         ))
     }
 }
@@ -136,17 +115,13 @@ impl Edge {
 }
 
 /// Writes the rules of a grammar, and names them.
-pub(super) struct GrammarWriter {
-    pub(super) notation: FunctionCallParser,
+pub(super) struct GrammarWriter<'r> {
+    pub(super) rules: CallRules<'r>,
     pub(super) syntax: LiteralSyntax,
-    /// The symbols before arguments in Mistral's notation; `None` for its older form.
-    pub(super) arguments: Option<String>,
     /// Whether the limits of schemas are enforced.
     pub(super) keeps_limits: bool,
     /// Whether the schemas have limits.
     pub(super) has_limits: bool,
-    /// The symbol for white space within the brackets of a call in JSON.
-    pub(super) gap: &'static str,
     pub(super) text: String,
     n_rules: usize,
     /// The names of rules for JSON Schemas, by schema.
@@ -158,14 +133,22 @@ pub(super) struct GrammarWriter {
     pub(super) has_free_maps: bool,
 }
 
-/// An argument of a call, or a property of an object.
-pub(super) struct Member {
-    /// The symbols for the name and the value.
-    pub(super) symbols: String,
-    pub(super) is_required: bool,
-}
+impl<'r> GrammarWriter<'r> {
+    pub(super) fn new(rules: CallRules<'r>, keeps_limits: bool) -> Self {
+        Self {
+            rules,
+            syntax: rules.notation.grammar.literals,
+            keeps_limits,
+            has_limits: false,
+            text: String::new(),
+            n_rules: 0,
+            schema_rules: BTreeMap::new(),
+            definitions: Value::Null,
+            definition_rules: BTreeMap::new(),
+            has_free_maps: false,
+        }
+    }
 
-impl GrammarWriter {
     /// Writes the rule for calls of a function.
     fn call(&mut self, function: &SdkFunction, names: &[&str]) -> Result<String, GrammarFault> {
         function.check_with(FunctionNames::Dotted).map_err(|err| GrammarFault::new(err.message()))?;
@@ -209,7 +192,7 @@ impl GrammarWriter {
     }
 
     /// The name of a property, and the colon after it.
-    pub(super) fn key(&self, name: &str) -> String {
+    pub(super) fn key_of(&self, name: &str) -> String {
         let spellings: Vec<String> = spellings(self.syntax, name).iter().map(|name| literal(name)).collect();
         format!("({}) COLON", spellings.join(" | "))
     }
@@ -217,11 +200,11 @@ impl GrammarWriter {
     /// Writes a terminal for one of several texts.
     pub(super) fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
         let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
-        self.terminal(&texts.join(" | "))
+        self.write_terminal(&texts.join(" | "))
     }
 
     /// Writes a terminal.
-    pub(super) fn terminal(&mut self, body: &str) -> String {
+    pub(super) fn write_terminal(&mut self, body: &str) -> String {
         let name = self.name("E");
         self.text += &format!("{name}: {body}\n");
         name
@@ -252,7 +235,7 @@ impl GrammarWriter {
         }
         let name = self.name("d");
         self.definition_rules.insert(reference.to_owned(), name.clone());
-        let body = self.value(&definition);
+        let body = self.value_of(&definition);
         self.text += &format!("{name}: {body}\n");
         Some(name)
     }
@@ -267,9 +250,4 @@ impl GrammarWriter {
         self.n_rules += 1;
         format!("{letter}{}", self.n_rules)
     }
-}
-
-/// A string literal of the grammar: a JSON string, with one more control character escaped.
-pub(super) fn literal(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -10,8 +10,7 @@ use crate::constrain::{
 };
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{PythonNames, SdkFunction};
-use crate::options::FunctionCallParser;
-use crate::parse::{MISTRAL_ARGUMENTS, MISTRAL_CALL_ID, Notation};
+use crate::notation::{FunctionCallParser, Notation};
 
 /// The grammar of the calls that [`Typed`](crate::ToolCallConstraint::Typed) allows a model to write.
 ///
@@ -69,9 +68,9 @@ impl CallGrammar {
     /// [`ErrorKind::InvalidFunction`] if there is no function, if a function is not valid, if a required parameter has a name
     /// that the notation cannot express, and if the grammar exceeds the limits.
     pub fn new(parser: FunctionCallParser, functions: &[SdkFunction], parallel: bool) -> Result<Self> {
-        let edges = edges(parser);
+        let edges = edges(parser.notation());
         let rules = CallRules {
-            notation: parser,
+            notation: parser.notation(),
             functions,
             identifiers: &PythonNames::of(functions.iter().map(|function| function.name.as_str())),
             is_single: !parallel,
@@ -87,7 +86,7 @@ impl CallGrammar {
             Edge::Text("") => vec![REPLY_END],
             Edge::Text(text) => text.bytes().map(u32::from).collect(),
         };
-        Ok(Self { text, constraint, end, inner: body_tokens(parser) })
+        Ok(Self { text, constraint, end, inner: body_tokens(parser.notation()) })
     }
 
     /// Creates the grammar of replies that fit a schema. A block is a whole reply.
@@ -150,7 +149,7 @@ impl CallGrammar {
             if self.ends(here.clone()) {
                 return Some(block);
             }
-            let mut logits = vec![0.0; N_TOKENS];
+            let mut logits = equal_logits();
             here.mask(&mut logits).ok()?;
             let expected: Vec<u8> = (b' '..=b'~').filter(|byte| logits[usize::from(*byte)] == 0.0).collect();
             let byte = *expected.get(usize::from(*choice) % expected.len().max(1))?;
@@ -167,7 +166,7 @@ impl CallGrammar {
     /// The refusal of a block at the position up to which it is accepted.
     fn refusal(&self, block: &str, at: usize) -> CallRefusal {
         let mut here = self.constraint.clone();
-        let mut logits = vec![0.0; N_TOKENS];
+        let mut logits = equal_logits();
         let tokens = self.tokens(&block[..at]);
         // If the mask cannot be computed, `expected` is empty.
         let is_known = tokens.iter().all(|(_, id)| here.take(*id)) && here.mask(&mut logits).is_ok();
@@ -203,8 +202,7 @@ impl fmt::Debug for CallGrammar {
 }
 
 /// The markers of a notation in the vocabulary below.
-pub(super) fn edges(parser: FunctionCallParser) -> BlockEdges {
-    let notation = Notation::of(parser);
+pub(super) fn edges(notation: &Notation) -> BlockEdges {
     let (start, end) = notation.blocks[0];
     let edge = |spelling, id| match spelling {
         "" => Edge::Text(""),
@@ -216,8 +214,7 @@ pub(super) fn edges(parser: FunctionCallParser) -> BlockEdges {
 }
 
 /// The control tokens that can follow the start of a block: those inside of calls, and the starts of further blocks.
-pub(super) fn body_tokens(parser: FunctionCallParser) -> Vec<(&'static str, u32)> {
-    let notation = Notation::of(parser);
+pub(super) fn body_tokens(notation: &Notation) -> Vec<(&'static str, u32)> {
     let inner = notation.inner.iter().map(|spelling| (*spelling, inner_id(spelling)));
     let starts = notation.blocks.iter().filter(|(_, end)| end.is_empty()).map(|(start, _)| (*start, START));
     inner.chain(starts).collect()
@@ -230,9 +227,6 @@ pub(super) struct ByteVocabulary;
 pub(super) const START: u32 = 256;
 pub(super) const END: u32 = 257;
 const REPLY_END: u32 = 258;
-/// The control tokens inside of calls of all notations.
-const INNER: [&str; 4] = ["<escape>", "<|\"|>", MISTRAL_CALL_ID, MISTRAL_ARGUMENTS];
-const N_TOKENS: usize = 259 + INNER.len();
 const BYTES: [u8; 256] = {
     let mut bytes = [0; 256];
     let mut at = 0;
@@ -243,14 +237,24 @@ const BYTES: [u8; 256] = {
     bytes
 };
 
+/// The control tokens inside of calls of all notations.
+fn inner() -> impl Iterator<Item = &'static str> {
+    FunctionCallParser::ALL.iter().flat_map(|parser| parser.notation().inner).copied()
+}
+
+/// A logit for each token, all alike.
+fn equal_logits() -> Vec<f32> {
+    vec![0.0; 259 + inner().count()]
+}
+
 fn inner_id(spelling: &str) -> u32 {
-    (REPLY_END + 1..).zip(INNER).find(|(_, known)| *known == spelling).map_or(REPLY_END, |(id, _)| id)
+    (REPLY_END + 1..).zip(inner()).find(|(_, known)| *known == spelling).map_or(REPLY_END, |(id, _)| id)
 }
 
 impl Vocabulary for ByteVocabulary {
     fn words(&self) -> Vec<Word<'_>> {
         let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
-        let control = [start, end, "<|im_end|>"].into_iter().chain(INNER).map(Word::Control);
+        let control = [start, end, "<|im_end|>"].into_iter().chain(inner()).map(Word::Control);
         BYTES.chunks(1).map(Word::Text).chain(control).collect()
     }
 

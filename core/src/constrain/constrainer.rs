@@ -1,11 +1,12 @@
 //! Creates the constraints of one model, and caches the compiled grammars.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{Matcher, ParserFactory};
+use parking_lot::Mutex;
 
 use crate::constrain::vocabulary::{Vocabulary, environment};
 use crate::constrain::{Constraint, Grammar, GrammarFault, refusal};
@@ -42,7 +43,7 @@ impl Constrainer {
         }
         // Without the lock, so that a cached grammar need not wait. Two replies may compile the same grammar.
         let constraint = self.compile(grammar.clone())?;
-        let mut prepared = self.prepared();
+        let mut prepared = self.prepared.lock();
         prepared.retain(|(cached, _)| *cached != grammar);
         prepared.push((grammar, constraint.clone()));
         let n_beyond = prepared.len().saturating_sub(MOST_PREPARED);
@@ -51,16 +52,12 @@ impl Constrainer {
     }
 
     fn cached(&self, grammar: &Grammar) -> Option<Constraint> {
-        let mut prepared = self.prepared();
+        let mut prepared = self.prepared.lock();
         let at = prepared.iter().position(|(cached, _)| cached == grammar)?;
         let entry = prepared.remove(at);
         let constraint = entry.1.clone();
         prepared.push(entry);
         Some(constraint)
-    }
-
-    fn prepared(&self) -> MutexGuard<'_, Vec<(Grammar, Constraint)>> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compiles on a stack that is large enough for nested schemas and functions.

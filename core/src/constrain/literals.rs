@@ -1,39 +1,13 @@
 //! Grammars of literals, shared by several notations or specific to one. The parser reads all of them without repairs.
 
-use crate::constrain::xml;
 use crate::function::python_float;
-use crate::options::FunctionCallParser;
+use crate::notation::grammar::LiteralSyntax;
 
 /// Nesting limit of arrays and objects in values without a declared type. The parser's limit for a whole call is 64.
 const FREE_LEVELS: usize = 8;
 
 /// An escaped code point. Excludes lone surrogates, which are not characters.
 const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})";
-
-/// How values inside of calls are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LiteralSyntax {
-    Python,
-    Json,
-    /// JSON without the tag that ends a value in XML.
-    JsonInXml,
-    /// Strings between control tokens, keys without quotes.
-    Gemma,
-}
-
-impl LiteralSyntax {
-    pub(super) fn of(notation: FunctionCallParser) -> Self {
-        match notation {
-            FunctionCallParser::ModelFunctionCallParser | FunctionCallParser::DefaultFunctionCallParser => Self::Python,
-            FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
-            FunctionCallParser::XmlFunctionCallParser => Self::JsonInXml,
-            FunctionCallParser::JsonStyleFunctionCallParser
-            | FunctionCallParser::MistralFunctionCallParser
-            | FunctionCallParser::LlamaFunctionCallParser
-            | FunctionCallParser::PhiFunctionCallParser => Self::Json,
-        }
-    }
-}
 
 /// The rules that every grammar of a notation can use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `COLON`, `free`. They use `SEP`.
 ///
@@ -42,8 +16,6 @@ impl LiteralSyntax {
 pub(super) fn rules(syntax: LiteralSyntax, quote: &str) -> String {
     let mut rules = vec![
         "COLON: /:[ ]?/".to_owned(),
-        r"LLAMA_SEP: /;[ ]?|\n/".to_owned(),
-        "CALL_ID: /[a-zA-Z0-9]{9}/".to_owned(),
         "INT: /-?(0|[1-9][0-9]{0,37})/".to_owned(),
         r"NUM: /-?(0|[1-9][0-9]{0,37})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),
     ];
@@ -75,7 +47,6 @@ pub(super) fn rules(syntax: LiteralSyntax, quote: &str) -> String {
             let except = if is_xml { r" & ~/(.|\n)*<\/parameter>(.|\n)*/" } else { "" };
             rules.push(format!(r#"STR: /"([^"\\\x00-\x1f]|\\["\\\/nrtbf]|{CODE_POINT})*"/{except}"#));
             rules.push("str: STR".to_owned());
-            rules.extend(is_xml.then(|| xml::RAW_TEXT.to_owned()));
             rules.push(format!(r#"NAME: /"[^"\\\x00-\x1f]*"/{except}"#));
             rules.push("BOOL: /true|false/".to_owned());
             rules.push("NULL: /null/".to_owned());

@@ -23,7 +23,6 @@ mod tests;
 mod values;
 mod vocabulary;
 mod whole_values;
-mod xml;
 
 use crate::error::{ErrorKind, SdkError};
 

@@ -2,18 +2,19 @@
 
 use std::slice;
 
-use crate::constrain::calls::{GrammarWriter, Member, literal};
-use crate::constrain::literals::{LiteralSyntax, number_spellings, spellings};
-use crate::constrain::notations::is_word;
+use crate::constrain::calls::GrammarWriter;
+use crate::constrain::literals::{number_spellings, spellings};
 use crate::constrain::{limits, whole_values};
 use crate::function::{Arguments, Value};
+use crate::notation::gemma::is_word;
+use crate::notation::grammar::{LiteralSyntax, Member, literal};
 use crate::validate::{as_passed_on, fits_schema};
 
-impl GrammarWriter {
+impl GrammarWriter<'_> {
     /// The symbol for values that fit a schema. It covers `enum` and `const`; types, with `items` of arrays, and `properties`
     /// or `additionalProperties` of objects; combinations, if there is no type; definitions that a `$ref` names; and the
     /// [`limits`] of strings, integers and arrays. All other keywords are left to the app's own checks.
-    pub(super) fn value(&mut self, schema: &Value) -> String {
+    pub(super) fn value_of(&mut self, schema: &Value) -> String {
         if let Some(symbol) = self.defined(schema) {
             return symbol;
         }
@@ -42,8 +43,8 @@ impl GrammarWriter {
             None => {}
         }
         match (schema.get("anyOf").or_else(|| schema.get("oneOf")), schema.get("allOf")) {
-            (Some(Value::Array(schemas)), _) => self.any_of(schemas.iter(), Self::value),
-            (None, Some(Value::Array(schemas))) if schemas.len() == 1 => self.any_of(schemas.iter(), Self::value),
+            (Some(Value::Array(schemas)), _) => self.any_of(schemas.iter(), Self::value_of),
+            (None, Some(Value::Array(schemas))) if schemas.len() == 1 => self.any_of(schemas.iter(), Self::value_of),
             _ => self.free(),
         }
     }
@@ -82,7 +83,7 @@ impl GrammarWriter {
             }
             Some("array") => {
                 let item = match schema.get("items") {
-                    Some(items @ Value::Object(_)) => self.value(items),
+                    Some(items @ Value::Object(_)) => self.value_of(items),
                     _ => self.free(),
                 };
                 let [none, more] = ["\"[\" \"]\"".to_owned(), format!("\"[\" {item} (SEP {item})")];
@@ -111,7 +112,7 @@ impl GrammarWriter {
         let other = match schema.get("items") {
             _ if most.is_some_and(|most| most <= n_first) => None,
             Some(Value::Bool(false)) => None,
-            Some(items @ Value::Object(_)) => Some(self.value(items)),
+            Some(items @ Value::Object(_)) => Some(self.value_of(items)),
             _ => Some(self.free()),
         };
         let n_more = most.map_or(String::new(), |most| (most - n_first).to_string());
@@ -119,7 +120,7 @@ impl GrammarWriter {
         // From the last element to the first: what follows an element is left out with it.
         let rest = first[..n_first].iter().enumerate().rev().fold(more.unwrap_or_default(), |rest, (i, element)| {
             let separator = if i == 0 { "" } else { "SEP " };
-            let element = format!("{separator}{} {rest}", self.value(element));
+            let element = format!("{separator}{} {rest}", self.value_of(element));
             if i < least { element } else { format!("({element})?") }
         });
         self.rule(&format!("\"[\" {rest} \"]\""))
@@ -128,7 +129,7 @@ impl GrammarWriter {
     /// The symbol for a string between control tokens.
     fn gemma_string(&mut self, schema: &Value) -> String {
         let Some(limits) = self.limits(|| limits::of_text(schema)) else { return "str".to_owned() };
-        let text = self.terminal(&limits);
+        let text = self.write_terminal(&limits);
         self.rule(&format!("quote {text} quote"))
     }
 
@@ -166,12 +167,12 @@ impl GrammarWriter {
         let can_name = |name: &str| !is_gemma || is_word(name);
         let nameable: Vec<_> = properties.iter().filter(|(name, _)| can_name(name)).collect();
         for (name, property) in nameable {
-            let symbols = format!("{} {}", self.key(name), self.value(property));
+            let symbols = format!("{} {}", self.key_of(name), self.value_of(property));
             members.push(Member { symbols, is_required: required.contains(&name.as_str()) });
         }
         for (i, name) in required.iter().enumerate() {
             if !properties.contains_key(*name) && !required[..i].contains(name) {
-                let symbols = format!("{} {}", self.key(name), self.other_value(schema));
+                let symbols = format!("{} {}", self.key_of(name), self.other_value(schema));
                 members.push(Member { symbols, is_required: true });
             }
         }
@@ -190,7 +191,7 @@ impl GrammarWriter {
     /// The symbol for values of undeclared properties.
     fn other_value(&mut self, schema: &Value) -> String {
         match schema.get("additionalProperties") {
-            Some(schema @ Value::Object(_)) => self.value(schema),
+            Some(schema @ Value::Object(_)) => self.value_of(schema),
             _ => self.free(),
         }
     }

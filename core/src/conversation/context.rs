@@ -67,7 +67,7 @@ impl ContextWindow {
         let (RenderedPrompt { positions, embedded, in_reasoning }, owner) = (prompt, self.owner);
         let continues_text = self.options.continue_final_message && loaded.tokenizer.ends_in_text(&positions);
         Ok(Prepared {
-            commit: Box::new(|| {}),
+            messages: Vec::new(),
             positions,
             embedded,
             in_reasoning,

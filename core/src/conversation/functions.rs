@@ -1,9 +1,9 @@
 //! The functions that a conversation offers to the model.
 
-use crate::conversation::{Conversation, is_blank};
+use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::function::SdkFunction;
-use crate::message::{ChatMessage, Role};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 
 impl Conversation {
     /// The registered functions.
@@ -108,4 +108,9 @@ pub(super) fn register(history: &mut Vec<ChatMessage>, function: SdkFunction) {
         Some(registered) => *registered = function,
         None => functions.push(function),
     }
+}
+
+/// Whether a message says nothing.
+pub(super) fn is_blank(message: &ChatMessage) -> bool {
+    message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()))
 }

@@ -5,6 +5,7 @@ mod context;
 mod embedded_tests;
 mod functions;
 mod handlers;
+mod reply;
 mod request_queue;
 mod round;
 mod rounds;
@@ -16,15 +17,15 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{EventSender, LoadedModel, Owner, Prepare, Prepared, ReplyNews, ResponseStream};
+use crate::engine::{EventSender, Owner, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::message::ChatMessage;
 use crate::options::GenerationOptions;
 use crate::response::{Completion, MessageResponse};
 use crate::runner::ModelRunner;
 
 use context::ContextWindow;
-use functions::register;
+use reply::ConversationReply;
 use request_queue::RequestQueue;
 
 pub use context::ContextPlan;
@@ -350,11 +351,15 @@ impl Conversation {
         sender: EventSender,
     ) -> Result<Thread> {
         let options = self.runner.resolved(options);
-        let prepare = self.prepare(id, message, handlers, &options);
-        let requests = Arc::clone(&self.requests);
-        let listener = Box::new(move |news: ReplyNews<'_>| requests.take_news(id, news));
-        // The engine does not call the listener of a request that it refuses.
-        self.runner.submit(prepare, options, listener, sender).inspect_err(|_| {
+        let owner = ConversationReply {
+            requests: Arc::clone(&self.requests),
+            id,
+            message,
+            handlers: handlers.clone(),
+            window: Arc::new(self.window(&options)),
+        };
+        // The engine does not call the owner of a request that it refuses.
+        self.runner.submit(Box::new(owner), options, sender).inspect_err(|_| {
             self.requests.withdraw(id);
             self.wake_next();
         })
@@ -365,53 +370,8 @@ impl Conversation {
         self.runner.engine().thread().unpark();
     }
 
-    /// Prepares the prompt once the request is the first in the queue, and registers the functions of the handlers then. The
-    /// message joins the history when the prompt is ready.
-    fn prepare(
-        &self,
-        id: u64,
-        message: Option<ChatMessage>,
-        handlers: &FunctionHandlers,
-        options: &GenerationOptions,
-    ) -> Prepare {
-        let (requests, window) = (Arc::clone(&self.requests), Arc::new(self.window(options)));
-        let handlers = handlers.clone();
-        Box::new(move || {
-            let functions = handlers.offered().iter();
-            let offer = |history: &mut Vec<_>| functions.for_each(|function| register(history, function.clone()));
-            let mut history = requests.begin(id, offer)?;
-            let fits = handlers.check(history.iter().flat_map(|message| &message.functions));
-            let (requests, window, message) = (Arc::clone(&requests), Arc::clone(&window), message.clone());
-            Some(Box::new(move |loaded: &LoadedModel| {
-                fits?;
-                let n_before = history.len();
-                let message = message.map(|message| checked(message, history.last())).transpose()?;
-                history.extend(message.flatten());
-                let prepared = window.prepare(loaded, &history)?;
-                let commit = Box::new(move || requests.commit(id, history.drain(n_before..)));
-                Ok(Prepared { commit, ..prepared })
-            }))
-        })
-    }
-
     fn window(&self, options: &GenerationOptions) -> ContextWindow {
         ContextWindow::new(options, self.now.clone(), self.owner)
-    }
-}
-
-fn is_blank(message: &ChatMessage) -> bool {
-    message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()))
-}
-
-/// The message that joins the history: none for an empty user message after a tool message, which means "continue".
-fn checked(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatMessage>> {
-    let invalid = |rule: &str| Err(SdkError::new(ErrorKind::InvalidMessage, rule));
-    match message.role {
-        Role::User if is_blank(&message) && last.is_some_and(|last| last.role == Role::Tool) => Ok(None),
-        Role::User if is_blank(&message) => invalid("the message must not be empty"),
-        Role::User | Role::Tool => Ok(Some(message)),
-        Role::System => invalid("the message must have the role user or tool, found system"),
-        Role::Assistant => invalid("the message must have the role user or tool, found assistant"),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The request queue of a conversation: its history, the requests for replies in order, and what each leaves in the history.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::engine::ReplyNews;
+use parking_lot::{Condvar, Mutex};
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, OnBusy, OnCancel};
@@ -53,7 +54,7 @@ impl RequestQueue {
     }
 
     pub(super) fn history(&self) -> Vec<ChatMessage> {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut history = state.history.clone();
         if let Some(reply) = &state.reply {
             add_reply(&mut history, reply, state.requests.front().is_some_and(|request| request.extends_last));
@@ -62,12 +63,12 @@ impl RequestQueue {
     }
 
     pub(super) fn is_generating(&self) -> bool {
-        !self.lock().requests.is_empty()
+        !self.state.lock().requests.is_empty()
     }
 
     /// Changes the history between requests. Waits for cancelled replies: they end with the running step of the model.
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Vec<ChatMessage>) -> T) -> Result<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             state.close_abandoned(None);
             if state.requests.is_empty() {
@@ -76,13 +77,13 @@ impl RequestQueue {
             if !state.requests.iter().all(QueuedRequest::is_cancelled) {
                 return Err(busy());
             }
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.left.wait(&mut state);
         }
     }
 
     /// Refuses the next request with an error.
     pub(super) fn refuse_next(&self, err: SdkError) {
-        self.lock().refusal = Some(err);
+        self.state.lock().refusal = Some(err);
     }
 
     /// Adds a request and returns its id. After requests that are all cancelled it is never refused.
@@ -92,7 +93,7 @@ impl RequestQueue {
         cancelled: Arc<AtomicBool>,
         has_rounds: bool,
     ) -> Result<u64> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(err) = state.refusal.take() {
             return Err(err);
         }
@@ -121,33 +122,33 @@ impl RequestQueue {
 
     /// Removes a request that the engine refused.
     pub(super) fn withdraw(&self, id: u64) {
-        self.lock().requests.retain(|request| request.id != id);
+        self.state.lock().requests.retain(|request| request.id != id);
         self.left.notify_all();
     }
 
     /// Notes that the next reply of a held request is about to be queued in the engine.
     pub(super) fn resume(&self, id: u64) {
-        self.lock().with(id, |request, _| request.is_replying = true);
+        self.state.lock().with(id, |request, _| request.is_replying = true);
     }
 
     /// Adds a message between two replies of a request.
     pub(super) fn add(&self, id: u64, message: ChatMessage) {
-        self.lock().with(id, |_, history| history.push(message));
+        self.state.lock().with(id, |_, history| history.push(message));
     }
 
     /// Sets the messages that answer the open calls if the request ends now.
     pub(super) fn close_with(&self, id: u64, closing: Vec<ChatMessage>) {
-        self.lock().with(id, |request, _| request.closing = closing);
+        self.state.lock().with(id, |request, _| request.closing = closing);
     }
 
     /// Gives up a request between two of its replies.
     pub(super) fn close(&self, id: u64) {
-        self.lock().with(id, QueuedRequest::close);
+        self.state.lock().with(id, QueuedRequest::close);
     }
 
     /// Gives up a request whose reply may have ended already, with open calls.
     pub(super) fn give_up(&self, id: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.with(id, QueuedRequest::close_calls);
         state.release(id); // under the same lock, since the reply may end at any moment
         self.left.notify_all();
@@ -155,13 +156,13 @@ impl RequestQueue {
 
     /// Ends a held request with its current reply, or now if it has none.
     pub(super) fn release(&self, id: u64) {
-        self.lock().release(id);
+        self.state.lock().release(id);
         self.left.notify_all();
     }
 
     /// The history if the request is the first one, else `None`. The request may change the history before.
     pub(super) fn begin(&self, id: u64, change: impl FnOnce(&mut Vec<ChatMessage>)) -> Option<Vec<ChatMessage>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.close_abandoned(Some(id));
         (state.requests.front()?.id == id).then(|| {
             change(&mut state.history);
@@ -170,8 +171,8 @@ impl RequestQueue {
     }
 
     /// Notes that the request has begun, and adds its messages to the history.
-    pub(super) fn commit(&self, id: u64, messages: impl Iterator<Item = ChatMessage>) {
-        let mut state = self.lock();
+    pub(super) fn commit(&self, id: u64, messages: Vec<ChatMessage>) {
+        let mut state = self.state.lock();
         let n_before = state.history.len();
         state.history.extend(messages);
         if let Some(request) = state.requests.iter_mut().find(|request| request.id == id) {
@@ -179,32 +180,27 @@ impl RequestQueue {
         }
     }
 
-    /// Takes the engine's news of a reply of this request.
-    pub(super) fn take_news(&self, id: u64, news: ReplyNews<'_>) {
-        let mut state = self.lock();
-        match news {
-            ReplyNews::Called(reply) => state.reply = Some(reply.clone()),
-            ReplyNews::Ended(reply) => {
-                let QueueState { history, requests, reply: so_far, .. } = &mut *state;
-                let Some(at) = requests.iter().position(|request| request.id == id) else { return };
-                let request = &mut requests[at];
-                request.is_replying = false;
-                // A request that has not begun leaves no trace.
-                if request.n_before.is_some() {
-                    *so_far = None;
-                    request.add_reply(history, reply);
-                }
-                if !request.is_held {
-                    requests.remove(at);
-                }
-                self.left.notify_all();
-            }
-        }
+    /// Keeps the reply so far, which has made calls.
+    pub(super) fn note_reply(&self, reply: ChatMessage) {
+        self.state.lock().reply = Some(reply);
     }
 
-    /// The state. No code under the lock panics half way through a change, so a poisoned lock is usable.
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the end of a reply of this request.
+    pub(super) fn end_reply(&self, id: u64, reply: Option<&ChatMessage>) {
+        let mut state = self.state.lock();
+        let QueueState { history, requests, reply: so_far, .. } = &mut *state;
+        let Some(at) = requests.iter().position(|request| request.id == id) else { return };
+        let request = &mut requests[at];
+        request.is_replying = false;
+        // A request that has not begun leaves no trace.
+        if request.n_before.is_some() {
+            *so_far = None;
+            request.add_reply(history, reply);
+        }
+        if !request.is_held {
+            requests.remove(at);
+        }
+        self.left.notify_all();
     }
 }
 

@@ -1,9 +1,11 @@
 //! Cancelling a reply from any thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::thread::Thread;
+
+use parking_lot::Mutex;
 
 use crate::engine::prefill_progress::PrefillProgress;
 
@@ -51,7 +53,7 @@ impl CancelHandle {
         if let Some(engine) = self.engine.get() {
             engine.unpark();
         }
-        if let Some(waker) = self.waiting().take() {
+        if let Some(waker) = self.waiting.lock().take() {
             waker.wake();
         }
     }
@@ -59,7 +61,7 @@ impl CancelHandle {
     /// Whether the reply was cancelled. If a waker is given, a later cancel wakes it.
     pub(crate) fn is_cancelled(&self, waker: Option<&Waker>) -> bool {
         if let Some(waker) = waker {
-            *self.waiting() = Some(waker.clone());
+            *self.waiting.lock() = Some(waker.clone());
         }
         self.cancelled.load(Ordering::SeqCst)
     }
@@ -81,9 +83,5 @@ impl CancelHandle {
         if self.cancelled.load(Ordering::SeqCst) {
             engine.unpark();
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,28 +9,79 @@ use crate::constrain::{BlockEdges, BlockPart, CallRules, Constraint, Edge, Gramm
 use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{PythonNames, SdkFunction};
-use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
-use crate::parse::{Notation, OpenBlock, reads_untagged};
+use crate::notation::FunctionCallParser;
+use crate::notation::Notation;
+use crate::notation::definition::PythonPlaces;
+use crate::notation::python;
+use crate::options::{GenerationOptions, ToolCallConstraint, ToolChoice};
+use crate::parse::{OpenBlock, reads_untagged};
 use crate::prompt::PromptRenderer;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// The constraint of one reply.
+/// What applies to the next token.
 #[derive(Default)]
-pub(crate) struct ReplyConstraint {
-    /// The constraint in force now.
-    active: Option<Constraint>,
-    /// Whether it was demanded by the options, rather than started by the model.
-    is_demanded: bool,
-    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
-    /// reasoning begin, after which the next one applies.
-    openings: Vec<Constraint>,
-    /// The constraint for each block that the model starts by itself.
-    block: Option<Constraint>,
-    /// The constraint for calls without markers, from the first name on.
+enum ConstraintState {
+    /// Nothing, until the model begins a block or an opening constraint applies.
+    #[default]
+    Free,
+    /// A constraint that the options demand.
+    Demanded(Constraint),
+    /// The constraint of a block that the model has begun.
+    Block(Constraint),
+    /// The reply is complete.
+    Done,
+    /// The reply cannot go on as demanded.
+    Failed,
+}
+
+impl ConstraintState {
+    fn active(&self) -> Option<&Constraint> {
+        match self {
+            Self::Demanded(constraint) | Self::Block(constraint) => Some(constraint),
+            Self::Free | Self::Done | Self::Failed => None,
+        }
+    }
+
+    fn active_mut(&mut self) -> Option<&mut Constraint> {
+        match self {
+            Self::Demanded(constraint) | Self::Block(constraint) => Some(constraint),
+            Self::Free | Self::Done | Self::Failed => None,
+        }
+    }
+}
+
+/// The constraints for what the model begins by itself.
+#[derive(Default)]
+struct BlockConstraints {
+    /// A block after its marker.
+    marked: Option<Constraint>,
+    /// Calls without markers, from the first name on.
     untagged: Option<Constraint>,
     /// The same for a list of calls in Python.
     python_list: Option<Constraint>,
+}
+
+impl BlockConstraints {
+    /// The constraint for an open block, and the text that the block has so far.
+    fn of(&self, block: Option<OpenBlock>) -> (Option<Constraint>, String) {
+        match block {
+            Some(OpenBlock::Marked(text)) => (self.marked.clone(), text),
+            Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
+            Some(OpenBlock::PythonList(text)) => (self.python_list.clone(), text),
+            None => (None, String::new()),
+        }
+    }
+}
+
+/// The constraint of one reply.
+#[derive(Default)]
+pub(crate) struct ReplyConstraint {
+    state: ConstraintState,
+    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
+    /// reasoning begin, after which the next one applies.
+    openings: Vec<Constraint>,
+    blocks: BlockConstraints,
     /// How a block begins, if the model can write one.
     start: Option<Edge>,
     /// Whether no block may begin.
@@ -41,9 +92,6 @@ pub(crate) struct ReplyConstraint {
     is_whole: bool,
     /// Whether the reply ends when its opening constraint does.
     ends_with_opening: bool,
-    is_done: bool,
-    /// Whether the reply cannot go on as demanded.
-    has_failed: bool,
     /// Why a constraint that should apply does not.
     fault: Option<GrammarFault>,
     /// Time spent on constraints.
@@ -63,7 +111,8 @@ impl ReplyConstraint {
         in_reasoning: bool,
     ) -> Result<Self> {
         let begun = Instant::now();
-        let edges = options.function_call_parser.and_then(|parser| edges(parser, &loaded.tokenizer));
+        let notation = options.function_call_parser.map(FunctionCallParser::notation);
+        let edges = notation.and_then(|notation| edges(notation, &loaded.tokenizer));
         let callable = CallableFunctions::of(options, functions)?;
         let mut constraint = Self {
             start: edges.as_ref().map(|edges| edges.start.clone()),
@@ -72,7 +121,7 @@ impl ReplyConstraint {
             ..Self::default()
         };
         let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
-        let rules = options.function_call_parser.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
+        let rules = notation.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,
             identifiers: &identifiers,
@@ -86,7 +135,7 @@ impl ReplyConstraint {
             let rules = rules.as_ref().ok_or_else(|| no_parser(options.function_call_parser, loaded))?;
             let rules = CallRules { part: BlockPart::Whole, ..*rules };
             // Text after a call without markers would turn it into text.
-            constraint.ends_with_opening = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
+            constraint.ends_with_opening = rules.notation.has_optional_markers;
             opening = Some(("tool_choice", rules.grammar()));
         } else if let Some(schema) = &options.json_schema_constraint {
             let grammar = match &rules {
@@ -103,27 +152,25 @@ impl ReplyConstraint {
             let refused = |fault: GrammarFault| fault.into_error(option);
             constraint.openings.push(compile(grammar.clone()).map_err(refused)?);
             let may_reason = options.enable_thinking || options.inline_thinking_tags;
-            if let Some(parser) = options.function_call_parser.filter(|_| may_reason && !in_reasoning) {
-                let think = reasoning_start(parser, &loaded.tokenizer);
+            if let Some(notation) = notation.filter(|_| may_reason && !in_reasoning) {
+                let think = reasoning_start(notation, &loaded.tokenizer);
                 constraint.openings.push(compile(grammar.map(|grammar| grammar.or_edge(&think))).map_err(refused)?);
             }
         }
         let is_typed = options.tool_call_constraint == ToolCallConstraint::Typed || callable.is_required;
         if let Some(rules) = rules.filter(|_| is_typed && !callable.functions.is_empty()) {
             match compile(rules.grammar()) {
-                Ok(block) => constraint.block = Some(block),
+                Ok(block) => constraint.blocks.marked = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
             }
-            if reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required {
+            let untagged = rules.notation.untagged.as_ref();
+            let is_read = reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required;
+            if let Some(forms) = untagged.filter(|_| is_read) {
                 // Their faults are those of the block.
                 let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
-                let is_llama = rules.notation == FunctionCallParser::LlamaFunctionCallParser;
-                constraint.untagged = of(match rules.notation {
-                    FunctionCallParser::LlamaFunctionCallParser => rules.notation,
-                    _ => FunctionCallParser::JsonStyleFunctionCallParser,
-                });
-                if is_llama || rules.notation == FunctionCallParser::DefaultFunctionCallParser {
-                    constraint.python_list = of(FunctionCallParser::DefaultFunctionCallParser);
+                constraint.blocks.untagged = of(forms.objects.unwrap_or(rules.notation));
+                if forms.python_lists != PythonPlaces::Nowhere {
+                    constraint.blocks.python_list = of(&python::NOTATION);
                 }
             }
         }
@@ -142,7 +189,7 @@ impl ReplyConstraint {
     /// The longest prefix of the draft tokens that the constraint allows.
     pub(crate) fn possible<'a>(&mut self, draft: &'a [u32]) -> &'a [u32] {
         let begun = Instant::now();
-        let n_possible = self.active.as_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
+        let n_possible = self.state.active_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
         self.time += begun.elapsed();
         &draft[..n_possible]
     }
@@ -168,55 +215,58 @@ impl ReplyConstraint {
     /// Gives up the active constraint: a block that the model started goes on without one; a demanded one ends the reply.
     fn give_up(&mut self, fault: GrammarFault) {
         self.fault.get_or_insert(fault);
-        self.active = None;
-        self.block = None;
-        self.untagged = None;
-        self.python_list = None;
-        self.has_failed = self.is_demanded;
+        self.blocks = BlockConstraints::default();
+        self.state = match self.state {
+            ConstraintState::Demanded(_) => ConstraintState::Failed,
+            _ => ConstraintState::Free,
+        };
     }
 
     /// Whether the reply cannot go on as demanded.
     pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
+        matches!(self.state, ConstraintState::Failed)
     }
 
     /// Whether a token that the mask allows may come next, while `held` is held back because it may begin a marker.
     pub(crate) fn allows(&self, token: u32, held: &str, section: ReplySection, tokenizer: &ModelTokenizer) -> bool {
-        if let Some(constraint) = &self.active {
+        if let Some(constraint) = self.state.active() {
             return !constraint.repeats_key(token);
         }
         let (Some(Edge::Text(start)), Some(TokenText::Bytes(bytes))) = (&self.start, tokenizer.text(token)) else {
             return true;
         };
-        if section != ReplySection::Text || !(self.bans_calls || self.block.is_some()) {
+        if section != ReplySection::Text || !(self.bans_calls || self.blocks.marked.is_some()) {
             return true;
         }
         // A token may complete the marker and go on after it.
         let text = held.to_owned() + &String::from_utf8_lossy(bytes);
         let Some(at) = text.find(*start) else { return true };
         let begins_well = |block: &Constraint| block.clone().take_text(&text[at + start.len()..]);
-        !self.bans_calls && self.block.as_ref().is_none_or(begins_well)
+        !self.bans_calls && self.blocks.marked.as_ref().is_none_or(begins_well)
     }
 
     /// Whether a constraint is in force now.
     pub(crate) fn is_following(&self) -> bool {
-        self.active.is_some()
+        self.state.active().is_some()
     }
 
     /// Whether tokens may be excluded, so that this may be why none is left.
     pub(crate) fn is_active(&self) -> bool {
-        self.is_following() || self.bans_calls || self.block.is_some()
+        self.is_following() || self.bans_calls || self.blocks.marked.is_some()
     }
 
     /// Advances by a token that is not yet parsed.
     pub(crate) fn take(&mut self, token: u32) {
         let begun = Instant::now();
-        if let Some(constraint) = &mut self.active {
+        if let Some(constraint) = self.state.active_mut() {
             if !constraint.take(token) {
                 self.give_up(GrammarFault::of_limit());
             } else if constraint.is_over() {
-                self.active = None;
-                self.is_done = self.ends_with_opening && (self.is_whole || self.is_demanded);
+                let is_demanded = matches!(self.state, ConstraintState::Demanded(_));
+                self.state = match self.ends_with_opening && (self.is_whole || is_demanded) {
+                    true => ConstraintState::Done,
+                    false => ConstraintState::Free,
+                };
             }
         }
         self.time += begun.elapsed();
@@ -230,27 +280,27 @@ impl ReplyConstraint {
         block: impl Fn() -> Option<OpenBlock>,
         n_calls: usize,
     ) {
-        if now == ReplySection::Reasoning {
-            self.is_done = false; // only the marker that begins the reasoning was complete
+        if now == ReplySection::Reasoning && self.is_done() {
+            self.state = ConstraintState::Free; // only the marker that begins the reasoning was complete
         }
-        if now == ReplySection::Calls || self.is_done {
+        if now == ReplySection::Calls || self.is_done() {
             self.openings.clear(); // the one that is left lets reasoning begin, which it did not
         }
         if self.is_single && 0 < n_calls {
             self.bans_calls = true;
         }
-        if before != ReplySection::Calls && now == ReplySection::Calls && !self.is_following() {
-            let (constraint, text) = match block() {
-                Some(OpenBlock::Marked(text)) => (self.block.clone(), text),
-                Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
-                Some(OpenBlock::PythonList(text)) => (self.python_list.clone(), text),
-                None => (None, String::new()),
-            };
-            let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();
-            self.active = constraint.and_then(|mut constraint| goes_on(&mut constraint).then_some(constraint));
-            self.is_demanded = false;
-        } else if before == ReplySection::Calls && now != ReplySection::Calls {
-            self.active = None;
+        match (before, now, &self.state) {
+            (ReplySection::Calls, ReplySection::Calls, _) => {}
+            (_, ReplySection::Calls, ConstraintState::Free) => {
+                let (constraint, text) = self.blocks.of(block());
+                let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();
+                let constraint = constraint.and_then(|mut constraint| goes_on(&mut constraint).then_some(constraint));
+                self.state = constraint.map_or(ConstraintState::Free, ConstraintState::Block);
+            }
+            (ReplySection::Calls, _, ConstraintState::Demanded(_) | ConstraintState::Block(_)) => {
+                self.state = ConstraintState::Free;
+            }
+            _ => {}
         }
     }
 
@@ -266,12 +316,12 @@ impl ReplyConstraint {
 
     /// Whether the reply is complete.
     pub(crate) fn is_done(&self) -> bool {
-        self.is_done
+        matches!(self.state, ConstraintState::Done)
     }
 
     /// Whether each block that the model begins is constrained.
     pub(crate) fn constrains_blocks(&self) -> bool {
-        self.block.is_some()
+        self.blocks.marked.is_some()
     }
 
     /// Why calls were not constrained although they should have been.
@@ -281,11 +331,13 @@ impl ReplyConstraint {
 
     /// The constraint in force in this section.
     fn active_in(&mut self, section: ReplySection) -> Option<&mut Constraint> {
-        if self.active.is_none() && section == ReplySection::Text {
-            self.active = self.openings.pop();
-            self.is_demanded = self.active.is_some();
+        if matches!(self.state, ConstraintState::Free)
+            && section == ReplySection::Text
+            && let Some(opening) = self.openings.pop()
+        {
+            self.state = ConstraintState::Demanded(opening);
         }
-        self.active.as_mut()
+        self.state.active_mut()
     }
 }
 
@@ -339,15 +391,14 @@ fn no_parser(parser: Option<FunctionCallParser>, loaded: &LoadedModel) -> SdkErr
         None => "no parser of calls is set".to_owned(),
     };
     let written = loaded.renderer.as_ref().map(PromptRenderer::function_call_parser);
-    match written.filter(|notation| edges(*notation, &loaded.tokenizer).is_some()) {
-        Some(notation) => no_calls(&format!("{why}; set {notation:?}")),
+    match written.filter(|parser| edges(parser.notation(), &loaded.tokenizer).is_some()) {
+        Some(parser) => no_calls(&format!("{why}; set {parser:?}")),
         None => no_calls(&why),
     }
 }
 
 /// The markers around blocks of calls; `None` if the model cannot write them.
-fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
-    let notation = Notation::of(parser);
+fn edges(notation: &Notation, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
     let mut edges = notation.blocks.iter().map(|(start, end)| {
         let inner = notation.inner.iter().map(|spelling| (*spelling, edge(spelling, tokenizer)));
         let inner = inner.filter(|(_, edge)| matches!(edge, Edge::Control(_))).collect();
@@ -355,14 +406,12 @@ fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<Block
     });
     // Where text that spells the markers is text, only control tokens are markers.
     let can_be_written = |edge: &Edge| notation.is_in_text || matches!(edge, Edge::Control(_) | Edge::Text(""));
-    // Llama's marker is optional.
-    let is_optional = parser == FunctionCallParser::LlamaFunctionCallParser;
-    edges.find(|edges| (is_optional || can_be_written(&edges.start)) && can_be_written(&edges.end))
+    edges.find(|edges| (notation.has_optional_markers || can_be_written(&edges.start)) && can_be_written(&edges.end))
 }
 
 /// The control token or the tag that begins reasoning.
-fn reasoning_start(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Edge {
-    let mut edges = Notation::of(parser).reasoning_starts().map(|start| edge(start, tokenizer));
+fn reasoning_start(notation: &Notation, tokenizer: &ModelTokenizer) -> Edge {
+    let mut edges = notation.reasoning_starts().map(|start| edge(start, tokenizer));
     edges.find(|edge| matches!(edge, Edge::Control(_))).unwrap_or(Edge::Text("<think>"))
 }
 

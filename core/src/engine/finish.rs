@@ -4,7 +4,6 @@ use crate::engine::cache::PrefixCache;
 use crate::engine::embeddings::Embeddings;
 use crate::engine::end_report::log_end;
 use crate::engine::generate::Generation;
-use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
 use crate::error::SdkError;
 use crate::function::{Diagnostic, DiagnosticCode};
@@ -71,9 +70,9 @@ impl Generation {
         self.state = None;
     }
 
-    /// Drops the reply without notifying its listener.
+    /// Drops the reply without telling its owner.
     pub(crate) fn abandon(mut self) {
-        self.listener = None;
+        self.reply_owner = None;
     }
 
     /// Sends events in order. Returns false if the reader must pull before all are sent.
@@ -101,8 +100,8 @@ impl Generation {
     }
 
     fn report_end(&mut self, reply: Option<&ChatMessage>) {
-        if let Some(mut listener) = self.listener.take() {
-            listener(ReplyNews::Ended(reply));
+        if let Some(mut owner) = self.reply_owner.take() {
+            owner.ended(reply);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::loaded::LoadedModel;
 use crate::engine::pending_prompt::PendingPrompt;
 use crate::engine::pool::PreparationPool;
 use crate::engine::repetition::RepetitionFinder;
-use crate::engine::request::{Listener, Prepared, ReplyNews, Request};
+use crate::engine::request::{Prepared, ReplyOwner, Request};
 use crate::engine::speculative::Drafter;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
@@ -64,8 +64,8 @@ pub(crate) struct Generation {
     sampler: Sampler,
     pub(super) transcript: Transcript,
     pub(super) sender: EventSender,
-    /// Taken at the end, of which it is notified once.
-    pub(super) listener: Option<Listener>,
+    /// Taken at the end, of which it is told once.
+    pub(super) reply_owner: Option<Box<dyn ReplyOwner>>,
     /// The reply so far, for a reader that receives an error.
     pub(super) partial: Arc<OnceLock<ChatMessage>>,
     /// The last event, kept until the reader has taken all events before it.
@@ -80,7 +80,7 @@ impl Generation {
         let options = request.options;
         let seed = options.seed.unwrap_or_else(random_seed);
         Self {
-            pending_prompt: Some(PendingPrompt::Waiting(request.prepare)),
+            pending_prompt: Some(PendingPrompt::Waiting),
             prompt_report: PromptReport::default(),
             positions: Vec::new(),
             embeddings: Embeddings::default(),
@@ -99,7 +99,7 @@ impl Generation {
             timing: Timing::start(options.timeout),
             transcript: Transcript::new(options, &loaded.tokenizer),
             sender,
-            listener: Some(request.listener),
+            reply_owner: Some(request.owner),
             terminal: None,
             has_ended: false,
             stats: GenerationStats::new(seed, request.sampling, loaded.context_size),
@@ -152,7 +152,8 @@ impl Generation {
     ) -> Result<ReplyProgress> {
         let Some(pending) = &mut self.pending_prompt else { return self.plan(loaded, pool, cache) };
         self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
-        let Some(prepared) = pending.poll(loaded, pool) else { return Ok(ReplyProgress::Waiting) };
+        let Some(owner) = self.reply_owner.as_deref_mut() else { return Ok(ReplyProgress::Waiting) };
+        let Some(prepared) = pending.poll(owner, loaded, pool) else { return Ok(ReplyProgress::Waiting) };
         self.pending_prompt = None;
         self.begin(prepared?);
         Ok(ReplyProgress::Worked)
@@ -201,7 +202,9 @@ impl Generation {
     }
 
     fn begin(&mut self, prepared: Prepared) {
-        (prepared.commit)();
+        if let Some(owner) = &mut self.reply_owner {
+            owner.begin(prepared.messages);
+        }
         self.timing.record_start(&mut self.stats, prepared.positions.len());
         self.sampler.add_prompt(tokens(&prepared.positions));
         self.positions = prepared.positions;
@@ -449,9 +452,9 @@ impl Generation {
             (ReplySection::Text, ReplySection::Text) => {}
         }
         if n_calls < reply.n_calls()
-            && let Some(listener) = &mut self.listener
+            && let Some(owner) = &mut self.reply_owner
         {
-            listener(ReplyNews::Called(&reply.message(false)));
+            owner.called(&reply.message(false));
         }
     }
 }

@@ -31,8 +31,8 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
 use futures_channel::oneshot;
@@ -40,6 +40,7 @@ use futures_channel::oneshot;
 use crate::error::{ErrorKind, Result, SdkError};
 
 use generate::Generation;
+use parking_lot::Mutex;
 use worker::{EngineCommand, Visit, Worker, unloaded};
 
 pub(crate) use cache::{Owner, PrefixCache};
@@ -48,7 +49,7 @@ pub(crate) use channel::{EventSender, ReplyReceiver};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
 pub use prefill_progress::PrefillProgress;
-pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
+pub(crate) use request::{Prepared, PromptJob, ReplyOwner, Request};
 pub(crate) use stream::EventSource;
 pub use stream::{BlockingIterator, ResponseStream, TextStream};
 
@@ -78,7 +79,7 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::ModelUnloaded`].
     pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(unloaded)
+        self.loaded.lock().clone().ok_or_else(unloaded)
     }
 
     /// Queues a request; its events go to `sender`.
@@ -88,7 +89,7 @@ impl Engine {
     pub(crate) fn submit(&self, request: Request, sender: EventSender) -> Result<()> {
         let generation = Generation::new(&*self.loaded()?, request, sender);
         if let Err(EngineCommand::Generate(generation)) = self.send(EngineCommand::Generate(Box::new(generation))) {
-            // The caller gets the error here. The listener must not be called: it may wait for a lock of the caller.
+            // The caller gets the error here. The owner must not be called: it may wait for a lock of the caller.
             generation.abandon();
             return Err(unloaded());
         }
@@ -112,7 +113,7 @@ impl Engine {
 
     /// Ends all replies as cancelled and releases the model. The receiver is notified once the memory is free.
     pub(crate) fn unload(&self) -> oneshot::Receiver<()> {
-        drop(self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.loaded.lock().take());
         let (sender, receiver) = oneshot::channel();
         // If the thread has ended, so has the model, and the sender is dropped with this command.
         drop(self.send(EngineCommand::Unload(sender)));

@@ -6,12 +6,12 @@ use futures_channel::oneshot;
 
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pool::PreparationPool;
-use crate::engine::request::{Prepare, Prepared};
+use crate::engine::request::{Prepared, ReplyOwner};
 use crate::error::Result;
 
 pub(super) enum PendingPrompt {
     /// Other replies come first.
-    Waiting(Prepare),
+    Waiting,
     /// A job of the pool makes it. Without the receiver, the result is dropped.
     Running(oneshot::Receiver<Result<Prepared>>),
 }
@@ -19,10 +19,15 @@ pub(super) enum PendingPrompt {
 impl PendingPrompt {
     /// Starts the job when the reply's turn has come. Returns the prompt, or the error that prevents it, when it is ready;
     /// until then the engine thread, which calls this, is woken when something has changed.
-    pub(super) fn poll(&mut self, loaded: &Arc<LoadedModel>, pool: &PreparationPool) -> Option<Result<Prepared>> {
+    pub(super) fn poll(
+        &mut self,
+        owner: &mut dyn ReplyOwner,
+        loaded: &Arc<LoadedModel>,
+        pool: &PreparationPool,
+    ) -> Option<Result<Prepared>> {
         match self {
-            Self::Waiting(prepare) => {
-                let job = prepare()?;
+            Self::Waiting => {
+                let job = owner.turn()?;
                 let loaded = Arc::clone(loaded);
                 *self = Self::Running(pool.ask(move || job(&loaded)));
                 None

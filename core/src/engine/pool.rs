@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use futures_channel::oneshot;
+use parking_lot::{Condvar, Mutex};
 
 use crate::error::{ErrorKind, SdkError};
 use crate::{deep_stack, memory};
@@ -70,7 +71,7 @@ impl PreparationPool {
     /// Queues a job. It is dropped without being run if the pool is closed, or if it has no thread and none can be started.
     /// A panic ends the job alone.
     fn run(&self, job: PreparationJob) {
-        let mut jobs = self.shared.lock();
+        let mut jobs = self.shared.jobs.lock();
         if jobs.is_closed {
             return;
         }
@@ -90,7 +91,7 @@ impl PreparationPool {
 
     /// Why a job of this pool ended without a result.
     pub(super) fn failure(&self) -> SdkError {
-        match self.shared.lock().lacks_thread {
+        match self.shared.jobs.lock().lacks_thread {
             true => memory::no_deep_thread("the prompt"),
             false => SdkError::new(ErrorKind::Internal, "the engine failed on this reply's prompt"),
         }
@@ -99,7 +100,7 @@ impl PreparationPool {
     /// Drops the jobs that have not begun, and refuses later ones. Runs `then` after those that have begun: on this thread if
     /// none is running, and otherwise on the thread of the last one.
     pub(super) fn close(&self, then: PreparationJob) {
-        let mut jobs = self.shared.lock();
+        let mut jobs = self.shared.jobs.lock();
         jobs.is_closed = true;
         let dropped = std::mem::take(&mut jobs.queued);
         jobs.then.push(then);
@@ -139,26 +140,25 @@ impl<T> Drop for ResultSender<T> {
 impl Shared {
     /// The loop of one thread.
     fn work(&self) {
-        let mut jobs = self.lock();
+        let mut jobs = self.jobs.lock();
         loop {
             if let Some(job) = jobs.queued.pop_front() {
                 jobs.n_running += 1;
                 drop(jobs);
                 let _ = catch_unwind(AssertUnwindSafe(job)); // whoever waits for the job sees that its sender is gone
-                jobs = self.lock();
+                jobs = self.jobs.lock();
                 jobs.n_running -= 1;
                 if jobs.n_running == 0 {
                     let then = std::mem::take(&mut jobs.then);
                     drop(jobs);
                     then.into_iter().for_each(|then| then());
-                    jobs = self.lock();
+                    jobs = self.jobs.lock();
                 }
             } else if jobs.is_closed {
                 break;
             } else {
                 jobs.n_idle += 1;
-                let (woken, wait) = self.changed.wait_timeout(jobs, IDLE).unwrap_or_else(PoisonError::into_inner);
-                jobs = woken;
+                let wait = self.changed.wait_for(&mut jobs, IDLE);
                 jobs.n_idle -= 1;
                 if wait.timed_out() && jobs.queued.is_empty() {
                     break;
@@ -166,10 +166,6 @@ impl Shared {
             }
         }
         jobs.n_threads -= 1;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Jobs> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

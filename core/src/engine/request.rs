@@ -1,4 +1,4 @@
-//! What the engine is asked for: a reply, its prompt, and who listens.
+//! What the engine is asked for: a reply, its prompt, and who owns it.
 
 use crate::engine::cache::Owner;
 use crate::engine::constraint::ReplyConstraint;
@@ -12,26 +12,37 @@ use crate::response::PromptReport;
 
 /// One reply to be generated.
 pub(crate) struct Request {
-    pub(crate) prepare: Prepare,
+    pub(crate) owner: Box<dyn ReplyOwner>,
     pub(crate) options: GenerationOptions,
     pub(crate) sampling: Sampling,
-    /// Receives news of the reply before the stream's reader does.
-    pub(crate) listener: Listener,
 }
 
-/// Asks, on the engine thread, whether the reply's turn has come: returns the job that makes its prompt, or `None` while
-/// other replies come first. It is called again and again, and no more after it has returned a job.
-pub(crate) type Prepare = Box<dyn FnMut() -> Option<PromptJob> + Send>;
+/// The owner of a reply. The engine asks it for the prompt, and reports to it what becomes of the reply, before the stream's reader
+/// learns of it. It is called on the engine thread.
+pub(crate) trait ReplyOwner: Send {
+    /// The job that makes the prompt, when the reply's turn has come; `None` while other replies come first. It is asked again and
+    /// again, and no more after it has returned a job.
+    fn turn(&mut self) -> Option<PromptJob>;
+
+    /// The reply begins with its prompt: these messages join the history.
+    fn begin(&mut self, _messages: Vec<ChatMessage>) {}
+
+    /// Functions were called; this is the reply so far.
+    fn called(&mut self, _reply: &ChatMessage) {}
+
+    /// The whole reply, or `None` after an error. It is called once, last.
+    fn ended(&mut self, _reply: Option<&ChatMessage>) {}
+}
 
 /// Makes the prompt, on a thread of the preparation pool, so that neither a caller nor another reply waits for it. It must
-/// change nothing outside: its result is dropped if the reply is cancelled meanwhile. After an error the listener receives
-/// the end.
+/// change nothing outside: its result is dropped if the reply is cancelled meanwhile. After an error the owner is told
+/// of the end.
 pub(crate) type PromptJob = Box<dyn FnOnce(&LoadedModel) -> Result<Prepared> + Send>;
 
 /// A prompt that is ready for the model.
 pub(crate) struct Prepared {
-    /// Called on the engine thread when the reply begins with this prompt: adds the message to the history.
-    pub(crate) commit: Box<dyn FnOnce() + Send>,
+    /// Messages of the prompt that join the history when the reply begins.
+    pub(crate) messages: Vec<ChatMessage>,
     /// Positions that [`LoadedModel::check_prompt`] has passed.
     pub(crate) positions: Vec<Position>,
     /// The contents that are embedded in it, in any order; their rows are computed only if they are in no cache.
@@ -47,14 +58,4 @@ pub(crate) struct Prepared {
     /// Limits what the reply may contain.
     pub(crate) constraint: ReplyConstraint,
     pub(crate) report: PromptReport,
-}
-
-pub(crate) type Listener = Box<dyn FnMut(ReplyNews<'_>) + Send>;
-
-/// News that a listener receives.
-pub(crate) enum ReplyNews<'a> {
-    /// Functions were called; this is the reply so far.
-    Called(&'a ChatMessage),
-    /// The whole reply, or `None` after an error. Sent once, last.
-    Ended(Option<&'a ChatMessage>),
 }

@@ -11,7 +11,7 @@ use crate::function::{
 use crate::history::fields::FIELDS;
 use crate::json_fields::{JsonFields, must_be};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::parse::read_json;
+use crate::notation::read_json;
 use crate::schema::read_functions;
 
 /// Reads a history from JSON text: a chat-completions array, as [`messages_to_json`](crate::messages_to_json) and other

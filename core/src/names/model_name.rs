@@ -1,6 +1,9 @@
 //! The name of a model in a repository of a hub.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use percent_encoding::percent_decode_str;
 
 use crate::names::address::{self, AddressName};
 
@@ -219,25 +222,24 @@ pub fn is_plain_path(path: &str) -> bool {
     path.len() <= 1024 && path.split('/').all(is_fine)
 }
 
-/// Decodes `%20` and the like; `None` for text that is not UTF-8 afterwards.
+/// Decodes `%20` and the like; `None` for a `%` without two digits, and for text that is not UTF-8 afterwards.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                u8::try_from(16 * digit(rest.next())? + digit(rest.next())?).ok()?
-            }
-            plain => plain,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    let text = text.split('%').skip(1).all(is_escape).then(|| percent_decode_str(text))?;
+    text.decode_utf8().ok().map(Cow::into_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_whole_escapes_are_decoded() {
+        assert_eq!(percent_decoded("a%20b%2fc%C3%BC").as_deref(), Some("a b/c\u{fc}"));
+        for text in ["100%", "%4", "%zz", "%%41", "%+1", "%c3%", "%ff"] {
+            assert_eq!(percent_decoded(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn names_have_many_spellings() {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::choices::{ContextPolicy, FunctionCallParser, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
+use super::choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 use super::out_of_range;
 use crate::error::Result;
 use crate::function::Arguments;
+use crate::notation::FunctionCallParser;
 
 /// Variables of chat templates that causerie sets from messages and other options.
 const TEMPLATE_VARIABLES: [&str; 7] =

@@ -7,7 +7,7 @@ mod loading;
 
 use crate::error::{ErrorKind, SdkError};
 
-pub use choices::{ContextPolicy, FunctionCallParser, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
+pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 pub use generation::GenerationOptions;
 pub use loading::{CacheType, Device, LoadOptions};
 pub use sampling::{Sampling, SamplingDefaults};

@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
-use crate::options::{FunctionCallParser, Strictness};
-use crate::parse::block_text::BlockText;
-use crate::parse::cursor::{Cursor, starts_word};
+use crate::notation::Notation;
+use crate::notation::block_text::BlockText;
+use crate::notation::cursor::Cursor;
+use crate::notation::definition::CallBody;
+use crate::notation::fault::CallFault;
+use crate::notation::limits::MAX_CALLS;
+use crate::notation::list::{List, ListItem};
+use crate::notation::offered::OfferedFunctions;
+use crate::options::Strictness;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
-use crate::parse::fault::CallFault;
-use crate::parse::limits::MAX_CALLS;
-use crate::parse::list::{List, ListItem};
-use crate::parse::notation::Notation;
-use crate::parse::offered::OfferedFunctions;
-use crate::parse::{gemma, json, mistral, python, xml};
 
 /// Characters of the model's text that a message may quote.
 const LONGEST_QUOTE: usize = 60;
@@ -37,6 +37,8 @@ pub(super) struct BlockContent {
     pub(super) trailing: Option<usize>,
     /// Whether the brackets do not match, or there is no list at all.
     pub(super) is_broken: bool,
+    /// Whether the block is text, in a notation whose markers are also written around other text.
+    pub(super) is_text: bool,
 }
 
 /// The text of a block. The markers are empty if they are not text.
@@ -70,7 +72,10 @@ impl BlockContent {
     /// Emits the calls and rejections of a block. If nothing but rejections remains of it, its text is also text of the reply,
     /// as it was written, so that apps that do not handle rejections lose nothing.
     pub(super) fn emit(self, block: WrittenBlock<'_>, releases_text: bool, emit: Emit<'_>) {
-        let Self { calls, rejected, trailing, .. } = self;
+        let Self { calls, rejected, trailing, is_text, .. } = self;
+        if is_text {
+            return emit_text(&block.text(), emit);
+        }
         let (n_calls, n_rejected) = (calls.len(), rejected.len());
         if n_calls > 0 {
             emit(Parsed::Calls(calls));
@@ -94,7 +99,7 @@ impl BlockContent {
 
 /// Reads the body of a block. Calls get the names of the offered functions, and the values of calls in XML their types.
 pub(super) fn read(
-    parser: FunctionCallParser,
+    notation: &'static Notation,
     strictness: Strictness,
     block: BlockText<'_>,
     offered: &OfferedFunctions,
@@ -104,31 +109,12 @@ pub(super) fn read(
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
-        return BlockContent::default();
+        return BlockContent { is_text: notation.only_offered, ..BlockContent::default() };
     }
-    let notation = BodyNotation::of(parser, &text[inside.start..]);
-    let mut list = match notation {
-        BodyNotation::Python => python::read(text, inside.start, offered),
-        BodyNotation::Json | BodyNotation::JsonInTags | BodyNotation::JsonList => json::read(text, inside.start),
-        BodyNotation::Xml => xml::read(text, inside.start, offered, ending == Ending::Closed),
-        BodyNotation::Gemma => gemma::read(block.until(inside.end), inside.start),
-        BodyNotation::Mistral => mistral::read(text, inside.start),
-        BodyNotation::Llama => json::read_llama(text, inside.start),
-    };
-    if matches!(notation, BodyNotation::Python)
-        && !list.is_sound()
-        && ending == Ending::Closed
-        && let Some(with_paths) = python::read_paths(text, inside.start, offered)
-    {
-        list = with_paths;
-    }
+    let is_closed = ending == Ending::Closed;
+    let mut list = (notation.read)(CallBody { block: block.until(inside.end), from: inside.start, offered, is_closed });
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
-        // In a block that was cut off, the missing end could be what decides.
-        let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start, offered)).flatten();
-        match recovered {
-            Some(recovered) => list = recovered,
-            None => reject_quotes(&mut list, ending),
-        }
+        reject_quotes(&mut list, ending);
     }
     for ListItem { name, call, .. } in &mut list.items {
         *name = name.take().map(|name| offered.name_of(name));
@@ -136,11 +122,15 @@ pub(super) fn read(
             offered.name_call(call);
         }
     }
-    let mut repairs = notation.repairs(&list);
+    let is_offered = |item: &ListItem| item.name.as_deref().is_some_and(|name| offered.named(name).is_some());
+    if notation.only_offered && !list.items.iter().any(is_offered) {
+        return BlockContent { is_broken: !list.is_balanced, is_text: true, ..BlockContent::default() };
+    }
+    let mut repairs = std::mem::take(&mut list.repairs);
     repairs.extend(is_fenced.then_some(Repair::CodeFence));
     repairs.extend(list.has_surplus.then_some(Repair::SurplusBrackets));
     repairs.extend(list.has_escaped_space.then_some(Repair::EscapedSpace));
-    let lacks_end = ending == Ending::Stopped && Notation::of(parser).has_ends();
+    let lacks_end = ending == Ending::Stopped && notation.has_ends();
     repairs.extend((lacks_end && list.is_balanced).then_some(Repair::UnclosedBlock));
     for call in list.items.iter_mut().filter_map(|item| item.call.as_mut().ok()) {
         call.repairs.extend(&repairs);
@@ -152,75 +142,10 @@ pub(super) fn read(
 }
 
 /// The rejection of a block that exceeds the size limit.
-pub(super) fn too_large(parser: FunctionCallParser, body: &str, offered: &OfferedFunctions) -> RejectedCall {
-    let start = body.trim_start_matches(|character: char| character == '[' || character.is_whitespace());
-    let name = match BodyNotation::of(parser, body) {
-        BodyNotation::Python => python::name_of(start, offered),
-        BodyNotation::Xml => xml::name_of(body),
-        BodyNotation::Gemma => gemma::name_of(body),
-        BodyNotation::Mistral => mistral::name_of(body),
-        _ => json::name_of(body),
-    };
+pub(super) fn too_large(notation: &'static Notation, body: &str, offered: &OfferedFunctions) -> RejectedCall {
+    let name = (notation.name_of)(body, offered);
     let name = name.map(|name| offered.name_of(name));
     reject(body, 0..body.len(), name, CallFault::new(RejectionReason::TooLarge, 0), None)
-}
-
-/// The notation of the calls in one block.
-#[derive(Clone, Copy)]
-enum BodyNotation {
-    Python,
-    /// JSON where Python was expected.
-    Json,
-    JsonInTags,
-    /// JSON in a notation that always has lists.
-    JsonList,
-    Xml,
-    Gemma,
-    Mistral,
-    Llama,
-}
-
-impl BodyNotation {
-    fn of(parser: FunctionCallParser, inside: &str) -> Self {
-        let mut cursor = Cursor { text: inside, at: 0 };
-        cursor.skip_space();
-        let is_list = cursor.eat("[");
-        if is_list {
-            cursor.skip_space();
-        }
-        match parser {
-            FunctionCallParser::JsonStyleFunctionCallParser | FunctionCallParser::XmlFunctionCallParser => {
-                if cursor.peek() == Some('<') { Self::Xml } else { Self::JsonInTags }
-            }
-            FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
-            FunctionCallParser::MistralFunctionCallParser => Self::Mistral,
-            // Small models of the family write lists in Python.
-            FunctionCallParser::LlamaFunctionCallParser if is_list && cursor.peek().is_some_and(starts_word) => {
-                Self::Python
-            }
-            FunctionCallParser::LlamaFunctionCallParser => Self::Llama,
-            FunctionCallParser::PhiFunctionCallParser => Self::JsonList,
-            _ if cursor.peek() == Some('{') => Self::Json,
-            _ => Self::Python,
-        }
-    }
-
-    /// What was repaired around the calls.
-    fn repairs(self, list: &List) -> Vec<Repair> {
-        let candidates = match self {
-            Self::Python => vec![
-                (!list.has_brackets, Repair::MissingBrackets),
-                (list.lacks_separator, Repair::MissingSeparator),
-                (list.has_neighbour, Repair::AdjacentLists),
-            ],
-            Self::Json => vec![(true, Repair::JsonBody)],
-            Self::JsonInTags | Self::Xml | Self::Gemma => {
-                vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)]
-            }
-            Self::JsonList | Self::Mistral | Self::Llama => Vec::new(),
-        };
-        candidates.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, repair)| repair).collect()
-    }
 }
 
 /// The text inside a Markdown code fence, if the fence surrounds the whole body.

@@ -1,11 +1,11 @@
 //! A block of calls while it is being written: the text between its start marker and its end marker.
 
+use crate::notation::block_text::BlockText;
+use crate::notation::limits::MAX_BLOCK_BYTES;
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::quoted::QuoteState;
+use crate::notation::xml::ValueTracker;
 use crate::parse::block_reader::WrittenBlock;
-use crate::parse::block_text::BlockText;
-use crate::parse::limits::MAX_BLOCK_BYTES;
-use crate::parse::offered::OfferedFunctions;
-use crate::parse::quoted::QuoteState;
-use crate::parse::xml::ValueTracker;
 
 /// Collects the body of a block.
 #[derive(Debug, Default)]
@@ -91,8 +91,7 @@ impl CallBlock {
             return text.find('<');
         }
         for (at, byte) in text.bytes().enumerate() {
-            #[cfg(test)]
-            crate::parse::work::count(1);
+            crate::notation::work::count(1);
             if matches!(self.content, BlockSyntax::Unknown) && byte != b'<' && !byte.is_ascii_whitespace() {
                 self.content = BlockSyntax::Quoted(QuoteState::Outside);
             }

@@ -32,8 +32,7 @@ impl Echo {
 
     pub(super) fn push(&mut self, text: &str) -> Compared {
         for (at, character) in text.char_indices() {
-            #[cfg(test)]
-            crate::parse::work::count(1);
+            crate::notation::work::count(1);
             if !self.matches(character) {
                 return Compared::Differs(std::mem::take(&mut self.held));
             }

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
-use crate::options::FunctionCallParser::{
-    self, GemmaFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser,
-    PhiFunctionCallParser, XmlFunctionCallParser,
+use crate::notation::FunctionCallParser::{
+    self, CodeFunctionCallParser, FunctoolsFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser,
+    LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
 };
-use crate::parse::{Notation, Parsed, Piece, ReplyEnd, ReplyParser, Written, render};
+use crate::notation::written::Written;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, render};
 
 fn value() -> impl Strategy<Value = Value> {
     use prop::num::f64::{NEGATIVE, NORMAL, POSITIVE, ZERO};
@@ -46,6 +47,8 @@ fn text() -> impl Strategy<Value = String> {
         "<escape>",
         "<|\"|>",
         "</tool_call>",
+        "</code>",
+        "#",
         "<tool_call>",
         "</parameter>",
         "\n<parameter=a>\n",
@@ -124,7 +127,7 @@ fn read(parser: FunctionCallParser, written: &[Written], functions: &[SdkFunctio
     for part in written {
         match part {
             Written::Text(text) => reply.push(Piece::Text(text), &mut emit),
-            Written::Marker(tag) if Notation::of(parser).is_in_text => reply.push(Piece::Text(tag), &mut emit),
+            Written::Marker(tag) if parser.notation().is_in_text => reply.push(Piece::Text(tag), &mut emit),
             Written::Marker(spelling) => reply.push(Piece::Control(spelling), &mut emit),
         }
     }
@@ -139,7 +142,7 @@ proptest! {
     #[test]
     fn written_calls_read_back(calls in calls()) {
         let functions: Vec<SdkFunction> = calls.iter().map(function).collect();
-        let vocabularies: [(FunctionCallParser, &[&str]); 8] = [
+        let vocabularies: [(FunctionCallParser, &[&str]); 10] = [
             (JsonStyleFunctionCallParser, &[]),
             (XmlFunctionCallParser, &[]),
             (GemmaFunctionCallParser, &["<start_function_call>"]),
@@ -148,9 +151,11 @@ proptest! {
             (MistralFunctionCallParser, &["[TOOL_CALLS]"]),
             (LlamaFunctionCallParser, &[]),
             (PhiFunctionCallParser, &[]),
+            (CodeFunctionCallParser, &[]),
+            (FunctoolsFunctionCallParser, &[]),
         ];
         for (parser, control) in vocabularies {
-            let Some(written) = render(parser, &calls, |spelling| control.contains(&spelling)) else {
+            let Some(written) = render(parser.notation(), &calls, |spelling| control.contains(&spelling)) else {
                 prop_assert_eq!(parser, XmlFunctionCallParser, "only XML has strings that cannot be written");
                 continue;
             };
@@ -168,7 +173,7 @@ fn a_string_that_would_end_its_value_is_refused() {
         arguments: Arguments::from([("a".to_owned(), Value::from(text))]),
         ..SdkFunctionCall::default()
     };
-    let is_written = |text: &str| render(XmlFunctionCallParser, &[call(text)], |_| false).is_some();
+    let is_written = |text: &str| render(XmlFunctionCallParser.notation(), &[call(text)], |_| false).is_some();
     assert!(is_written("a </parameter> b") && is_written("a <parameter=a> in a line"));
     assert!(!is_written("a\n</parameter>\n<parameter=b>\nc"));
     assert!(!is_written("a\n</parameter>\n</function>"));

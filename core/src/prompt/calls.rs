@@ -2,11 +2,9 @@
 //! vocabulary, then by what the template prints for a call.
 
 use crate::function::{Repair, SdkFunctionCall, Value};
-use crate::options::FunctionCallParser::{
-    self, DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser,
-    MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
-};
-use crate::parse::{Notation, Parsed, Piece, ReplyEnd, ReplyParser};
+use crate::notation::FunctionCallParser;
+use crate::notation::definition::ModelSigns;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::Segment;
 
 /// The notation of a model with this template; `printed` is the one in which the template prints calls. A model without any
@@ -16,58 +14,30 @@ pub(super) fn notation(
     has_control: impl Fn(&str) -> bool,
     printed: Option<FunctionCallParser>,
 ) -> FunctionCallParser {
-    let of_template = of_template(template, &has_control);
-    let of_vocabulary = || of_vocabulary(&has_control);
-    of_template.or_else(of_vocabulary).or(printed).unwrap_or(JsonStyleFunctionCallParser)
-}
-
-/// The notation that a template shows. The order matters: templates of LFM3 have the tags of JSON, and those of Llama mention
-/// `parameters` as others do.
-fn of_template(template: &str, has_control: impl Fn(&str) -> bool) -> Option<FunctionCallParser> {
-    let has = |text: &str| template.contains(text);
-    let lists_tools = has("<|tool_list_start|>") || has("List of tools: ");
-    let rules = [
-        (has("[TOOL_CALLS]"), MistralFunctionCallParser),
-        (lists_tools && has_markers(DefaultFunctionCallParser, has_control), DefaultFunctionCallParser),
-        (has("<|tool_call>call:") || has("<start_function_call>"), GemmaFunctionCallParser),
-        (has("<tool_call>") && has("<function=") && has("<parameter="), XmlFunctionCallParser),
-        (has("<tool_call>") && has("\"arguments"), JsonStyleFunctionCallParser),
-        (has("<|tool_call|>"), PhiFunctionCallParser),
-        (has("<|python_tag|>") || has("<|start_header_id|>") && has("\"parameters"), LlamaFunctionCallParser),
-    ];
-    rules.into_iter().find(|(applies, _)| *applies).map(|(_, parser)| parser)
-}
-
-/// The notation whose markers are control tokens of the vocabulary.
-fn of_vocabulary(has_control: impl Fn(&str) -> bool) -> Option<FunctionCallParser> {
-    let known = [DefaultFunctionCallParser, GemmaFunctionCallParser, PhiFunctionCallParser, MistralFunctionCallParser];
-    known.into_iter().find(|parser| has_markers(*parser, &has_control))
-}
-
-/// Whether the vocabulary has the control tokens around blocks of a notation.
-pub(super) fn has_markers(parser: FunctionCallParser, has_control: impl Fn(&str) -> bool) -> bool {
-    let has = |marker: &str| marker.is_empty() || has_control(marker);
-    Notation::of(parser).blocks.iter().any(|(start, end)| has(start) && has(end))
+    let signs = ModelSigns { template, has_control: &has_control };
+    let all = || FunctionCallParser::ALL.iter().copied();
+    let of_template = all().find(|parser| (parser.notation().is_shown_by)(&signs));
+    let has_markers = |parser: &FunctionCallParser| {
+        let notation = parser.notation();
+        notation.is_shown_by_markers && notation.has_markers(&has_control)
+    };
+    let of_vocabulary = || all().find(has_markers);
+    of_template.or_else(of_vocabulary).or(printed).unwrap_or(FunctionCallParser::JsonStyleFunctionCallParser)
 }
 
 /// The notation in which a prompt contains a call with this argument `a`, without repairs other than JSON in place of Python.
 pub(super) fn printed(prompt: &[Segment], argument: &str) -> Option<FunctionCallParser> {
-    let parsers = [
-        DefaultFunctionCallParser,
-        JsonStyleFunctionCallParser,
-        GemmaFunctionCallParser,
-        MistralFunctionCallParser,
-        PhiFunctionCallParser,
-    ];
-    parsers.into_iter().find_map(|parser| {
+    let is_in = |parser: &FunctionCallParser| {
         let is_it = |call: &SdkFunctionCall| {
             let is_clean = call.repairs.iter().all(|repair| *repair == Repair::JsonBody);
-            is_clean && call.arguments.get("a") == Some(&Value::from(argument))
+            // JSON and XML have the same tags.
+            let is_tagged = call.raw_text.starts_with('<');
+            let has_form = is_tagged == parser.notation().is_tagged;
+            is_clean && has_form && call.arguments.get("a") == Some(&Value::from(argument))
         };
-        let call = calls(prompt, parser).into_iter().find(is_it)?;
-        // The two notations have the same tags.
-        Some(if call.raw_text.starts_with('<') { XmlFunctionCallParser } else { parser })
-    })
+        calls(prompt, *parser).iter().any(is_it)
+    };
+    FunctionCallParser::ALL.iter().copied().find(is_in)
 }
 
 /// The calls that a prompt contains.
@@ -92,9 +62,10 @@ fn calls(prompt: &[Segment], parser: FunctionCallParser) -> Vec<SdkFunctionCall>
 
 #[cfg(test)]
 mod tests {
-    use crate::options::FunctionCallParser::{
-        self, DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser,
-        MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
+    use crate::notation::FunctionCallParser::{
+        self, CodeFunctionCallParser, DefaultFunctionCallParser, FunctoolsFunctionCallParser, GemmaFunctionCallParser,
+        JsonStyleFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser,
+        XmlFunctionCallParser,
     };
     use crate::prompt::PromptRenderer;
     use crate::tokenizer::ControlTokens;
@@ -127,6 +98,10 @@ mod tests {
             ("<|tool|>{{ '<|tool_call|>' }}", &[], PhiFunctionCallParser),
             ("<|start_header_id|>{\"name\": 1, \"parameters\": 2}", &[], LlamaFunctionCallParser),
             ("<|python_tag|>", &[], LlamaFunctionCallParser),
+            ("between <code> and </code>", &[], CodeFunctionCallParser),
+            ("a list as functools[{}, {}]", &[], FunctoolsFunctionCallParser),
+            // SmolLM3 gets functions as `tools`, for which its template has the tags of JSON.
+            ("{{ python_tools }}<code></code><tool_call>{\\\"arguments\\\": 2}", &[], JsonStyleFunctionCallParser),
             ("no calls", &[], JsonStyleFunctionCallParser),
         ] {
             check(template, control, expect);

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::error::Result;
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::FunctionCallParser;
+use crate::notation::FunctionCallParser;
 use crate::prompt::content_forms::{self, ContentForms};
 use crate::prompt::roles::{CALL_ID, RoleForms, answered};
 use crate::prompt::{Segment, calls, joined, template};
@@ -98,16 +98,14 @@ impl Capabilities {
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Result<Vec<Segment>>,
     ) -> Result<Self> {
-        let known: RefCell<Vec<(Self, Vec<ChatMessage>, Result<Vec<Segment>>)>> = RefCell::default();
+        let known: RefCell<Vec<RenderedProbe>> = RefCell::default();
         // Some histories are rendered under the same assumptions more than once.
         let render = |assumed: Self, messages: &[ChatMessage]| {
-            let before = known
-                .borrow()
-                .iter()
-                .find_map(|(form, history, prompt)| (*form == assumed && history == messages).then(|| prompt.clone()));
+            let is_same = |probe: &&RenderedProbe| probe.assumed == assumed && probe.messages == messages;
+            let before = known.borrow().iter().find(is_same).map(|probe| probe.prompt.clone());
             before.unwrap_or_else(|| {
                 let prompt = render(assumed, messages);
-                known.borrow_mut().push((assumed, messages.to_vec(), prompt.clone()));
+                known.borrow_mut().push(RenderedProbe { assumed, messages: messages.to_vec(), prompt: prompt.clone() });
                 prompt
             })
         };
@@ -173,6 +171,13 @@ impl Capabilities {
         let images = shows_images(|messages| render(none, messages).ok());
         Ok(Self { tools, calls, printed, roles, images, ..none })
     }
+}
+
+/// A probe and its result.
+struct RenderedProbe {
+    assumed: Capabilities,
+    messages: Vec<ChatMessage>,
+    prompt: Result<Vec<Segment>>,
 }
 
 const TOOL: &str = "probe_tool";

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use crate::function::PythonNames;
 use crate::message::{ChatMessage, Role};
-use crate::options::FunctionCallParser;
+use crate::notation::FunctionCallParser;
 
 /// The messages as a model of this notation reads them. Identifiers depend on the offered functions; names of earlier functions,
 /// which are only in calls and results, get others.
 pub(super) fn written(messages: &[ChatMessage], notation: FunctionCallParser) -> Cow<'_, [ChatMessage]> {
-    if notation != FunctionCallParser::DefaultFunctionCallParser {
+    if !notation.notation().writes_identifiers {
         return Cow::Borrowed(messages);
     }
     let functions = messages.iter().flat_map(|message| &message.functions);

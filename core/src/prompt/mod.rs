@@ -37,7 +37,7 @@ use jiff::Zoned;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::FunctionCallParser;
+use crate::notation::FunctionCallParser;
 use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 
@@ -257,7 +257,7 @@ impl PromptRenderer {
 
     /// Whether the vocabulary has the control tokens that enclose Python-style calls.
     fn has_call_tokens(&self) -> bool {
-        calls::has_markers(FunctionCallParser::DefaultFunctionCallParser, |spelling| self.control.contains(spelling))
+        FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
     /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template

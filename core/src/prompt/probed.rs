@@ -2,8 +2,8 @@
 //! loaded, renders no probes.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::prompt::capabilities::Capabilities;
@@ -35,13 +35,13 @@ impl TemplateKey {
 
 /// The capabilities of a template that was probed before.
 pub(super) fn recall(key: TemplateKey) -> Option<Capabilities> {
-    let probed = PROBED.lock().unwrap_or_else(PoisonError::into_inner);
+    let probed = PROBED.lock();
     probed.iter().find(|(known, _)| *known == key).map(|(_, capabilities)| *capabilities)
 }
 
 /// Remembers the capabilities of a template, and forgets the oldest one beyond the capacity.
 pub(super) fn remember(key: TemplateKey, capabilities: Capabilities) {
-    let mut probed = PROBED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut probed = PROBED.lock();
     probed.push_back((key, capabilities));
     if CAPACITY < probed.len() {
         probed.pop_front();

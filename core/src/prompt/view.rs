@@ -6,7 +6,9 @@ use indexmap::IndexMap;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::parse::{Written, read_json, render};
+use crate::notation::read_json;
+use crate::notation::written::Written;
+use crate::parse::render;
 use crate::prompt::PromptRenderer;
 use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use crate::prompt::content_forms::ContentForm;
@@ -155,7 +157,7 @@ impl<'a> View<'a> {
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
         let renderer = self.renderer;
         let has_control = |spelling: &str| renderer.control.contains(spelling);
-        let written = render(renderer.notation, calls, has_control).ok_or_else(|| {
+        let written = render(renderer.notation.notation(), calls, has_control).ok_or_else(|| {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let names = names.join(", ");
             SdkError::new(

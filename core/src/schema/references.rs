@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -285,18 +286,5 @@ fn type_of(value: &Json) -> &'static str {
 
 /// A fragment of a URI without its escapes.
 fn percent_decoded(fragment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        bytes.push(match (byte, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                digit(high)? * 16 + digit(low)?
-            }
-            _ => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    percent_decode_str(fragment).decode_utf8().ok().map(Cow::into_owned)
 }

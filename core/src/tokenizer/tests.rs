@@ -67,8 +67,7 @@ fn every_token_has_the_bytes_of_the_reference() {
                 TokenText::Bytes(bytes) => bytes,
                 TokenText::Control(spelling) => spelling.as_bytes(),
             };
-            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(&hex, expect, "{form}, token {id}");
+            assert_eq!(&hex::encode(bytes), expect, "{form}, token {id}");
         }
     }
 }

@@ -50,7 +50,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{
     Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
 };
-use crate::parse::read_json;
+use crate::notation::read_json;
 use crate::schema::{parameter_schema, parameters_of};
 use crate::validate::validate;
 

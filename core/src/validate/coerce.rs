@@ -1,7 +1,7 @@
 //! Coerces values to a type, if there is one obvious way.
 
 use crate::function::{DiagnosticCode, SdkFunctionParameterType, Value};
-use crate::parse::{number_of, read_json};
+use crate::notation::{number_of, read_json};
 
 /// The float below which every integer is exact.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0; // 2^53

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use crate::function::{
     Arguments, Diagnostic, DiagnosticCode, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Severity, Value,
 };
-use crate::parse::number_lexemes;
+use crate::notation::number_lexemes;
 use crate::schema::DefinitionScope;
 
 /// Names of an argument that some models put all arguments into.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::function::Value;
-use crate::parse::read_json;
+use crate::notation::read_json;
 use crate::validate::fits_schema;
 
 /// Results of the tests of one keyword.

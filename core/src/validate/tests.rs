@@ -1,7 +1,7 @@
 use super::*;
 use crate::function::SdkFunctionParameter;
-use crate::options::FunctionCallParser;
-use crate::parse::read_json;
+use crate::notation::FunctionCallParser;
+use crate::notation::read_json;
 use crate::schema::functions_from_json;
 
 /// Validates arguments against parameters with these schemas.
@@ -360,7 +360,7 @@ fn definitions_of_a_schema_are_followed() {
     };
     let function = SdkFunction::new("f", "", vec![parameter]);
     let read = |argument: &str| {
-        let arguments = [("a".to_owned(), crate::parse::read_json(argument).unwrap())].into();
+        let arguments = [("a".to_owned(), crate::notation::read_json(argument).unwrap())].into();
         validate(&SdkFunctionCall { arguments, ..Default::default() }, &function)
     };
     let validation = read(r#"{"v": "1", "kids": [{"v": 2.0, "kids": []}]}"#);

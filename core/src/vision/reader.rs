@@ -1,7 +1,9 @@
 //! Reads picture files for the prompts of one model.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::checkpoint::{ImageTokens, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
@@ -150,13 +152,13 @@ impl PictureReader {
 
     /// How a picture is shown. A file that is seen for the first time is decoded, so that a damaged one changes no history.
     fn tiling(&self, file: &[u8], digest: ContentDigest) -> Result<PictureTiling> {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.known.lock();
         if let Some(tiling) = known().get(&digest) {
             return Ok(*tiling);
         }
         let picture = decode(file, self.transparency)?;
         let tiling = self.rules.tiling(picture.width, picture.height);
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, tiling.images(&picture)));
+        *self.latest.lock() = Some((digest, tiling.images(&picture)));
         let mut known = known();
         if MOST_KNOWN <= known.len() {
             known.clear();
@@ -208,7 +210,7 @@ impl ImageReader for PictureReader {
 impl ShownPicture {
     /// Takes an image out of those that are not computed yet; decodes the file if it is not among them.
     fn take(&self, index: usize) -> Result<Picture> {
-        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut images = self.images.lock();
         if images.get(index).is_none_or(Option::is_none) {
             let decoded = match self.take_latest() {
                 Some(decoded) => decoded,
@@ -222,7 +224,7 @@ impl ShownPicture {
 
     /// The images that were made when the file was checked, unless another picture came after it.
     fn take_latest(&self) -> Option<Vec<Picture>> {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.lock();
         latest.take_if(|(digest, _)| *digest == self.digest).map(|(_, images)| images)
     }
 }

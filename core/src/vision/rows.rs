@@ -1,6 +1,7 @@
 //! Rows of images that were computed, for pictures that are shown again.
+use std::sync::Arc;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use crate::position::ContentDigest;
 
@@ -22,7 +23,7 @@ impl RowCache {
     }
 
     pub(super) fn find(&self, digest: ContentDigest) -> Option<Arc<[f32]>> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let at = entries.iter().position(|entry| entry.digest == digest)?;
         let entry = entries.remove(at);
         let rows = Arc::clone(&entry.rows);
@@ -32,17 +33,13 @@ impl RowCache {
 
     /// Keeps rows, and evicts those that were not used for the longest time.
     pub(super) fn keep(&self, digest: ContentDigest, rows: &Arc<[f32]>) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         entries.retain(|entry| entry.digest != digest);
         entries.push(RowEntry { digest, rows: Arc::clone(rows) });
         let mut n_bytes: usize = entries.iter().map(RowEntry::n_bytes).sum();
         while self.max_bytes < n_bytes {
             n_bytes -= entries.remove(0).n_bytes();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<RowEntry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

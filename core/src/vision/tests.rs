@@ -269,6 +269,7 @@ fn a_projector_is_found_beside_the_model() {
     let model = folder.join("lfm2vl-f16.gguf");
     let info = ModelInfo::read(model.to_str().unwrap()).unwrap();
     assert!(info.supports_images && 0 < info.memory_estimate(100).vision);
+    assert!(info.unused_tensors.is_empty(), "{:?}", info.unused_tensors);
     let runner = ModelRunner::load(model.to_str().unwrap()).unwrap();
     assert_eq!(runner.info().memory_estimate(100).vision, info.memory_estimate(100).vision);
     let record = &golden()[3];

@@ -15,10 +15,6 @@ struct GoldenEntry {
     values: String,
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-}
-
 /// Blocks of every type that can be read.
 pub(crate) fn golden_blocks() -> Vec<GoldenBlocks> {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/tensor_types.json");
@@ -28,8 +24,9 @@ pub(crate) fn golden_blocks() -> Vec<GoldenBlocks> {
     let read = |(name, entry): (String, GoldenEntry)| {
         let tensor_type = TensorType::of_gguf(entry.number).unwrap();
         assert_eq!(tensor_type.name(), name);
-        let values = bytes(&entry.values).as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        GoldenBlocks { tensor_type, blocks: bytes(&entry.blocks), values }
+        let values =
+            hex::decode(&entry.values).unwrap().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        GoldenBlocks { tensor_type, blocks: hex::decode(&entry.blocks).unwrap(), values }
     };
     entries.into_iter().map(read).collect()
 }

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
+use percent_encoding::percent_decode_str;
+
 use super::Act;
 
 /// A request as it arrived. Names of headers are in lower case.
@@ -62,18 +64,7 @@ impl Request {
 }
 
 pub(super) fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next().unwrap(), rest.next().unwrap()];
-                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
-            }
-            plain => plain,
-        });
-    }
-    String::from_utf8(bytes).unwrap()
+    percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
 
 /// An answer.

@@ -6,10 +6,11 @@ mod repository;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use parking_lot::Mutex;
 use serde_json::Value as Json;
 
 pub use http::Request;
@@ -159,16 +160,12 @@ impl FakeHub {
     }
 
     pub fn url(&self) -> String {
-        self.lock().addresses.0.clone()
+        self.state.lock().addresses.0.clone()
     }
 
     /// The address of a file of the repositories at a server that knows no hub.
     pub fn web(&self, file: &str) -> String {
-        format!("{}/web/{file}", self.lock().addresses.1)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        format!("{}/web/{file}", self.state.lock().addresses.1)
     }
 
     /// The next `times` matching requests go wrong.
@@ -178,7 +175,7 @@ impl FakeHub {
 
     /// The same, after a number of matching requests that go well.
     pub fn fault_after(&self, skip: usize, matches: &str, times: usize, act: Act) {
-        self.lock().faults.push(Fault { matches: matches.to_owned(), skip, times, act });
+        self.state.lock().faults.push(Fault { matches: matches.to_owned(), skip, times, act });
     }
 
     /// Plays a step of a scenario: a fault, or the end of all faults.
@@ -194,32 +191,32 @@ impl FakeHub {
 
     /// Everything goes well again.
     pub fn heal(&self) {
-        self.lock().faults.clear();
+        self.state.lock().faults.clear();
     }
 
     /// The requests since the last call.
     pub fn journal(&self) -> Vec<Request> {
-        std::mem::take(&mut self.lock().journal)
+        std::mem::take(&mut self.state.lock().journal)
     }
 
     /// The same, without forgetting them.
     pub fn seen(&self) -> Vec<Request> {
-        self.lock().journal.clone()
+        self.state.lock().journal.clone()
     }
 
     /// Answers with other addresses of the hub and of its store, where something passes requests on to them.
     pub fn stand_behind(&self, hub: String, store: String) {
-        self.lock().addresses = (hub, store);
+        self.state.lock().addresses = (hub, store);
     }
 
     /// Sets the number of entries in a page of a listing.
     pub fn set_page(&self, page: usize) {
-        self.lock().page = page;
+        self.state.lock().page = page;
     }
 
     /// Changes a repository.
     pub fn change(&self, name: &str, change: impl FnOnce(&mut Repository)) {
-        change(self.lock().repositories.get_mut(name).unwrap());
+        change(self.state.lock().repositories.get_mut(name).unwrap());
     }
 }
 
@@ -227,7 +224,7 @@ impl FakeHub {
 fn serve(mut stream: TcpStream, is_hub: bool, state: &Mutex<State>) {
     let Some(request) = Request::read(&mut stream, is_hub) else { return };
     let (act, answer) = {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = state.lock();
         state.journal.push(request.clone());
         let line = request.line();
         let fault = state.faults.iter_mut().find(|fault| 0 < fault.times && line.contains(&fault.matches));

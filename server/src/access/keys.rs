@@ -1,14 +1,14 @@
 //! API keys, `<id>:<secret>`: shown once, when they are created, and stored as hashes.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -42,8 +42,8 @@ impl Key {
         let (mut id, mut secret) = ([0; 8], [0; 32]);
         getrandom::fill(&mut id)?;
         getrandom::fill(&mut secret)?;
-        let (id, secret) = (hexadecimal(&id), hexadecimal(&secret));
-        let hash = hexadecimal(&Sha256::digest(&secret));
+        let (id, secret) = (hex::encode(&id), hex::encode(&secret));
+        let hash = hex::encode(&Sha256::digest(&secret));
         let shown = format!("{id}:{secret}");
         Ok((Self { id, hash, owner: owner.to_owned(), created: Timestamp::now(), revoked: None }, shown))
     }
@@ -52,13 +52,6 @@ impl Key {
     fn fits(&self, secret_hash: &str) -> bool {
         self.hash.as_bytes().ct_eq(secret_hash.as_bytes()).into()
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // never fails
-        text
-    })
 }
 
 /// Why a key file cannot be used.
@@ -192,14 +185,14 @@ impl KeyRing {
     /// The organization that a key belongs to; `None` if the key is unknown or revoked.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
         let (id, secret) = key.split_once(':')?;
-        let hash = hexadecimal(&Sha256::digest(secret));
+        let hash = hex::encode(&Sha256::digest(secret));
         let loaded = self.current();
         let found = loaded.keys.iter().find(|key| key.id == id)?;
         (found.fits(&hash) && found.revoked.is_none()).then(|| found.owner.clone())
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, LoadedKeys> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+    fn current(&self) -> parking_lot::MutexGuard<'_, LoadedKeys> {
+        let mut loaded = self.loaded.lock();
         if let Some(path) = &self.path {
             let version = FileVersion::at(path);
             if version != loaded.version {

@@ -45,7 +45,7 @@ impl LocalKeys {
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<String> {
         let hashes = sent(headers).flatten().map(hash);
         let known = hashes.filter(|sent| self.hashes.iter().any(|known| known.ct_eq(sent).into()));
-        known.map(|hash| hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()).next()
+        known.map(|hash| hex::encode(&hash[..8])).next()
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::{arguments_of, foreign_image, image_places, kind_of, read_image_url};
+use crate::serve::request::content::{arguments_of, foreign_image, kind_of, read_image_url};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
@@ -58,7 +58,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
     }
     let include_usage = chat.delivery.include_usage;
     let writer = ChoiceWriter::new(form, &service.model_id, include_usage, usage_so_far, has_logprobs);
-    Ok(chat.answer(service, writer))
+    Ok(Answer::to_chat(service, chat, writer))
 }
 
 fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
@@ -82,7 +82,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     }
     let enabled = chat.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let thinking = Thinking { enabled, effort: chat.reasoning_effort };
-    let image_places = image_places("messages", &chat.messages);
+    let image_places = fields.images.places("messages");
     let history = read_messages(chat.messages, fields)?;
     Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
 }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::socket::{ClientSocket, Exchange, reset};
-use crate::serve::{Service, route};
+use crate::serve::{Service, handle};
 
 /// Limit on a request's line and headers, and on the bytes of a reply that the client has not read yet.
 const MAX_HEADER_BYTES: usize = 64 << 10;
@@ -118,7 +118,7 @@ fn graceful_connection(
     builder.max_buf_size(MAX_HEADER_BYTES).half_close(true);
     let answer = service_fn(move |request| {
         let (service, answering) = (Arc::clone(&service), exchange.begin(request.version()));
-        async move { Ok::<_, Infallible>(answering.respond(route::handle(service, request).await)) }
+        async move { Ok::<_, Infallible>(answering.respond(handle::handle(service, request).await)) }
     });
     let connection = graceful.watch(builder.serve_connection(TokioIo::new(client), answer));
     async move {

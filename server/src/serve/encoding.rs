@@ -147,15 +147,10 @@ mod tests {
         (Encoding::Zstd, "28b52ffd24084100007b2261223a20317d7d919d79"),
     ];
 
-    fn bytes(hexadecimal: &str) -> Vec<u8> {
-        let digits = hexadecimal.as_bytes().chunks(2);
-        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
-    }
-
     #[test]
     fn bodies_are_decoded_within_the_limit() {
         for (encoding, body) in COMPRESSED {
-            let body = bytes(body);
+            let body = hex::decode(body).unwrap();
             assert_eq!(encoding.decode(&body, 8).unwrap(), br#"{"a": 1}"#);
             assert_eq!(encoding.decode(&body, 7).unwrap_err().code(), "body_too_large");
             assert_eq!(encoding.decode(&body[..body.len() - 1], 8).unwrap_err().code(), "invalid_body");
@@ -176,16 +171,20 @@ mod tests {
             // The second frame.
             (Encoding::Zstd, "28b52ffd20084100007b2261223a20317d28b52ffd24084100007b2261223a20317d7d919d78"),
         ] {
-            assert_eq!(encoding.decode(&bytes(body), 1000).unwrap_err().code(), "invalid_body", "{body}");
+            assert_eq!(
+                encoding.decode(&hex::decode(body).unwrap(), 1000).unwrap_err().code(),
+                "invalid_body",
+                "{body}"
+            );
         }
     }
 
     #[test]
     fn a_small_body_cannot_take_much_memory() {
         // One byte a hundred times, with a window of 128 MiB, and a block that repeats a byte 2¹⁷ times.
-        let wide = bytes("28b52ffd008845000010787801003f012c");
+        let wide = hex::decode("28b52ffd008845000010787801003f012c").unwrap();
         assert_eq!(Encoding::Zstd.decode(&wide, 1000).unwrap_err().code(), "invalid_body");
-        let repeated = bytes("28b52ffd0068030010").into_iter().chain(*b"x").collect::<Vec<_>>();
+        let repeated = hex::decode("28b52ffd0068030010").unwrap().into_iter().chain(*b"x").collect::<Vec<_>>();
         assert!(Encoding::Zstd.decode(&repeated, 1000).is_err());
         for body in [&b""[..], b"{}", b"\x28\xb5\x2f\xfd", b"\x1f\x8b"] {
             let decoded =

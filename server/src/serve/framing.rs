@@ -18,7 +18,7 @@ pub(super) enum Refused {
 /// The part of a connection that the next byte belongs to.
 #[derive(Debug)]
 enum Part {
-    Head(Head),
+    Head(RequestHead),
     /// A body, or a chunk and the end of its line: the bytes that are left of it.
     Body {
         left: u64,
@@ -30,7 +30,7 @@ enum Part {
 
 /// What the lines of a head have said so far.
 #[derive(Debug, Default)]
-struct Head {
+struct RequestHead {
     /// Whether the request's line was read. Empty lines before it are skipped.
     has_begun: bool,
     length: Option<Vec<u8>>,
@@ -46,7 +46,7 @@ pub(super) struct Framing {
 
 impl Default for Framing {
     fn default() -> Self {
-        Self { part: Part::Head(Head::default()), line: Vec::new() }
+        Self { part: Part::Head(RequestHead::default()), line: Vec::new() }
     }
 }
 
@@ -61,7 +61,7 @@ impl Framing {
                 let n_bytes = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
                 (at, *left) = (at + n_bytes, *left - n_bytes as u64); // a usize has at most 64 bits
                 if *left == 0 {
-                    self.part = if *is_chunk { Part::ChunkSize } else { Part::Head(Head::default()) };
+                    self.part = if *is_chunk { Part::ChunkSize } else { Part::Head(RequestHead::default()) };
                 }
                 continue;
             }
@@ -88,7 +88,7 @@ impl Framing {
                 0 => Part::Trailers,
                 size => Part::Body { left: size.checked_add(2).ok_or(Refused::Chunk)?, is_chunk: true },
             },
-            Part::Trailers if line.is_empty() => Part::Head(Head::default()),
+            Part::Trailers if line.is_empty() => Part::Head(RequestHead::default()),
             Part::Trailers | Part::Body { .. } => return Ok(()),
         };
         self.part = next;
@@ -96,7 +96,7 @@ impl Framing {
     }
 }
 
-impl Head {
+impl RequestHead {
     /// Reads a line before the one that ends the head.
     fn read(&mut self, line: &[u8]) -> Result<(), Refused> {
         if !self.has_begun {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use causerie::GenerationStats;
 use hyper::StatusCode;
+use parking_lot::Mutex;
 
 use crate::serve::admission::{Admission, Permit, PermitWait};
 use crate::serve::error::HttpError;
@@ -48,7 +49,7 @@ impl Metrics {
     }
 
     fn count_request(&self, route: &'static str, status: u16) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock();
         *requests.entry((route, status)).or_default() += 1;
     }
 
@@ -61,7 +62,7 @@ impl Metrics {
             "counter",
             "Responses by route and status; 499 if the client disconnected before.",
         );
-        for ((route, status), count) in &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
+        for ((route, status), count) in &*self.requests.lock() {
             let _ = writeln!(text, "causerie_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
         }
         let running = self.admission.n_running() as u64;

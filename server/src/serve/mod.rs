@@ -7,7 +7,8 @@
 //! A request goes one way through the modules:
 //!
 //! 1. `connection` reads it from a `socket`, with time limits; `framing` finds where it ends.
-//! 2. `route` checks host, origin and key (`guard`, `crate::access`), finds the handler, and reads the `body`.
+//! 2. `handle` checks host, origin and key (`guard`, `crate::access`) and finds the handler in `routes`; `intake` reads the
+//!    `body`, finds its images, and fetches those that are named by addresses (`remote_images`).
 //! 3. The handler of its dialect, `chat`, `completions`, `messages` or `responses`, takes its fields (`request::fields`) into
 //!    structs, and makes of them the one internal form, `request::ChatRequest`. Names of other dialects and servers are
 //!    taken after its own (`request::foreign`).
@@ -28,8 +29,10 @@ mod encoding;
 mod error;
 mod framing;
 mod guard;
+mod handle;
 mod http;
 mod id;
+mod intake;
 mod messages;
 mod metrics;
 mod models;
@@ -40,7 +43,7 @@ mod remote_images;
 mod request;
 mod response_store;
 mod responses;
-mod route;
+mod routes;
 mod socket;
 
 use std::io;
@@ -188,7 +191,7 @@ struct Service {
     large_body: Arc<Mutex<()>>,
     /// The memory budget of the bodies that arrive and of the requests that wait.
     body_budget: Arc<Semaphore>,
-    stored_responses: Arc<std::sync::Mutex<StoredResponses>>,
+    stored_responses: Arc<parking_lot::Mutex<StoredResponses>>,
     /// `None` if no addresses of images are fetched.
     image_fetcher: Option<Arc<ImageFetcher>>,
 }

@@ -22,14 +22,13 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
+use crate::serve::request::images::address_of;
 
 /// Time for all images of a request.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Requests whose images are fetched at the same time.
 const N_FETCHING: usize = 4;
 const MAX_REDIRECTS: usize = 3;
-/// Fields that may contain images.
-const FIELDS: [&str; 2] = ["messages", "input"];
 
 /// Fetches images from the hosts that are allowed.
 pub(super) struct ImageFetcher {
@@ -68,50 +67,34 @@ impl ImageFetcher {
         }
     }
 
-    /// Whether a request names images by addresses.
-    pub(super) fn is_needed(fields: &RequestFields) -> bool {
-        FIELDS.iter().any(|name| fields.peek(name).is_some_and(has_address))
-    }
-
     /// Replaces the addresses of images in a request by the images. Blocks the calling thread.
     ///
     /// # Errors
     /// For an address of another host or in a private network, and for an image that cannot be fetched within the limits.
     pub(super) fn fetch_all(&self, fields: &mut RequestFields) -> Result<(), HttpError> {
         let mut limits = FetchLimits { deadline: Instant::now() + TIME_LIMIT, n_bytes: self.max_bytes };
-        for name in FIELDS {
-            if let Some(mut value) = fields.take(name) {
-                self.replace(name, &mut value, &mut limits)?;
-                fields.replace(name, value);
+        let images = std::mem::take(&mut fields.images);
+        for image in images.with_addresses() {
+            if let Some(part) = fields.part_mut(image) {
+                self.replace(&image.place(), part, &mut limits)?;
             }
         }
+        fields.images = images;
         Ok(())
     }
 
-    fn replace(&self, place: &str, value: &mut Json, limits: &mut FetchLimits) -> Result<(), HttpError> {
-        if let Some((inner, address)) = address_of(value) {
-            let place = format!("{place}.{inner}");
-            let file =
-                self.fetch(address, limits).map_err(|rule| HttpError::value(&place, format!("{place} {rule}")))?;
-            let data = STANDARD.encode(file);
-            let image = match value["type"].as_str() {
-                Some("image") => ("source", json!({ "type": "base64", "media_type": "image/*", "data": data })),
-                Some("image_url") => ("image_url", json!({ "url": data_url(&data) })),
-                _ => ("image_url", data_url(&data).into()),
-            };
-            value[image.0] = image.1;
-            return Ok(());
-        }
-        match value {
-            Json::Array(values) => values
-                .iter_mut()
-                .enumerate()
-                .try_for_each(|(i, value)| self.replace(&format!("{place}[{i}]"), value, limits)),
-            Json::Object(part) => ["content", "output"].iter().try_for_each(|name| {
-                part.get_mut(*name).map_or(Ok(()), |value| self.replace(&format!("{place}.{name}"), value, limits))
-            }),
-            _ => Ok(()),
-        }
+    fn replace(&self, place: &str, part: &mut Json, limits: &mut FetchLimits) -> Result<(), HttpError> {
+        let Some((inner, address)) = address_of(part) else { return Ok(()) };
+        let place = format!("{place}.{inner}");
+        let file = self.fetch(address, limits).map_err(|rule| HttpError::value(&place, format!("{place} {rule}")))?;
+        let data = STANDARD.encode(file);
+        let image = match part["type"].as_str() {
+            Some("image") => ("source", json!({ "type": "base64", "media_type": "image/*", "data": data })),
+            Some("image_url") => ("image_url", json!({ "url": data_url(&data) })),
+            _ => ("image_url", data_url(&data).into()),
+        };
+        part[image.0] = image.1;
+        Ok(())
     }
 
     /// The file at an address, or a rule that is broken.
@@ -216,29 +199,6 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     is_global && !is_special
 }
 
-/// The place and the address of an image that a part names by an address of the web.
-fn address_of(part: &Json) -> Option<(&'static str, &str)> {
-    let (place, address) = match part.get("type")?.as_str()? {
-        "image_url" if part["image_url"].is_string() => ("image_url", &part["image_url"]),
-        "image_url" => ("image_url.url", &part["image_url"]["url"]),
-        "input_image" => ("image_url", &part["image_url"]),
-        "image" if part["source"]["type"] == "url" => ("source.url", &part["source"]["url"]),
-        _ => return None,
-    };
-    let address = address.as_str()?;
-    let scheme = address.split_once(':')?.0;
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some((place, address))
-}
-
-fn has_address(value: &Json) -> bool {
-    address_of(value).is_some()
-        || match value {
-            Json::Array(values) => values.iter().any(has_address),
-            Json::Object(part) => ["content", "output"].iter().any(|name| part.get(*name).is_some_and(has_address)),
-            _ => false,
-        }
-}
-
 fn data_url(data: &str) -> String {
     format!("data:image/*;base64,{data}")
 }
@@ -322,13 +282,15 @@ mod tests {
 
     fn fields(parts: &Json) -> RequestFields {
         let body = json!({ "messages": [{ "role": "user", "content": parts }] });
-        RequestFields::parse(body.to_string().as_bytes()).unwrap()
+        let mut fields = RequestFields::parse(body.to_string().as_bytes()).unwrap();
+        crate::serve::request::images::find(&mut fields, None).unwrap();
+        fields
     }
 
     /// The parts after their images are fetched, or the message of the error.
     fn fetched(fetcher: &ImageFetcher, parts: &Json) -> Result<Json, String> {
         let mut fields = fields(parts);
-        assert!(ImageFetcher::is_needed(&fields));
+        assert!(fields.images.have_addresses());
         let message = |err: HttpError| err.json(Dialect::Chat, None)["error"]["message"].as_str().unwrap().to_owned();
         fetcher.fetch_all(&mut fields).map_err(message)?;
         Ok(fields.peek("messages").unwrap()[0]["content"].clone())
@@ -353,7 +315,7 @@ mod tests {
         assert_eq!(found[2]["image_url"]["url"], data);
         assert_eq!(found[3]["image_url"], data);
         assert_eq!(found[4]["content"][0]["source"]["data"], "cGljdHVyZQ==");
-        assert!(!ImageFetcher::is_needed(&fields(&json!([{ "type": "image_url", "image_url": { "url": data } }]))));
+        assert!(!fields(&json!([{ "type": "image_url", "image_url": { "url": data } }])).images.have_addresses());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! memory only, within limits; the oldest is dropped first.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hyper::StatusCode;
+use parking_lot::Mutex;
 use serde_json::Value as Json;
 
 use crate::serve::error::HttpError;
@@ -82,7 +83,7 @@ impl ResponseStore {
     /// Stores a response. `input` are the items of the conversation before it.
     pub(super) fn add(&self, id: String, input: String, response: &Json) {
         let response = StoredResponse { id, caller: self.caller.clone(), input, response: response.to_string() };
-        self.responses.lock().unwrap_or_else(PoisonError::into_inner).add(response);
+        self.responses.lock().add(response);
     }
 
     /// The items up to the end of a response.
@@ -108,7 +109,7 @@ impl ResponseStore {
 
     /// Forgets a response; returns whether there was one.
     pub(super) fn remove(&self, id: &str) -> bool {
-        let mut stored = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = self.responses.lock();
         let at = stored.responses.iter().position(|response| self.owns(response, id));
         let removed = at.and_then(|at| stored.responses.remove(at));
         stored.n_bytes -= removed.as_ref().map_or(0, |response| response.n_bytes());
@@ -125,7 +126,7 @@ impl ResponseStore {
     }
 
     fn find(&self, id: &str) -> Option<Arc<StoredResponse>> {
-        let stored = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = self.responses.lock();
         stored.responses.iter().find(|response| self.owns(response, id)).cloned()
     }
 
@@ -169,6 +170,6 @@ mod tests {
         assert_eq!((theirs.response("resp_1"), theirs.input("resp_1"), theirs.remove("resp_1")), (None, None, false));
         assert!(ours.response("resp_1").is_some() && ours.remove("resp_1"));
         assert_eq!((ours.response("resp_1"), ours.remove("resp_1")), (None, false));
-        assert_eq!(ours.responses.lock().unwrap().n_bytes, 0);
+        assert_eq!(ours.responses.lock().n_bytes, 0);
     }
 }

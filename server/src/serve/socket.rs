@@ -10,12 +10,13 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::{Response, Version};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
@@ -270,11 +271,11 @@ impl Exchange {
     }
 
     fn awaited(&self) -> Option<Awaited> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     fn set(&self, awaited: Option<Awaited>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = awaited;
+        *self.0.lock() = awaited;
     }
 }
 

@@ -76,8 +76,9 @@ fn requests_that_wait_keep_their_share_of_the_memory_budget() {
     server.wait_for("requests_waiting", "11");
     drop(running);
     for (client, head) in queued.iter_mut().zip(&heads) {
-        while client.event(head).is_some_and(|event| event != "[DONE]") {}
+        let events: Vec<_> = std::iter::from_fn(|| client.event(head)).collect();
+        assert!(events.iter().any(|event| event.contains("good")), "{events:?}");
     }
     assert_eq!(small.reply().status, 200);
-    assert_eq!(server.post(CHAT, &large()).status, 500, "it has room; the script has no further reply");
+    assert_ne!(server.post(CHAT, &large()).status, 503, "it has room");
 }

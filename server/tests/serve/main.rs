@@ -4,7 +4,6 @@
 
 mod chat;
 mod client;
-mod command;
 mod compatibility;
 mod completions;
 mod conformance;

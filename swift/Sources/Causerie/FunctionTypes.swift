@@ -95,27 +95,3 @@ extension SdkFunctionParameterType {
     /// Null.
     public static func SdkNull() -> Self { .sdkNull }
 }
-
-/// The parser for Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
-public func DefaultFunctionCallParser() -> FunctionCallParser { .default }
-
-/// The parser for calls that are JSON objects between `<tool_call>` and `</tool_call>`.
-public func JsonStyleFunctionCallParser() -> FunctionCallParser { .jsonStyle }
-
-/// The parser for the notation that the loaded model writes; the default.
-public func ModelFunctionCallParser() -> FunctionCallParser { .model }
-
-/// The parser for calls in XML between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
-public func XmlFunctionCallParser() -> FunctionCallParser { .xml }
-
-/// The parser for calls as FunctionGemma and Gemma 4 write them.
-public func GemmaFunctionCallParser() -> FunctionCallParser { .gemma }
-
-/// The parser for calls as Mistral's models write them.
-public func MistralFunctionCallParser() -> FunctionCallParser { .mistral }
-
-/// The parser for calls as Llama 3 writes them.
-public func LlamaFunctionCallParser() -> FunctionCallParser { .llama }
-
-/// The parser for calls as Phi-4-mini writes them.
-public func PhiFunctionCallParser() -> FunctionCallParser { .phi }

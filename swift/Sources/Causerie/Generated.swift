@@ -6737,15 +6737,16 @@ public enum FunctionCallParser: Equatable, Hashable {
      */
     case model
     /**
-     * Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
+     * Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`, as LFM2 writes them.
      */
     case `default`
     /**
-     * JSON objects between `<tool_call>` and `</tool_call>`.
+     * JSON objects between `<tool_call>` and `</tool_call>`, as Qwen2.5, Qwen3 and Granite 4 write them.
      */
     case jsonStyle
     /**
-     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3, Qwen3.5 and Qwen3-Coder
+     * write them. Values are raw text, which is read as the type that the function declares.
      */
     case xml
     /**
@@ -6753,7 +6754,8 @@ public enum FunctionCallParser: Equatable, Hashable {
      */
     case gemma
     /**
-     * Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+     * Calls after the control token `[TOOL_CALLS]`, as Mistral's models write them: a list of JSON objects, or a name and
+     * `[ARGS]` before an object.
      */
     case mistral
     /**
@@ -6761,9 +6763,17 @@ public enum FunctionCallParser: Equatable, Hashable {
      */
     case llama
     /**
-     * A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+     * A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
      */
     case phi
+    /**
+     * Python-style calls between `<code>` and `</code>`, one in a line, as SmolLM3 writes them for `python_tools`.
+     */
+    case code
+    /**
+     * A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it.
+     */
+    case functools
 
 
 
@@ -6800,6 +6810,10 @@ public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
         case 7: return .llama
 
         case 8: return .phi
+
+        case 9: return .code
+
+        case 10: return .functools
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -6839,6 +6853,14 @@ public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
 
         case .phi:
             writeInt(&buf, Int32(8))
+
+
+        case .code:
+            writeInt(&buf, Int32(9))
+
+
+        case .functools:
+            writeInt(&buf, Int32(10))
 
         }
     }

@@ -17,7 +17,7 @@ const kinds = [
   KnativeService, Deployment, HorizontalPodAutoscaler, NetworkPolicy, PodDisruptionBudget, Namespace, Secret, Service,
   ServiceAccount,
 ];
-const folder = process.env.CAUSERIE_ROOT + "/server/tests/command/golden/";
+const folder = process.env.CAUSERIE_ROOT + "/cli/tests/command/golden/";
 
 /** Returns the objects of a file, after validation with the schemas of their kinds. */
 function objects(file) {

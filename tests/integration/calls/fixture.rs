@@ -29,11 +29,9 @@ pub(super) enum Piece {
 /// All cases of all files.
 pub(super) fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/calls");
-    let mut files: Vec<_> = ["python", "json", "xml", "gemma", "mistral", "llama", "phi"]
-        .iter()
-        .flat_map(|style| fs::read_dir(folder.join(style)).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut files: Vec<_> =
+        folders.flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |file: &Path| {
         let cases: Vec<Json> = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
@@ -54,17 +52,10 @@ impl Case {
             file: file.to_owned(),
             name: case["name"].as_str().unwrap().to_owned(),
             pieces: case["pieces"].as_array().unwrap().iter().map(Piece::new).collect(),
-            parser: match case["format"].as_str() {
-                None => None,
-                Some("python") => Some(FunctionCallParser::DefaultFunctionCallParser),
-                Some("json") => Some(FunctionCallParser::JsonStyleFunctionCallParser),
-                Some("xml") => Some(FunctionCallParser::XmlFunctionCallParser),
-                Some("gemma") => Some(FunctionCallParser::GemmaFunctionCallParser),
-                Some("mistral") => Some(FunctionCallParser::MistralFunctionCallParser),
-                Some("llama") => Some(FunctionCallParser::LlamaFunctionCallParser),
-                Some("phi") => Some(FunctionCallParser::PhiFunctionCallParser),
-                Some(other) => panic!("{file}: format must be a notation, found {other}"),
-            },
+            parser: case["format"].as_str().map(|name| match FunctionCallParser::named(name) {
+                Some(parser) => parser,
+                None => panic!("{file}: format must be a notation, found {name}"),
+            }),
             strictness: match case["strictness"].as_str() {
                 None | Some("recover") => Strictness::Recover,
                 Some("strict") => Strictness::Strict,

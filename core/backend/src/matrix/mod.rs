@@ -56,7 +56,7 @@ impl Matrix {
         let tile_rows = format.tile_rows();
         let tiles_of_chunk = (CHUNK_BYTES / (tile_rows * row_bytes)).max(1);
         let chunks = tiles.bytes_mut().chunks_mut(tiles_of_chunk * tile_bytes).enumerate();
-        let failure = std::sync::Mutex::new(None);
+        let failure = parking_lot::Mutex::new(None);
         pool.for_each(chunks.collect(), |(at, tiles)| {
             let first_row = at * tiles_of_chunk * tile_rows;
             let last_row = n_rows.min(first_row + tiles_of_chunk * tile_rows);
@@ -75,10 +75,10 @@ impl Matrix {
                 Ok(())
             });
             if let Err(err) = packed {
-                failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(err);
+                failure.lock().get_or_insert(err);
             }
         });
-        match failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        match failure.into_inner() {
             Some(err) => Err(err),
             None => Ok(Self { format, n_rows, n_columns, tiles }),
         }

@@ -3,9 +3,10 @@
 
 mod description;
 mod family;
+mod names;
 mod rules;
 mod tensors;
 
 pub(crate) use description::VisionArchitecture;
 pub(crate) use family::ImageTokens;
-pub(crate) use tensors::is_vision;
+pub(crate) use names::is_vision;

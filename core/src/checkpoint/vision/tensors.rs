@@ -2,12 +2,10 @@
 
 use crate::checkpoint::folder_tensors::{FolderTensors, RowChange};
 use crate::checkpoint::vision::description::VisionArchitecture;
+use crate::checkpoint::vision::names::is_vision;
 use crate::error::Result;
 use crate::weights::{Folder, Tensors, Weights};
 
-/// How the names of the tower's and the projector's tensors begin in GGUF files, and which words they contain in folders.
-const GGUF_PREFIXES: [&str; 2] = ["v.", "mm."];
-const FOLDER_PARTS: [&str; 2] = ["vision_tower.", "multi_modal_projector."];
 /// How the names of a tower's tensors begin in folders. Published folders have one level more than newer ones.
 const TOWERS: [&str; 4] =
     ["model.vision_tower.vision_model.", "model.vision_tower.", "vision_tower.vision_model.", "vision_tower."];
@@ -16,11 +14,6 @@ const PROJECTORS: [&str; 2] = ["model.multi_modal_projector.", "multi_modal_proj
 const PATCHES: &str = "v.patch_embd";
 /// Frames that a patch may span; a picture fills them all.
 const MAX_FRAMES: usize = 8;
-
-/// Whether a tensor belongs to a vision tower or its projector.
-pub(crate) fn is_vision(name: &str) -> bool {
-    GGUF_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || FOLDER_PARTS.iter().any(|part| name.contains(part))
-}
 
 impl VisionArchitecture {
     /// The tensors of the tower in the files of a model, or in a projector file.

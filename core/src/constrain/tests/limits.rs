@@ -1,7 +1,7 @@
 //! Tests of the limits that schemas set.
 
 use super::*;
-use crate::options::FunctionCallParser::GemmaFunctionCallParser;
+use crate::notation::FunctionCallParser::GemmaFunctionCallParser;
 
 /// Checks values of one required parameter, in either notation.
 #[track_caller]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::check::{ByteVocabulary, END, START, body_tokens, edges};
 use super::*;
 use crate::function::{PythonNames, SdkFunction, SdkFunctionCall};
-use crate::options::FunctionCallParser::{
+use crate::notation::FunctionCallParser::{
     self, DefaultFunctionCallParser, JsonStyleFunctionCallParser, LlamaFunctionCallParser, XmlFunctionCallParser,
 };
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
@@ -21,14 +21,14 @@ use crate::schema::functions_from_json;
 use crate::validate::validate_among;
 
 /// The markers of a notation in the vocabulary of bytes.
-fn leaked_edges(notation: FunctionCallParser) -> &'static BlockEdges {
-    Box::leak(Box::new(edges(notation)))
+fn leaked_edges(parser: FunctionCallParser) -> &'static BlockEdges {
+    Box::leak(Box::new(edges(parser.notation())))
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
     let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
     CallRules {
-        notation,
+        notation: notation.notation(),
         functions,
         identifiers: Box::leak(Box::new(identifiers)),
         is_single: false,
@@ -42,7 +42,8 @@ fn pieces(notation: FunctionCallParser, body: &str) -> Vec<(&str, Option<&'stati
     let (mut pieces, mut copied) = (Vec::new(), 0);
     for at in 0..body.len() {
         let rest = &body.as_bytes()[at..];
-        let control = body_tokens(notation).into_iter().find(|(spelling, _)| rest.starts_with(spelling.as_bytes()));
+        let control =
+            body_tokens(notation.notation()).into_iter().find(|(spelling, _)| rest.starts_with(spelling.as_bytes()));
         if let Some((spelling, _)) = control {
             pieces.push((&body[copied..at], Some(spelling)));
             copied = at + spelling.len();
@@ -61,12 +62,13 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
         _ => is_clean = false,
     };
     let mut parser = ReplyParser::new(Some(notation)).offering(functions);
-    parser.push(Piece::Control(start), &mut emit);
+    let marker = if notation.notation().is_in_text { Piece::Text } else { Piece::Control };
+    parser.push(marker(start), &mut emit);
     for (text, control) in pieces(notation, body) {
         parser.push(Piece::Text(text), &mut emit);
         control.into_iter().for_each(|spelling| parser.push(Piece::Control(spelling), &mut emit));
     }
-    parser.push(Piece::Control(end), &mut emit);
+    parser.push(marker(end), &mut emit);
     parser.finish(ReplyEnd::Ended, &mut emit);
     let is_fine =
         |call: &SdkFunctionCall| call.repairs.is_empty() && validate_among(call, functions).diagnostics.is_empty();

@@ -1,9 +1,9 @@
 //! Tests of the notations that are neither Python nor JSON in tags.
 
 use super::*;
-use crate::options::FunctionCallParser::{
-    GemmaFunctionCallParser, LlamaFunctionCallParser, MistralFunctionCallParser, PhiFunctionCallParser,
-    XmlFunctionCallParser,
+use crate::notation::FunctionCallParser::{
+    CodeFunctionCallParser, FunctoolsFunctionCallParser, GemmaFunctionCallParser, LlamaFunctionCallParser,
+    MistralFunctionCallParser, PhiFunctionCallParser, XmlFunctionCallParser,
 };
 
 const TASK: &str = r#"[{"name": "add", "parameters": {"type": "object", "properties": {
@@ -100,7 +100,7 @@ fn mistral_has_a_token_before_arguments() {
 #[test]
 fn mistral_without_this_token_has_a_list() {
     let functions = functions_from_json(TASK).unwrap();
-    let edges = BlockEdges { inner: Vec::new(), ..edges(MistralFunctionCallParser) };
+    let edges = BlockEdges { inner: Vec::new(), ..edges(MistralFunctionCallParser.notation()) };
     let rules = CallRules { edges: &edges, ..rules(MistralFunctionCallParser, &functions) };
     let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(rules.grammar().unwrap()).unwrap();
     let follows = |body: &str| {
@@ -122,6 +122,15 @@ fn llama_has_parameters_and_phi_has_lists() {
         &[r#"{"name": "ping", "arguments": {}}"#, r#"{"name": "add", "parameters": {}}"#, "ping()"],
     );
     check(
+        FunctoolsFunctionCallParser,
+        TASK,
+        &[
+            r#"[{"name": "add", "arguments": {"title": "Oslo"}}]"#,
+            r#"[{"name": "ping", "arguments": {}}, {"name": "ping", "arguments": {}}]"#,
+        ],
+        &[r#"{"name": "ping", "arguments": {}}"#, "[]", r#"[{"name": "add", "arguments": {}}]"#],
+    );
+    check(
         PhiFunctionCallParser,
         TASK,
         &[
@@ -129,6 +138,47 @@ fn llama_has_parameters_and_phi_has_lists() {
             r#"[{"name": "ping", "arguments": {}}, {"name": "ping", "arguments": {}}]"#,
         ],
         &[r#"{"name": "ping", "arguments": {}}"#, "[]", r#"[{"name": "add", "arguments": {}}]"#],
+    );
+}
+
+#[test]
+fn llama_also_writes_a_list_in_python() {
+    check(
+        LlamaFunctionCallParser,
+        TASK,
+        &["[ping()]", r#"[add(title="Oslo"), ping()]"#, "[add(title='a')]"],
+        &[
+            "[]",
+            "ping()",
+            "[add()]",
+            "[add(title=3)]",
+            "[pong()]",
+            "[ping(), ",
+            r#"[{"name": "ping", "parameters": {}}]"#,
+        ],
+    );
+    const NAMES: &str = r#"[{"name": "a", "parameters": {"properties": {"b c": {"type": "integer"}}, "required": ["b c"]}},
+        {"name": "d-e"}]"#;
+    let object = r#"{"name": "a", "parameters": {"b c": 1}}"#;
+    check(LlamaFunctionCallParser, NAMES, &[object, "[d-e()]"], &["[a()]", "[a(b=1)]"]);
+}
+
+#[test]
+fn code_has_a_call_in_each_line() {
+    check(
+        CodeFunctionCallParser,
+        TASK,
+        &["ping()", "\nping()\n", "\nadd(title=\"</code>\")\nping()\n"],
+        &[
+            "",
+            "ping() ping()",
+            "ping(), ping()",
+            "[ping()]",
+            "add()",
+            "x = ping()",
+            "print(ping())",
+            "ping()\n\n\nping()",
+        ],
     );
 }
 
@@ -142,6 +192,8 @@ fn whatever_a_grammar_allows_is_read() {
         MistralFunctionCallParser,
         LlamaFunctionCallParser,
         PhiFunctionCallParser,
+        CodeFunctionCallParser,
+        FunctoolsFunctionCallParser,
     ] {
         let grammar = rules(notation, &functions).grammar().unwrap();
         let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
@@ -186,7 +238,11 @@ fn random_body(constraint: &Constraint, seed: &mut u64) -> Option<String> {
             ),
         }
     }
-    constraint.is_over().then(|| String::from_utf8(body).ok()).flatten().map(|body| body.replace("</tool_call>", ""))
+    constraint
+        .is_over()
+        .then(|| String::from_utf8(body).ok())
+        .flatten()
+        .map(|body| body.replace("</tool_call>", "").replace("</code>", ""))
 }
 
 const END_ID: usize = END as usize;

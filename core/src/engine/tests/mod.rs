@@ -14,6 +14,7 @@ use futures_core::Stream;
 
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
+use crate::message::ChatMessage;
 use crate::model::{Compute, Model};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::position::Position;
@@ -41,18 +42,36 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() };
     let sampling = options.sampling(&Default::default());
     let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
-    let mut prompt = Some(prompt_of(tokens));
-    let prepare: Prepare = Box::new(move || {
-        let prompt = prompt.take()?;
-        Some(Box::new(|_| Ok(prompt)))
-    });
-    Request { prepare, options, sampling, listener: Box::new(|_| {}) }
+    let prompt = prompt_of(tokens);
+    Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling }
+}
+
+/// The owner of a reply whose turn has come, which notes that it has begun.
+struct TestOwner {
+    job: Option<PromptJob>,
+    has_begun: Arc<AtomicBool>,
+}
+
+impl TestOwner {
+    fn of(job: PromptJob) -> Box<Self> {
+        Box::new(Self { job: Some(job), has_begun: Arc::default() })
+    }
+}
+
+impl ReplyOwner for TestOwner {
+    fn turn(&mut self) -> Option<PromptJob> {
+        self.job.take()
+    }
+
+    fn begin(&mut self, _: Vec<ChatMessage>) {
+        self.has_begun.store(true, Ordering::SeqCst);
+    }
 }
 
 fn prompt_of(tokens: Vec<u32>) -> Prepared {
     let positions = tokens.into_iter().map(Position::Token).collect();
     Prepared {
-        commit: Box::new(|| {}),
+        messages: Vec::new(),
         positions,
         embedded: Vec::new(),
         in_reasoning: false,
@@ -117,17 +136,32 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     assert_eq!(engine.loaded().err().map(|err| err.kind()), Some(ErrorKind::ModelUnloaded));
 }
 
+/// The owner of a reply whose turn comes when all may begin; notes the order of ends.
+struct GatedOwner {
+    at: usize,
+    prompt: Option<Prepared>,
+    may_begin: Arc<AtomicBool>,
+    ends: Arc<Mutex<Vec<usize>>>,
+}
+
+impl ReplyOwner for GatedOwner {
+    fn turn(&mut self) -> Option<PromptJob> {
+        let prompt = if self.may_begin.load(Ordering::Acquire) { self.prompt.take()? } else { return None };
+        Some(Box::new(|_| Ok(prompt)))
+    }
+
+    fn ended(&mut self, _: Option<&ChatMessage>) {
+        self.ends.lock().push(self.at);
+    }
+}
+
 /// Generates one-token replies to prompts that become ready together; returns them in the order in which they ended.
 fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let begin = |(at, tokens): (usize, &Vec<u32>)| {
         let mut request = greedy(engine, 1);
-        let (mut prompt, gate, ends) = (Some(prompt_of(tokens.clone())), Arc::clone(&may_begin), Arc::clone(&ended));
-        request.prepare = Box::new(move || {
-            let prompt = if gate.load(Ordering::Acquire) { prompt.take()? } else { return None };
-            Some(Box::new(|_| Ok(prompt)))
-        });
-        request.listener = Box::new(move |_| ends.lock().unwrap().push(at));
+        let (may_begin, ends) = (Arc::clone(&may_begin), Arc::clone(&ended));
+        request.owner = Box::new(GatedOwner { at, prompt: Some(prompt_of(tokens.clone())), may_begin, ends });
         let starter = Arc::clone(engine);
         let mut stream = ResponseStream::new(move |sender| {
             starter.submit(request, sender)?;
@@ -141,7 +175,7 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     may_begin.store(true, Ordering::Release);
     engine.thread().unpark();
     streams.into_iter().for_each(|stream| drop(stream.into_iter().last().unwrap().unwrap()));
-    ended.lock().unwrap().clone()
+    ended.lock().clone()
 }
 
 #[test]
@@ -181,12 +215,8 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let loaded = engine.loaded().unwrap();
     let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
     let constraint = ReplyConstraint::new(&loaded, &options, &functions, false).unwrap();
-    let mut prompt = Some(Prepared { functions, constraint, ..prompt_of(tokens) });
-    let prepare: Prepare = Box::new(move || {
-        let prompt = prompt.take()?;
-        Some(Box::new(|_| Ok(prompt)))
-    });
-    let request = Request { prepare, options, sampling, listener: Box::new(|_| {}) };
+    let prompt = Prepared { functions, constraint, ..prompt_of(tokens) };
+    let request = Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling };
     let starter = Arc::clone(engine);
     let stream = ResponseStream::new(move |sender| {
         starter.submit(request, sender)?;

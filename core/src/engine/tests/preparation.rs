@@ -16,16 +16,13 @@ fn held(engine: &Arc<Engine>, max_tokens: usize) -> (ResponseStream, HeldPrompt)
     let ((begin, begun), (release, released)) = (channel(), channel::<()>());
     let committed = Arc::new(AtomicBool::new(false));
     let mut request = greedy(engine, max_tokens);
-    let (mut prepare, flag) = (request.prepare, Arc::clone(&committed));
-    let mut gate = Some((begin, released, flag));
-    request.prepare = Box::new(move || {
-        let (job, (begin, released, flag)) = (prepare()?, gate.take()?);
-        Some(Box::new(move |loaded: &LoadedModel| {
-            begin.send(()).unwrap();
-            released.recv().unwrap();
-            Ok(Prepared { commit: Box::new(move || flag.store(true, Ordering::SeqCst)), ..job(loaded)? })
-        }))
+    let job = request.owner.turn().unwrap();
+    let held: PromptJob = Box::new(move |loaded| {
+        begin.send(()).unwrap();
+        released.recv().unwrap();
+        job(loaded)
     });
+    request.owner = Box::new(TestOwner { job: Some(held), has_begun: Arc::clone(&committed) });
     let mut stream = asked(engine, request);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(Pin::new(&mut stream).poll_next(&mut context).is_pending());
@@ -75,8 +72,7 @@ fn a_cancel_while_the_prompt_is_made_ends_the_reply_at_once() {
 fn a_panic_while_the_prompt_is_made_ends_its_reply_alone() {
     let engine = Arc::new(engine());
     let mut request = greedy(&engine, 3);
-    let mut job: Option<PromptJob> = Some(Box::new(|_| panic!("on purpose")));
-    request.prepare = Box::new(move || job.take());
+    request.owner = TestOwner::of(Box::new(|_| panic!("on purpose")));
     let err = asked(&engine, request).into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::Internal);
     assert_eq!(completion(asked(&engine, greedy(&engine, 3))).stats.completion_tokens, 3);

@@ -12,8 +12,8 @@ mod state;
 
 use std::any::Any;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use smallvec::{SmallVec, smallvec};
 
 use crate::checkpoint::Rope;
@@ -76,7 +76,7 @@ impl<O: Operations> Network for DecoderNetwork<O> {
 
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
         let n_steps = steps.len();
-        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = self.buffers.lock();
         let outcome = match sequences(steps, self.decoder.hidden) {
             Some(mut sequences) => self.decoder.compute(&mut sequences, &mut buffers),
             None => Err(SdkError::new(ErrorKind::Internal, "a step does not belong to this network")),

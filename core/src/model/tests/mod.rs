@@ -4,6 +4,7 @@ mod agreement;
 #[cfg(feature = "candle")]
 mod candle;
 mod descriptions;
+mod documented;
 mod operations;
 mod refused;
 mod same_bits;

@@ -1,6 +1,6 @@
 //! A tower and its passes: from the pixels of an image to rows of the decoder's embedding, in pieces of one layer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::checkpoint::VisionArchitecture;
 use crate::error::Result;
@@ -147,7 +147,7 @@ impl<O: TowerOperations> LoadedTower for TowerNetwork<O> {
 impl<O: TowerOperations> ImagePass for NetworkPass<O> {
     fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         let tower = Arc::clone(&self.tower);
-        let mut buffers = tower.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = tower.buffers.lock();
         if self.stream.bands.is_empty() {
             self.stream = tower.patches(&self.image, &mut buffers)?;
             return Ok(None);

@@ -1,13 +1,13 @@
 //! The blocks of a reply: where they end, and what is delivered of them.
 
 use crate::function::Repair;
-use crate::options::FunctionCallParser;
+use crate::notation::Notation;
+use crate::notation::marker::TAG_END;
+use crate::notation::marker::{Marker, MarkerSpelling};
 use crate::parse::block_reader::{self, BlockContent, Ending, WrittenBlock};
 use crate::parse::call_block::CallBlock;
 use crate::parse::echo::Echo;
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::marker::{Marker, MarkerSpelling};
-use crate::parse::notation::{Notation, TAG_END};
 use crate::parse::reply_parser::{ParserState, ReplyParser};
 use crate::parse::untagged::Followed;
 
@@ -15,7 +15,7 @@ impl ReplyParser {
     /// Handles what became of a candidate that `text` follows; returns the number of bytes taken.
     pub(super) fn handle_followed(
         &mut self,
-        parser: FunctionCallParser,
+        notation: &'static Notation,
         followed: Followed,
         text: &str,
         emit: Emit<'_>,
@@ -23,11 +23,11 @@ impl ReplyParser {
         match followed {
             Followed::Held => text.len(),
             Followed::Complete(n_taken) => {
-                self.end_candidate(parser, true, emit);
+                self.end_candidate(notation, true, emit);
                 n_taken
             }
             Followed::Refused(n_taken) => {
-                self.end_candidate(parser, false, emit);
+                self.end_candidate(notation, false, emit);
                 n_taken
             }
         }
@@ -35,7 +35,7 @@ impl ReplyParser {
 
     /// Ends a candidate: its calls are delivered if it is one whose end was reached and that can be read; else it is text.
     /// Returns whether calls were delivered.
-    pub(super) fn end_candidate(&mut self, parser: FunctionCallParser, is_ended: bool, emit: Emit<'_>) -> bool {
+    pub(super) fn end_candidate(&mut self, notation: &'static Notation, is_ended: bool, emit: Emit<'_>) -> bool {
         let candidate = match std::mem::replace(&mut self.state, ParserState::Text) {
             ParserState::Untagged(candidate) => candidate,
             other => {
@@ -55,67 +55,72 @@ impl ReplyParser {
         }
         // Its text may contain other markers, but no candidate that starts earlier than one in what follows.
         let was_paused = std::mem::replace(&mut self.finder.is_paused, true);
-        self.push_text(parser, &candidate.into_text(), emit);
+        self.push_text(notation, &candidate.into_text(), emit);
         self.finder.is_paused = was_paused;
         false
     }
 
     /// Starts a block after this marker.
-    pub(super) fn start_block(&mut self, parser: FunctionCallParser, spelling: &str) {
+    pub(super) fn start_block(&mut self, notation: &'static Notation, spelling: &str) {
         self.finder.pass_block();
         self.has_open_end = false;
         let n_line_ends = std::mem::take(&mut self.n_line_ends);
         self.had_block = true;
         let spells = |(start, _): &&MarkerSpelling| spelling.starts_with(start);
-        let start = Notation::of(parser).in_block.iter().find(spells).map_or("", |(start, _)| *start);
+        let start = notation.in_block.iter().find(spells).map_or("", |(start, _)| *start);
         self.state = ParserState::Block(CallBlock::new(start, n_line_ends, self.is_replaying));
     }
 
     /// Ends a block at its end marker, or where it stops.
-    pub(super) fn close_block(&mut self, parser: FunctionCallParser, ending: Ending, emit: Emit<'_>) {
+    pub(super) fn close_block(&mut self, notation: &'static Notation, ending: Ending, emit: Emit<'_>) {
         let Some(block) = self.take_block() else { return };
-        let content = self.read_block(parser, &block, ending);
-        if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
-            return self.push_text(parser, TAG_END.0, emit);
+        let content = self.read_block(notation, &block, ending);
+        if content.is_broken && self.replays_without_quotes(notation, &block, emit) {
+            return self.push_text(notation, TAG_END.0, emit);
         }
         let has_end = ending == Ending::Closed && !block.start.is_empty();
-        let end = Notation::of(parser).end_in_text().filter(|_| has_end).unwrap_or_default();
+        let end = notation.end_in_text().filter(|_| has_end).unwrap_or_default();
+        let is_text = content.is_text;
         self.emit_content(content, block.written(end), true, emit);
-        if !block.body.trim().is_empty() {
-            self.state = ParserState::Echo(Echo::new(&block.body, Notation::of(parser).end_in_text()));
+        if !is_text && !block.body.trim().is_empty() {
+            self.state = ParserState::Echo(Echo::new(&block.body, notation.end_in_text()));
         }
     }
 
     /// Ends a block in which another one starts.
-    pub(super) fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
-        if !Notation::of(parser).has_ends() {
-            self.close_block(parser, Ending::Stopped, emit);
-            return self.start_block(parser, spelling);
+    pub(super) fn cut_block(&mut self, notation: &'static Notation, spelling: &str, emit: Emit<'_>) {
+        if !notation.has_ends() {
+            self.close_block(notation, Ending::Stopped, emit);
+            return self.start_block(notation, spelling);
         }
         let Some(block) = self.take_block() else { return };
-        if self.replays_without_quotes(parser, &block, emit) {
-            return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
+        if self.replays_without_quotes(notation, &block, emit) {
+            return self.handle_marker(notation, Marker::BlockStart, spelling, emit);
         }
-        let content = self.read_block(parser, &block, Ending::Cut);
+        let content = self.read_block(notation, &block, Ending::Cut);
         self.emit_content(content, block.written(""), true, emit);
-        self.start_block(parser, spelling);
+        self.start_block(notation, spelling);
     }
 
     /// Ends a block that exceeds the size limit: it becomes text, and so does what follows.
     pub(super) fn abandon_block(&mut self, emit: Emit<'_>) {
         let Some(block) = self.take_block() else { return };
-        let Some(parser) = self.parser else { return };
-        if self.replays_without_quotes(parser, &block, emit) {
+        let Some(notation) = self.notation else { return };
+        if self.replays_without_quotes(notation, &block, emit) {
             return;
         }
         self.has_open_end = true;
         self.release_space(emit);
-        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body, &self.functions)]));
+        let rejected = block_reader::too_large(notation, &block.body, &self.functions);
+        let is_offered = rejected.name.as_deref().is_some_and(|name| self.functions.named(name).is_some());
+        if is_offered || !notation.only_offered {
+            emit(Parsed::Rejected(vec![rejected]));
+        }
         emit_text(&block.written("").text(), emit);
     }
 
-    pub(super) fn read_block(&self, parser: FunctionCallParser, block: &CallBlock, ending: Ending) -> BlockContent {
-        let mut content = block_reader::read(parser, self.strictness, block.text(), &self.functions, ending);
+    pub(super) fn read_block(&self, notation: &'static Notation, block: &CallBlock, ending: Ending) -> BlockContent {
+        let mut content = block_reader::read(notation, self.strictness, block.text(), &self.functions, ending);
         if block.unmarked.is_some() {
             for call in &mut content.calls {
                 call.repairs.push(Repair::MissingMarkers);
@@ -128,20 +133,19 @@ impl ReplyParser {
     /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
     pub(super) fn replays_without_quotes(
         &mut self,
-        parser: FunctionCallParser,
+        notation: &'static Notation,
         block: &CallBlock,
         emit: Emit<'_>,
     ) -> bool {
-        #[cfg(test)]
-        crate::parse::work::count(block.body.len());
-        let hides_end = Notation::of(parser).end_in_text().is_some_and(|end| block.body.contains(end));
+        crate::notation::work::count(block.body.len());
+        let hides_end = notation.end_in_text().is_some_and(|end| block.body.contains(end));
         if block.ignores_quotes() || !hides_end {
             return false;
         }
         self.is_replaying = true;
         self.n_line_ends = block.n_line_ends;
-        self.start_block(parser, block.start);
-        self.push_text(parser, &block.body, emit);
+        self.start_block(notation, block.start);
+        self.push_text(notation, &block.body, emit);
         self.is_replaying = false;
         true
     }

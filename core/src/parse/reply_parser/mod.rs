@@ -5,14 +5,15 @@ mod markers;
 mod xml;
 
 use crate::function::SdkFunction;
-use crate::options::{FunctionCallParser, Strictness};
+use crate::notation::FunctionCallParser;
+use crate::notation::Notation;
+use crate::notation::offered::OfferedFunctions;
+use crate::options::Strictness;
 use crate::parse::block_reader::Ending;
 use crate::parse::call_block::{CallBlock, OpenBlock, UnmarkedName};
 use crate::parse::call_ids::CallIds;
 use crate::parse::echo::{Compared, Echo};
 use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
-use crate::parse::notation::Notation;
-use crate::parse::offered::OfferedFunctions;
 use crate::parse::untagged::{CandidateFinder, UntaggedBlock, reads_untagged};
 use crate::response::ReplySection;
 
@@ -42,7 +43,8 @@ use crate::response::ReplySection;
 /// ```
 #[derive(Debug)]
 pub struct ReplyParser {
-    parser: Option<FunctionCallParser>,
+    /// The notation of calls; `None` if everything is text.
+    notation: Option<&'static Notation>,
     strictness: Strictness,
     /// Whether only text follows once the text of the reply has begun.
     is_text_last: bool,
@@ -102,7 +104,7 @@ impl ReplyParser {
     /// ```
     pub fn new(parser: Option<FunctionCallParser>) -> Self {
         Self {
-            parser: parser.map(|parser| parser.or_of_model(FunctionCallParser::DefaultFunctionCallParser)),
+            notation: parser.map(FunctionCallParser::notation),
             strictness: Strictness::default(),
             is_text_last: false,
             state: ParserState::Text,
@@ -151,10 +153,14 @@ impl ReplyParser {
     /// assert_eq!((calls[0].name.as_str(), &calls[0].repairs[..]), ("now", &[Repair::MissingMarkers][..]));
     /// ```
     pub fn offering(self, functions: &[SdkFunction]) -> Self {
-        let functions = OfferedFunctions::new(functions, self.parser, self.strictness);
+        let functions = OfferedFunctions::new(
+            functions,
+            self.notation.is_some_and(|notation| notation.writes_identifiers),
+            self.strictness == Strictness::Strict,
+        );
         let may_be_untagged = !self.is_text_last && !functions.is_empty();
-        let notation = self.parser.filter(|parser| may_be_untagged && reads_untagged(*parser, self.strictness));
-        Self { finder: CandidateFinder::new(notation), functions, ..self }
+        let notation = self.notation.filter(|notation| may_be_untagged && reads_untagged(notation, self.strictness));
+        Self { finder: CandidateFinder::new(notation, self.strictness), functions, ..self }
     }
 
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
@@ -202,7 +208,7 @@ impl ReplyParser {
 
     /// Whether everything is text.
     pub(crate) fn is_off(&self) -> bool {
-        self.parser.is_none()
+        self.notation.is_none()
     }
 
     /// Bytes that were pushed and may still become text.
@@ -243,10 +249,10 @@ impl ReplyParser {
     /// assert_eq!(text, "1 <three");
     /// ```
     pub fn push(&mut self, piece: Piece<'_>, emit: &mut impl FnMut(Parsed)) {
-        match (self.parser, piece) {
+        match (self.notation, piece) {
             (None, Piece::Text(text) | Piece::Control(text)) => emit_text(text, emit),
-            (Some(parser), Piece::Text(text)) => self.push_text(parser, text, emit),
-            (Some(parser), Piece::Control(spelling)) => self.push_control(parser, spelling, emit),
+            (Some(notation), Piece::Text(text)) => self.push_text(notation, text, emit),
+            (Some(notation), Piece::Control(spelling)) => self.push_control(notation, spelling, emit),
         }
     }
 
@@ -263,26 +269,26 @@ impl ReplyParser {
     /// assert_eq!(text, "1 <th");
     /// ```
     pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
-        let Some(parser) = self.parser else { return };
+        let Some(notation) = self.notation else { return };
         let held = match &self.state {
             ParserState::Block(block) if block.unmarked != Some(UnmarkedName::Unread) => {
                 std::mem::take(&mut self.held) // the start of a marker
             }
             _ => String::new(),
         };
-        self.end_candidate(parser, end == ReplyEnd::Ended, emit);
-        self.release_held(parser, emit);
-        self.release_unmarked(parser, emit);
+        self.end_candidate(notation, end == ReplyEnd::Ended, emit);
+        self.release_held(notation, emit);
+        self.release_unmarked(notation, emit);
         if let Some(block) = self.take_block() {
             let ending = match end {
                 ReplyEnd::Ended => Ending::Stopped,
                 ReplyEnd::Interrupted => Ending::Cut,
             };
-            if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
+            if ending == Ending::Stopped && self.replays_without_quotes(notation, &block, emit) {
                 self.held.push_str(&held);
                 return self.finish(end, emit);
             }
-            let content = self.read_block(parser, &block, ending);
+            let content = self.read_block(notation, &block, ending);
             if ending == Ending::Stopped && content.is_empty() && !block.start.is_empty() {
                 self.release_space(emit);
                 emit_text(&block.written(&held).text(), emit); // the marker was only mentioned
@@ -296,18 +302,18 @@ impl ReplyParser {
         }
     }
 
-    fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {
+    fn push_text(&mut self, notation: &'static Notation, text: &str, emit: Emit<'_>) {
         let mut at = 0;
         while at < text.len() {
             if self.is_off() {
                 return emit_text(&text[at..], emit);
             }
-            at += self.step(parser, &text[at..], emit);
+            at += self.step(notation, &text[at..], emit);
         }
     }
 
     /// Takes the start of a text that is not empty; returns the number of bytes taken.
-    fn step(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+    fn step(&mut self, notation: &'static Notation, text: &str, emit: Emit<'_>) -> usize {
         if let ParserState::Echo(echo) = &mut self.state {
             return match echo.push(text) {
                 Compared::Held => text.len(),
@@ -317,20 +323,20 @@ impl ReplyParser {
                 }
                 Compared::Differs(held) => {
                     self.state = ParserState::Text;
-                    self.push_text(parser, &held, emit);
+                    self.push_text(notation, &held, emit);
                     0
                 }
             };
         }
         if let ParserState::Untagged(candidate) = &mut self.state {
             let followed = candidate.follow(text, &self.functions);
-            return self.handle_followed(parser, followed, text, emit);
+            return self.handle_followed(notation, followed, text, emit);
         }
         if !self.held.is_empty() {
-            return self.continue_held(parser, text, emit);
+            return self.continue_held(notation, text, emit);
         }
         let opening = match &mut self.state {
-            ParserState::Block(_) if Notation::of(parser).in_block.is_empty() => None,
+            ParserState::Block(_) if notation.in_block.is_empty() => None,
             ParserState::Block(block) => block.next_angle(text),
             ParserState::Reasoning => text.find('<'),
             _ => self.finder.next_opening(text, &self.functions),
@@ -342,9 +348,12 @@ impl ReplyParser {
         }
         let text = &text[taken..];
         if text.starts_with('<') {
-            return taken + self.take_angle(parser, text, emit);
+            return taken + self.take_angle(notation, text, emit);
         }
-        self.state = ParserState::Untagged(self.finder.candidate(text));
+        match self.finder.candidate(text) {
+            Some(candidate) => self.state = ParserState::Untagged(candidate),
+            None => return taken + self.take_plain(text, emit),
+        }
         taken
     }
 
@@ -366,7 +375,7 @@ impl ReplyParser {
             }
             ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => {
                 if !text.trim().is_empty() {
-                    self.parser = self.parser.filter(|_| !self.is_text_last);
+                    self.notation = self.notation.filter(|_| !self.is_text_last);
                 }
                 self.finder.pass(text);
                 self.emit_plain(text, emit);
@@ -399,12 +408,12 @@ impl ReplyParser {
     }
 
     /// Releases the text that is held, because nothing that could complete it follows.
-    fn release_held(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+    fn release_held(&mut self, notation: &'static Notation, emit: Emit<'_>) {
         // Released text may contain another block and the start of its echo: less than half of it, so the loop ends.
         while let ParserState::Echo(echo) = &mut self.state {
             let held = echo.take_held();
             self.state = ParserState::Text;
-            self.push_text(parser, &held, emit);
+            self.push_text(notation, &held, emit);
         }
         let held = std::mem::take(&mut self.held);
         self.add_plain(&held, emit);

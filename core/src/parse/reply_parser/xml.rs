@@ -1,30 +1,17 @@
 //! What is particular to calls in XML: line ends before them, calls without the tag around them, calls that end reasoning.
 
-use crate::options::{FunctionCallParser, Strictness};
+use crate::notation::Notation;
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::xml::{FUNCTION, tag_name};
+use crate::options::Strictness;
 use crate::parse::call_block::{CallBlock, UnmarkedName};
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::marker::{Marker, MarkerSpelling};
-use crate::parse::offered::OfferedFunctions;
 use crate::parse::reply_parser::{ParserState, ReplyParser};
-use crate::parse::xml::{FUNCTION, tag_name};
-
-/// The start of a call without the tag around it.
-pub(super) const UNMARKED_START: [MarkerSpelling; 1] = [(FUNCTION, Marker::UnmarkedStart)];
-pub(super) const UNMARKED_END: [MarkerSpelling; 1] = [("</function>", Marker::UnmarkedEnd)];
-/// What starts a block at the start of a line of reasoning. A call in XML ends the reasoning: some models forget to end it before.
-pub(super) const STARTS_IN_REASONING: [MarkerSpelling; 6] = [
-    ("<tool_call>\n<function=", Marker::StartInReasoning),
-    ("<tool_call><function=", Marker::StartInReasoning),
-    ("<tool_call>\n{", Marker::JsonInReasoning),
-    ("<tool_call>{", Marker::JsonInReasoning),
-    ("<tool_call>\n[", Marker::JsonInReasoning),
-    ("<tool_call>[", Marker::JsonInReasoning),
-];
 
 impl ReplyParser {
     /// Whether the notation is XML, and calls may come anywhere in the text.
     fn is_xml(&self) -> bool {
-        self.parser == Some(FunctionCallParser::XmlFunctionCallParser) && !self.is_text_last
+        self.notation.is_some_and(|notation| notation.is_tagged) && !self.is_text_last
     }
 
     /// Whether a call without the tag around it may begin. Models that reason, or that wrote the tag before, do not forget it:
@@ -90,7 +77,7 @@ impl ReplyParser {
 
     /// Goes back to text if the call without a tag does not have the name of an offered function.
     pub(super) fn check_unmarked(&mut self, emit: Emit<'_>) {
-        let (ParserState::Block(block), Some(parser)) = (&mut self.state, self.parser) else { return };
+        let (ParserState::Block(block), Some(notation)) = (&mut self.state, self.notation) else { return };
         if block.unmarked != Some(UnmarkedName::Unread) {
             return;
         }
@@ -99,18 +86,18 @@ impl ReplyParser {
                 block.unmarked = Some(UnmarkedName::Offered);
                 block.n_line_ends = std::mem::take(&mut self.n_line_ends);
             }
-            Some(_) => self.release_unmarked(parser, emit),
+            Some(_) => self.release_unmarked(notation, emit),
             None if may_become_offered(&self.functions, &block.body[FUNCTION.len()..]) => {}
-            None => self.release_unmarked(parser, emit),
+            None => self.release_unmarked(notation, emit),
         }
     }
 
     /// Ends a call whose name was not read: it is text, which may contain other markers after its first character.
-    pub(super) fn release_unmarked(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+    pub(super) fn release_unmarked(&mut self, notation: &'static Notation, emit: Emit<'_>) {
         let ParserState::Block(CallBlock { unmarked: Some(UnmarkedName::Unread), .. }) = &self.state else { return };
         let Some(block) = self.take_block() else { return };
         self.add_plain(&block.body[..1], emit);
-        self.push_text(parser, &block.body[1..], emit);
+        self.push_text(notation, &block.body[1..], emit);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Text that may be calls without their markers, while it is being written.
 
 use crate::function::{Repair, SdkFunctionCall, Value};
-use crate::options::{FunctionCallParser, Strictness};
+use crate::notation::block_text::BlockText;
+use crate::notation::definition::{PythonPlaces, RegularPlace};
+use crate::notation::limits::{MAX_BLOCK_BYTES, MAX_CALLS};
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::{Notation, python};
+use crate::options::Strictness;
 use crate::parse::block_reader::{self, BlockContent, Ending};
-use crate::parse::block_text::BlockText;
 use crate::parse::call_block::OpenBlock;
-use crate::parse::limits::{MAX_BLOCK_BYTES, MAX_CALLS};
-use crate::parse::offered::OfferedFunctions;
+use crate::parse::untagged::SearchedForms;
 use crate::parse::untagged::named_scan::NamedScan;
 use crate::parse::untagged::opening::CandidatePlace;
 use crate::parse::untagged::python_scan::PythonScan;
@@ -18,8 +21,8 @@ const DOUBTFUL: [Repair; 3] = [Repair::MissingArguments, Repair::ArgumentsBeside
 /// The text of a block that may hold calls.
 #[derive(Debug)]
 pub(in crate::parse) struct UntaggedBlock {
-    /// The notation of the reply.
-    notation: FunctionCallParser,
+    /// The forms that the notation of the reply may have.
+    searched: SearchedForms,
     place: CandidatePlace,
     form: CandidateForm,
     text: String,
@@ -69,21 +72,10 @@ pub(in crate::parse) enum Followed {
 }
 
 impl UntaggedBlock {
-    pub(super) fn bare(notation: FunctionCallParser) -> Self {
-        Self::new(notation, CandidatePlace::Bare, "")
-    }
-
-    pub(super) fn fenced(notation: FunctionCallParser) -> Self {
-        Self::new(notation, CandidatePlace::Fenced, "")
-    }
-
-    pub(super) fn in_tag(notation: FunctionCallParser, tag: &str, end: &'static str) -> Self {
-        Self::new(notation, CandidatePlace::InTag { end }, tag)
-    }
-
-    fn new(notation: FunctionCallParser, place: CandidatePlace, text: &str) -> Self {
+    /// A candidate in this place, which begins with `text`.
+    pub(super) fn new(searched: SearchedForms, place: CandidatePlace, text: &str) -> Self {
         Self {
-            notation,
+            searched,
             place,
             form: CandidateForm::Json,
             text: text.to_owned(),
@@ -99,8 +91,7 @@ impl UntaggedBlock {
     /// Adds text up to the end of the candidate, or up to a byte that cannot follow.
     pub(in crate::parse) fn follow(&mut self, text: &str, offered: &OfferedFunctions) -> Followed {
         for (at, byte) in text.bytes().enumerate() {
-            #[cfg(test)]
-            crate::parse::work::count(1);
+            crate::notation::work::count(1);
             let (n_held, stage, had_backslash) = (self.text.len() + at, self.stage, self.has_backslash);
             let Some(next) =
                 self.next(byte, &text[..text.floor_char_boundary(at)], offered).filter(|_| n_held < MAX_BLOCK_BYTES)
@@ -121,6 +112,12 @@ impl UntaggedBlock {
                     return Followed::Complete(at + 1);
                 }
                 _ => {}
+            }
+            let is_after_call = matches!(next, CandidateStage::BetweenCalls | CandidateStage::Surplus);
+            if self.place == CandidatePlace::AfterWord && is_after_call && byte == b']' {
+                self.stage = CandidateStage::Closing(0);
+                self.text.push_str(&text[..=at]);
+                return Followed::Complete(at + 1);
             }
         }
         self.text.push_str(text);
@@ -155,16 +152,15 @@ impl UntaggedBlock {
 
     fn open(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
         let opening = self.text.clone() + added;
-        let is_bracket = matches!(byte, b'{' | b'[');
-        if is_bracket && self.place.may_begin_after(&opening, self.notation) {
+        let is_bracket = byte == b'[' || byte == b'{' && self.place != CandidatePlace::AfterWord;
+        if is_bracket && self.place.may_begin_after(&opening, self.searched.forms) {
             return self.scan_next(byte, added, offered);
         }
-        let is_mistral = self.notation == FunctionCallParser::MistralFunctionCallParser;
-        if is_mistral && self.place == CandidatePlace::Bare {
+        if self.searched.forms.has_names && self.place == CandidatePlace::Bare {
             self.form = CandidateForm::Named;
             return self.scan_next(byte, added, offered);
         }
-        self.place.goes_on(&opening, byte, self.notation).then_some(CandidateStage::Opening)
+        self.place.goes_on(&opening, byte, self.searched.forms).then_some(CandidateStage::Opening)
     }
 
     fn scan_next(&mut self, byte: u8, added: &str, offered: &OfferedFunctions) -> Option<CandidateStage> {
@@ -190,28 +186,25 @@ impl UntaggedBlock {
 
     /// Whether the calls may be a list in Python.
     fn reads_python(&self) -> bool {
-        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
-        self.is_python() || is_llama && self.place == CandidatePlace::Bare
-    }
-
-    /// Whether the notation is Python.
-    fn is_python(&self) -> bool {
-        self.notation == FunctionCallParser::DefaultFunctionCallParser
+        match self.searched.forms.python_lists {
+            PythonPlaces::Nowhere => false,
+            PythonPlaces::Bare => self.place == CandidatePlace::Bare,
+            PythonPlaces::Everywhere => true,
+        }
     }
 
     /// Whether a byte after a call begins another one, or another list.
     fn begins_another(&self, byte: u8, offered: &OfferedFunctions) -> bool {
         match self.form {
             CandidateForm::Json => byte == b'{',
-            CandidateForm::PythonList => byte == b'[' && self.is_python(),
+            CandidateForm::PythonList => byte == b'[' && self.searched.forms.python_lists == PythonPlaces::Everywhere,
             CandidateForm::Named => offered.has_initial(byte),
         }
     }
 
     fn separates(&self, byte: u8) -> bool {
-        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
-        self.form == CandidateForm::Json
-            && (byte == b',' || byte == b';' && is_llama && self.place == CandidatePlace::Bare)
+        let is_separator = self.place == CandidatePlace::Bare && self.searched.forms.separator == Some(byte);
+        self.form == CandidateForm::Json && (byte == b',' || is_separator)
     }
 
     fn closing_goes_on(&self, byte: u8, n_written: usize) -> Option<CandidateStage> {
@@ -264,8 +257,7 @@ impl UntaggedBlock {
     /// Whether a call is rather the declaration of its function, whose parameters are a schema.
     fn is_declaration(&self, call: &SdkFunctionCall) -> bool {
         let is_schema = |value: &Value| matches!(value, Value::Object(_));
-        let is_llama = self.notation == FunctionCallParser::LlamaFunctionCallParser;
-        let has_parameters = is_llama || call.repairs.contains(&Repair::AliasKey);
+        let has_parameters = self.searched.forms.has_parameters || call.repairs.contains(&Repair::AliasKey);
         let is_object = call.arguments.get("type") == Some(&Value::from("object"));
         let properties = call.arguments.get("properties");
         let are_schemas = matches!(properties, Some(Value::Object(all)) if all.values().all(is_schema));
@@ -287,15 +279,20 @@ impl UntaggedBlock {
         if content.calls.is_empty() || !content.calls.iter().all(is_call) {
             return None;
         }
-        let is_regular =
-            self.notation == FunctionCallParser::LlamaFunctionCallParser && self.place == CandidatePlace::Bare;
+        let is_regular = match self.searched.forms.regular {
+            RegularPlace::Nowhere => false,
+            RegularPlace::Bare => self.place == CandidatePlace::Bare,
+            RegularPlace::AfterWord => self.place == CandidatePlace::AfterWord,
+        };
         let lacks_end = !is_closed && self.place != CandidatePlace::Bare;
         for call in &mut content.calls {
             call.repairs.extend((!is_regular).then_some(Repair::MissingMarkers));
             call.repairs.extend(lacks_end.then_some(Repair::UnclosedBlock));
             call.repairs.sort_unstable();
         }
-        Some(content)
+        let is_accepted =
+            self.searched.strictness == Strictness::Recover || content.calls.iter().all(|call| call.repairs.is_empty());
+        is_accepted.then_some(content)
     }
 
     /// The calls, if all of the text between the opening and the closing can be read.
@@ -317,13 +314,12 @@ impl UntaggedBlock {
     }
 
     /// The notation in which the calls are read.
-    fn reader(&self) -> FunctionCallParser {
-        match (self.notation, self.form) {
-            (_, CandidateForm::PythonList) => FunctionCallParser::DefaultFunctionCallParser,
-            (FunctionCallParser::LlamaFunctionCallParser, _) if self.place != CandidatePlace::Bare => {
-                FunctionCallParser::JsonStyleFunctionCallParser
-            }
-            (notation, _) => notation,
+    fn reader(&self) -> &'static Notation {
+        let SearchedForms { notation, forms, .. } = self.searched;
+        match (self.form, self.place) {
+            (CandidateForm::PythonList, _) => &python::NOTATION,
+            (_, CandidatePlace::Bare) => notation,
+            _ => forms.elsewhere.unwrap_or(notation),
         }
     }
 }

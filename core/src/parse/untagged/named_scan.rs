@@ -1,8 +1,8 @@
 //! The shape of a call in Mistral's notation, byte by byte: a name, perhaps tags and an id, and an object of arguments.
 
-use crate::parse::mistral::{ARGUMENTS, CALL_ID};
-use crate::parse::offered::OfferedFunctions;
-use crate::parse::quoted::QuoteState;
+use crate::notation::mistral::{ARGUMENTS, CALL_ID};
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::quoted::QuoteState;
 use crate::parse::untagged::scan::{Scanned, content};
 
 /// The longest id of a call.

@@ -1,7 +1,7 @@
 //! The shape of lists of calls in Python, byte by byte: enough to see early that a text is something else.
 
-use crate::parse::offered::OfferedFunctions;
-use crate::parse::quoted::QuoteState;
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::quoted::QuoteState;
 use crate::parse::untagged::scan::{Scanned, content};
 
 /// Follows lists, from after the first opening bracket.

@@ -1,7 +1,7 @@
 //! The shape of calls in JSON, byte by byte: enough to see early that a text is something else.
 
-use crate::parse::offered::OfferedFunctions;
-use crate::parse::quoted::QuoteState;
+use crate::notation::offered::OfferedFunctions;
+use crate::notation::quoted::QuoteState;
 
 /// Follows the brackets, keys and names of an object or a list of objects.
 #[derive(Debug, Default)]

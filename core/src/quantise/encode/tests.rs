@@ -16,12 +16,9 @@ struct EncodedBlocks {
 fn golden() -> (Vec<f32>, EncodedBlocks) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/encoded_blocks.json");
     let golden: EncodedBlocks = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let values = bytes(&golden.values).as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let values =
+        hex::decode(&golden.values).unwrap().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     (values, golden)
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
 fn tensor_type(name: &str) -> TensorType {
@@ -49,7 +46,7 @@ fn types_with_a_formula_have_the_bits_of_the_reference() {
     for (name, expect) in &golden.blocks {
         let found = encoded(tensor_type(name), &values);
         let size = tensor_type(name).block_bytes();
-        for (at, (found, expect)) in found.chunks(size).zip(bytes(expect).chunks(size)).enumerate() {
+        for (at, (found, expect)) in found.chunks(size).zip(hex::decode(expect).unwrap().chunks(size)).enumerate() {
             assert_eq!(found, expect, "{name}, block {at}");
         }
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use causerie::{Completion, FinishReason, MessageResponse, ResponseStream, SdkError};
+use causerie::{Completion, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkError};
 use hyper::Response;
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -17,8 +17,8 @@ use crate::serve::body::BodyShare;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response};
 use crate::serve::metrics::GenerationTimer;
-use crate::serve::request::image_places::ImagePlaces;
-use crate::serve::request::{Delivery, RequestNotes};
+use crate::serve::request::images::ImagePlaces;
+use crate::serve::request::{Delivery, PreparedChat, RequestNotes};
 
 mod choice;
 mod events;
@@ -98,6 +98,17 @@ impl Answer {
     ) -> Self {
         let replies = replies.into_iter().map(|reply| PulledReply::new(reply, &service.metrics)).collect();
         Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery, notes }
+    }
+
+    /// The answer to a chat request: its choices are forks of the conversation.
+    pub(super) fn to_chat(service: &Arc<Service>, chat: PreparedChat, writer: impl DialectWriter + 'static) -> Self {
+        let replies = (0..chat.delivery.n).map(|choice| {
+            // Choices differ in their seeds and know nothing of each other.
+            let stream = chat.conversation.fork().continue_response(with_seed(&chat.options, choice));
+            let image_places = Arc::clone(&chat.image_places);
+            PendingReply { stream, echo: String::new(), is_bare_string: chat.delivery.is_bare_string, image_places }
+        });
+        Self::new(service, writer, replies.collect(), chat.delivery, chat.notes)
     }
 
     /// Waits for a permit, then writes. Until then, the body's share of the memory budget is kept. When the client disconnects, this future is dropped, or the body that came of it,
@@ -266,6 +277,12 @@ async fn next_of(reply: &mut PulledReply, service: &Service) -> Option<ReplyEven
         () = service.admission.replies_must_end() => None,
         event = reply.next() => event,
     }
+}
+
+/// The options of one choice: seeds count up from the one requested.
+pub(super) fn with_seed(options: &GenerationOptions, choice: usize) -> GenerationOptions {
+    let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
+    GenerationOptions { seed, ..options.clone() }
 }
 
 /// A reply that was cancelled although its client is still there ended with the model.

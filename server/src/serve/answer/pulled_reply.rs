@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::serve::answer::{PendingReply, ReplyEvent};
 use crate::serve::metrics::Metrics;
-use crate::serve::request::image_places::ImagePlaces;
+use crate::serve::request::images::ImagePlaces;
 
 pub(super) struct PulledReply {
     /// `None` once it has ended.

@@ -12,7 +12,6 @@ use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
-use crate::serve::request::content::image_places;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{SamplingFields, TemplateVariables};
 use crate::serve::request::tool_choice::ToolChoiceForm;
@@ -124,7 +123,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
     // Clients learn it from the first event of a stream.
     let prompt_tokens = if chat.delivery.is_stream { chat.count_prompt()? } else { 0 };
     let writer = MessageWriter::new(&service.model_id, chat.has_functions, prompt_tokens);
-    Ok(chat.answer(service, writer))
+    Ok(Answer::to_chat(service, chat, writer))
 }
 
 /// Counts the tokens that the model would read.
@@ -153,7 +152,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let by_template = message.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let by_field = message.thinking.and_then(|thinking| thinking.0.kind).map(|kind| kind != ThinkingKind::Disabled);
     let thinking = Thinking { enabled: by_field.or(by_template), effort: None };
-    let image_places = image_places("messages", &message.messages);
+    let image_places = fields.images.places("messages");
     let history = blocks::read_history(message.system, message.messages, fields)?;
     options.continue_final_message = history.last().is_some_and(|last| last.role == Role::Assistant);
     Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })

@@ -1,6 +1,6 @@
 //! Parts of messages, as the dialects that do not write them as chat completions have them in common.
 
-use causerie::{Arguments, ChatMessage, ChatMessageContent, ModelRunner, Role, SdkFunctionCall, Value, read_json};
+use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -76,80 +76,6 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
     }
     let image = ChatMessageContent::image_from_data_url(url);
     image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
-}
-
-/// The fields whose messages or items may have images.
-const WITH_IMAGES: [&str; 2] = ["messages", "input"];
-
-/// Refuses images by their place in the request, for a model that takes none. Lists `detail` as ignored: how a picture is
-/// divided follows from its size, by the model's own rules.
-pub(in crate::serve) fn check_images(fields: &mut RequestFields, model: Option<&ModelRunner>) -> Result<(), HttpError> {
-    let mut details = Vec::new();
-    let mut check = |place: &str, part: &Json| match model.and_then(image_refusal) {
-        None => {
-            let details_of = [("detail", &part["detail"]), ("image_url.detail", &part["image_url"]["detail"])];
-            let asked = details_of.iter().filter(|(_, detail)| !detail.is_null() && *detail != "auto");
-            details.extend(asked.map(|(name, _)| format!("{place}.{name}")));
-            Ok(())
-        }
-        Some(refusal) => {
-            let rule = format!("images need a model with vision, and {refusal}");
-            Err(HttpError::unsupported(place, format!("{place}: {rule}")))
-        }
-    };
-    for name in WITH_IMAGES {
-        fields.peek(name).map_or(Ok(()), |value| each_image(name, value, &mut check))?;
-    }
-    details.into_iter().for_each(|place| fields.ignore(place));
-    Ok(())
-}
-
-/// Why a model takes no images; `None` if it does.
-fn image_refusal(model: &ModelRunner) -> Option<String> {
-    if model.info().supports_images {
-        return None;
-    }
-    let shown = message(Role::User, vec![ChatMessageContent::Image(Vec::new())]);
-    let err = model.render_prompt(&[shown], true).err()?;
-    Some(err.message().trim_start_matches("messages[0].content[0]: ").to_owned())
-}
-
-/// Whether a request has images.
-pub(in crate::serve) fn has_images(fields: &RequestFields) -> bool {
-    let has_image = |value: &Json| !image_places("", std::slice::from_ref(value)).is_empty();
-    WITH_IMAGES.iter().any(|name| fields.peek(name).is_some_and(has_image))
-}
-
-/// The places of the images in messages or items, in order.
-pub(in crate::serve) fn image_places(name: &str, values: &[Json]) -> Vec<String> {
-    let mut places = Vec::new();
-    let mut list = |place: &str, _: &Json| {
-        places.push(place.to_owned());
-        Ok(())
-    };
-    for (i, value) in values.iter().enumerate() {
-        let _ = each_image(&format!("{name}[{i}]"), value, &mut list); // nothing is refused
-    }
-    places
-}
-
-fn each_image(
-    place: &str,
-    value: &Json,
-    check: &mut impl FnMut(&str, &Json) -> Result<(), HttpError>,
-) -> Result<(), HttpError> {
-    match value {
-        Json::Array(values) => {
-            values.iter().enumerate().try_for_each(|(i, value)| each_image(&format!("{place}[{i}]"), value, check))
-        }
-        Json::Object(part) => match part.get("type").and_then(Json::as_str) {
-            Some("image" | "image_url" | "input_image") => check(place, value),
-            _ => ["content", "output"].iter().try_for_each(|name| {
-                part.get(*name).map_or(Ok(()), |value| each_image(&format!("{place}.{name}"), value, check))
-            }),
-        },
-        _ => Ok(()),
-    }
 }
 
 /// The error for an image in a part of another dialect.

@@ -10,12 +10,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::serve::error::HttpError;
+use crate::serve::request::images::{RequestImage, RequestImages};
 use crate::serve::request::json::parse_object;
 use crate::serve::request::reader::{FieldError, FieldPlace, FieldsReader, ValueReader};
 
 /// The fields that no struct has taken yet. Null is the same as absent.
 pub(in crate::serve) struct RequestFields {
     left: Map<String, Json>,
+    /// The images in fields, once they were found.
+    pub(in crate::serve) images: RequestImages,
     /// Places within fields that are ignored.
     ignored: RefCell<Vec<String>>,
 }
@@ -27,7 +30,7 @@ impl RequestFields {
 
     pub(in crate::serve) fn new(mut fields: Map<String, Json>) -> Self {
         fields.retain(|_, value| !value.is_null());
-        Self { left: fields, ignored: RefCell::default() }
+        Self { left: fields, images: RequestImages::default(), ignored: RefCell::default() }
     }
 
     /// Takes the fields that a struct names.
@@ -49,6 +52,11 @@ impl RequestFields {
     /// Gives a field another value.
     pub(in crate::serve) fn replace(&mut self, name: &str, value: Json) {
         self.left.insert(name.to_owned(), value);
+    }
+
+    /// The part with an image.
+    pub(in crate::serve) fn part_mut(&mut self, image: &RequestImage) -> Option<&mut Json> {
+        self.left.get_mut(image.field)?.pointer_mut(&image.pointer)
     }
 
     /// Takes a field that this server cannot honour; an error unless its value asks for nothing.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, Role, SdkFunction, ToolChoice};
 
-use crate::serve::answer::{Answer, DialectWriter, PendingReply};
 use crate::serve::error::HttpError;
 use crate::serve::{Service, models};
 
@@ -12,7 +11,7 @@ pub(super) mod content;
 pub(super) mod fields;
 pub(super) mod foreign;
 pub(super) mod format;
-pub(super) mod image_places;
+pub(super) mod images;
 pub(super) mod json;
 pub(super) mod namespaces;
 mod notes;
@@ -25,7 +24,7 @@ pub(super) mod types;
 pub(super) mod unknown;
 
 use fields::RequestFields;
-use image_places::ImagePlaces;
+use images::ImagePlaces;
 use sampling::ReasoningEffort;
 
 pub(super) use notes::RequestNotes;
@@ -75,7 +74,7 @@ pub(super) struct PreparedChat {
     /// Whether the model may call functions. If not, text that looks like a call is text.
     pub(super) has_functions: bool,
     pub(super) notes: RequestNotes,
-    image_places: Arc<ImagePlaces>,
+    pub(super) image_places: Arc<ImagePlaces>,
 }
 
 impl ChatRequest {
@@ -122,20 +121,4 @@ impl PreparedChat {
             },
         }
     }
-
-    pub(super) fn answer(self, service: &Arc<Service>, writer: impl DialectWriter + 'static) -> Answer {
-        let replies = (0..self.delivery.n).map(|choice| {
-            // Choices differ in their seeds and know nothing of each other.
-            let stream = self.conversation.fork().continue_response(with_seed(&self.options, choice));
-            let image_places = Arc::clone(&self.image_places);
-            PendingReply { stream, echo: String::new(), is_bare_string: self.delivery.is_bare_string, image_places }
-        });
-        Answer::new(service, writer, replies.collect(), self.delivery, self.notes)
-    }
-}
-
-/// The options of one choice: seeds count up from the one requested.
-pub(super) fn with_seed(options: &GenerationOptions, choice: usize) -> GenerationOptions {
-    let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
-    GenerationOptions { seed, ..options.clone() }
 }

@@ -1,14 +1,18 @@
 //! Fields that several dialects share: how a reply is sampled, and how it is sent.
 
+use std::borrow::Cow;
+
 use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::Delivery;
 use crate::serve::request::fields::RequestFields;
-use crate::serve::request::types::{Integer, LogitBias, MAX_TOKENS, Seed, StopSequences, TokenLimit, WithoutEffect};
+use crate::serve::request::types::{
+    Integer, LogitBias, MAX_TOKENS, Seed, StopSequences, TokenLimit, WithoutEffect, described,
+};
 
 /// The most alternatives of a token that log-probabilities have.
 pub(in crate::serve) const MAX_LOGPROBS: i64 = 20;
@@ -64,45 +68,48 @@ impl SamplingFields {
             logit_bias: self.logit_bias.unwrap_or_default().0,
             seed: self.seed.and_then(|seed| seed.0),
             stop_on_repetition: self.stop_on_repetition,
-            function_call_parser: self.function_call_parser.unwrap_or_default().parser(),
+            function_call_parser: self.function_call_parser.unwrap_or_default().0,
             ..Default::default()
         };
         (self.model, self.stream.unwrap_or(false), options)
     }
 }
 
-/// The notation of calls in a reply. With none, calls arrive as text.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub(in crate::serve) enum RequestedNotation {
-    #[default]
-    Model,
-    Default,
-    Json,
-    Xml,
-    Gemma,
-    Mistral,
-    Llama,
-    Phi,
-    None,
-}
+/// The notation of calls in a reply, by one of its names. With `none`, calls arrive as text.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(in crate::serve) struct RequestedNotation(Option<FunctionCallParser>);
+
+/// The name of no notation.
+const NO_NOTATION: &str = "none";
 
 impl RequestedNotation {
-    fn parser(self) -> Option<FunctionCallParser> {
-        match self {
-            Self::Model => Some(FunctionCallParser::ModelFunctionCallParser),
-            Self::Default => Some(FunctionCallParser::DefaultFunctionCallParser),
-            Self::Json => Some(FunctionCallParser::JsonStyleFunctionCallParser),
-            Self::Xml => Some(FunctionCallParser::XmlFunctionCallParser),
-            Self::Gemma => Some(FunctionCallParser::GemmaFunctionCallParser),
-            Self::Mistral => Some(FunctionCallParser::MistralFunctionCallParser),
-            Self::Llama => Some(FunctionCallParser::LlamaFunctionCallParser),
-            Self::Phi => Some(FunctionCallParser::PhiFunctionCallParser),
-            Self::None => None,
+    /// The names that requests may have.
+    fn names() -> Vec<&'static str> {
+        let parsers =
+            [FunctionCallParser::ModelFunctionCallParser].into_iter().chain(FunctionCallParser::ALL.iter().copied());
+        parsers.flat_map(|parser| parser.names().iter().copied()).chain([NO_NOTATION]).collect()
+    }
+}
+
+impl Default for RequestedNotation {
+    fn default() -> Self {
+        Self(Some(FunctionCallParser::ModelFunctionCallParser))
+    }
+}
+
+impl TryFrom<String> for RequestedNotation {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match FunctionCallParser::named(&name) {
+            None if name != NO_NOTATION => Err(format!("must be one of {}, found {name:?}", Self::names().join(", "))),
+            parser => Ok(Self(parser)),
         }
     }
 }
+
+described!([] RequestedNotation, json_schema!({ "type": "string", "enum": Self::names() }));
 
 /// Checks the ranges of options as the engine does, and the one range that is narrower here.
 pub(in crate::serve) fn checked(options: GenerationOptions) -> Result<GenerationOptions, HttpError> {

@@ -6,10 +6,11 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, foreign_image, function_call, image_places, kind_of, message, read_arguments, read_image_url,
-    read_parts, read_text, tool_result,
+    add_instructions, foreign_image, function_call, kind_of, message, read_arguments, read_image_url, read_parts,
+    read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
+use crate::serve::request::images::{RequestImages, places_of};
 use crate::serve::request::must_be;
 use crate::serve::request::namespaces::joined;
 use crate::serve::request::tools::{OfferedFunction, read_tools};
@@ -21,6 +22,8 @@ pub(super) struct Input {
     /// The items up to the response that the request continues from.
     earlier: Vec<Json>,
     items: Vec<Json>,
+    /// The indices of those items that come from stored responses.
+    referenced: Vec<usize>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,7 +78,7 @@ impl Input {
                 return Err(HttpError::value("input", format!("input {rule}")));
             }
         };
-        let mut n_searched = 0;
+        let (mut n_searched, mut referenced) = (0, Vec::new());
         for (i, item) in items.iter_mut().enumerate().filter(|(_, item)| item["type"] == "item_reference") {
             let place = format!("input[{i}]");
             let ItemReference { id } = read_value(&place, item.take())?;
@@ -85,8 +88,9 @@ impl Input {
                 );
                 HttpError::not_found(message).at("input")
             })?;
+            referenced.push(i);
         }
-        Ok(Self { earlier, items })
+        Ok(Self { earlier, items, referenced })
     }
 
     /// The functions that items declare, such as the `additional_tools` of Codex: those of this request first.
@@ -120,10 +124,15 @@ impl Input {
         Ok(history)
     }
 
-    /// The places of the images of all items, in order.
-    pub(super) fn image_places(&self) -> Vec<String> {
-        let earlier = image_places("", &self.earlier).into_iter().map(|_| "previous_response_id".to_owned());
-        earlier.chain(image_places("input", &self.items)).collect()
+    /// The places of the images of all items, in order. `images` are those of the request itself.
+    pub(super) fn image_places(&self, images: &RequestImages) -> Vec<String> {
+        let earlier =
+            self.earlier.iter().flat_map(|item| places_of("", item)).map(|_| "previous_response_id".to_owned());
+        let items = self.items.iter().enumerate().flat_map(|(i, item)| match self.referenced.contains(&i) {
+            true => places_of(&format!("input[{i}]"), item),
+            false => images.places_in("input", i),
+        });
+        earlier.chain(items).collect()
     }
 
     /// All items as JSON text.

@@ -114,7 +114,7 @@ pub(super) fn read(
     let storing = stored_input.map(|input| (store, input));
     let functions = chat.has_functions.then_some(namespaces);
     let writer = ResponseWriter::new(repeated, functions, chat.options.logprobs.is_some(), storing);
-    Ok(chat.answer(service, writer))
+    Ok(Answer::to_chat(service, chat, writer))
 }
 
 /// A request, and what its response needs of it.
@@ -156,7 +156,7 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<Rea
     let thinking = Thinking { enabled, effort: response.reasoning.and_then(|reasoning| reasoning.effort) };
 
     let history = input.history(response.instructions, fields)?;
-    let image_places = input.image_places();
+    let image_places = input.image_places(&fields.images);
     let stored_input = response.store.unwrap_or(true).then(|| input.into_json());
     let stored_input = stored_input.filter(|items| items.len() <= LONGEST_RESPONSE);
     let request = ChatRequest { model, history, image_places, functions, options, thinking, delivery };

@@ -8719,15 +8719,16 @@ enum class FunctionCallParser {
      */
     MODEL,
     /**
-     * Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
+     * Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`, as LFM2 writes them.
      */
     DEFAULT,
     /**
-     * JSON objects between `<tool_call>` and `</tool_call>`.
+     * JSON objects between `<tool_call>` and `</tool_call>`, as Qwen2.5, Qwen3 and Granite 4 write them.
      */
     JSON_STYLE,
     /**
-     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3, Qwen3.5 and Qwen3-Coder
+     * write them. Values are raw text, which is read as the type that the function declares.
      */
     XML,
     /**
@@ -8735,7 +8736,8 @@ enum class FunctionCallParser {
      */
     GEMMA,
     /**
-     * Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+     * Calls after the control token `[TOOL_CALLS]`, as Mistral's models write them: a list of JSON objects, or a name and
+     * `[ARGS]` before an object.
      */
     MISTRAL,
     /**
@@ -8743,9 +8745,17 @@ enum class FunctionCallParser {
      */
     LLAMA,
     /**
-     * A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+     * A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
      */
-    PHI;
+    PHI,
+    /**
+     * Python-style calls between `<code>` and `</code>`, one in a line, as SmolLM3 writes them for `python_tools`.
+     */
+    CODE,
+    /**
+     * A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it.
+     */
+    FUNCTOOLS;
 
 
 

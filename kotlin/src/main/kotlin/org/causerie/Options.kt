@@ -27,38 +27,6 @@ public interface GenerationOptionsBuilding {
     public fun build(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions = generationOptions(block)
 }
 
-/** The parser for Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`. */
-@JvmSynthetic
-public fun DefaultFunctionCallParser(): FunctionCallParser = FunctionCallParser.DEFAULT
-
-/** The parser for calls that are JSON objects between `<tool_call>` and `</tool_call>`. */
-@JvmSynthetic
-public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParser.JSON_STYLE
-
-/** The parser for the notation that the loaded model writes; the default. */
-@JvmSynthetic
-public fun ModelFunctionCallParser(): FunctionCallParser = FunctionCallParser.MODEL
-
-/** The parser for calls in XML between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them. */
-@JvmSynthetic
-public fun XmlFunctionCallParser(): FunctionCallParser = FunctionCallParser.XML
-
-/** The parser for calls as FunctionGemma and Gemma 4 write them. */
-@JvmSynthetic
-public fun GemmaFunctionCallParser(): FunctionCallParser = FunctionCallParser.GEMMA
-
-/** The parser for calls as Mistral's models write them. */
-@JvmSynthetic
-public fun MistralFunctionCallParser(): FunctionCallParser = FunctionCallParser.MISTRAL
-
-/** The parser for calls as Llama 3 writes them. */
-@JvmSynthetic
-public fun LlamaFunctionCallParser(): FunctionCallParser = FunctionCallParser.LLAMA
-
-/** The parser for calls as Phi-4-mini writes them. */
-@JvmSynthetic
-public fun PhiFunctionCallParser(): FunctionCallParser = FunctionCallParser.PHI
-
 /**
  * A builder of options for generating a reply. Options that stay null take the model's default, or else the default
  * given here. For a value out of range, [SdkException.InvalidOption] is thrown when the reply is read; for a negative

@@ -1,4 +1,0 @@
-//! The control tokens around strings.
-
-/// FunctionGemma's token, and Gemma 4's.
-pub(in crate::parse) const STRING_TOKENS: [&str; 2] = ["<escape>", "<|\"|>"];

@@ -1,0 +1,181 @@
+//! The images of a request: found once, when it is parsed, and named in errors by their places in it.
+
+use causerie::{ChatMessage, ChatMessageContent, ModelRunner, Role, SdkError};
+use serde_json::Value as Json;
+
+use crate::serve::error::HttpError;
+use crate::serve::request::content::message;
+use crate::serve::request::fields::RequestFields;
+
+/// The fields whose messages or items may have images.
+const WITH_IMAGES: [&str; 2] = ["messages", "input"];
+
+/// The images of a request, in order.
+#[derive(Debug, Default)]
+pub(in crate::serve) struct RequestImages(Vec<RequestImage>);
+
+/// An image of a request.
+#[derive(Debug)]
+pub(in crate::serve) struct RequestImage {
+    /// The field that it is in.
+    pub(in crate::serve) field: &'static str,
+    /// JSON Pointer to it in the field.
+    pub(in crate::serve) pointer: String,
+    /// Whether it is named by an address.
+    has_address: bool,
+}
+
+/// Finds the images of a request. Refuses them, by the place of the first, for a model that takes none. Lists `detail` as
+/// ignored: how a picture is divided follows from its size, by the model's own rules.
+pub(in crate::serve) fn find(fields: &mut RequestFields, model: Option<&ModelRunner>) -> Result<(), HttpError> {
+    let (mut found, mut details) = (Vec::new(), Vec::new());
+    for field in WITH_IMAGES {
+        let Some(value) = fields.peek(field) else { continue };
+        each_image("", value, &mut |pointer: &str, part: &Json| {
+            let has_address = address_of(part).is_some();
+            let image = RequestImage { field, pointer: pointer.to_owned(), has_address };
+            let details_of = [("detail", &part["detail"]), ("image_url.detail", &part["image_url"]["detail"])];
+            let asked = details_of.iter().filter(|(_, detail)| !detail.is_null() && *detail != "auto");
+            details.extend(asked.map(|(name, _)| format!("{}.{name}", image.place())));
+            found.push(image);
+        });
+    }
+    if let Some(first) = found.first()
+        && let Some(refusal) = model.and_then(image_refusal)
+    {
+        let place = first.place();
+        let rule = format!("images need a model with vision, and {refusal}");
+        return Err(HttpError::unsupported(&place, format!("{place}: {rule}")));
+    }
+    details.into_iter().for_each(|place| fields.ignore(place));
+    fields.images = RequestImages(found);
+    Ok(())
+}
+
+/// Why a model takes no images; `None` if it does.
+fn image_refusal(model: &ModelRunner) -> Option<String> {
+    if model.info().supports_images {
+        return None;
+    }
+    let shown = message(Role::User, vec![ChatMessageContent::Image(Vec::new())]);
+    let err = model.render_prompt(&[shown], true).err()?;
+    Some(err.message().trim_start_matches("messages[0].content[0]: ").to_owned())
+}
+
+impl RequestImage {
+    /// The place in the request, as errors name it: `messages[0].content[1]`.
+    pub(in crate::serve) fn place(&self) -> String {
+        place_of(self.field, &self.pointer)
+    }
+}
+
+impl RequestImages {
+    pub(in crate::serve) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether some are named by addresses.
+    pub(in crate::serve) fn have_addresses(&self) -> bool {
+        self.0.iter().any(|image| image.has_address)
+    }
+
+    /// The images that are named by addresses.
+    pub(in crate::serve) fn with_addresses(&self) -> impl Iterator<Item = &RequestImage> {
+        self.0.iter().filter(|image| image.has_address)
+    }
+
+    /// The places of the images in a field.
+    pub(in crate::serve) fn places(&self, field: &str) -> Vec<String> {
+        self.0.iter().filter(|image| image.field == field).map(RequestImage::place).collect()
+    }
+
+    /// The places of the images in a message or item of a field.
+    pub(in crate::serve) fn places_in(&self, field: &str, index: usize) -> Vec<String> {
+        let item = index.to_string();
+        let is_in = |image: &&RequestImage| image.pointer.split('/').nth(1) == Some(&item);
+        self.0.iter().filter(|image| image.field == field).filter(is_in).map(RequestImage::place).collect()
+    }
+}
+
+/// The places of the images in an item that does not come from the request, but from a stored response.
+pub(in crate::serve) fn places_of(item_place: &str, item: &Json) -> Vec<String> {
+    let mut places = Vec::new();
+    each_image("", item, &mut |pointer: &str, _: &Json| places.push(place_of(item_place, pointer)));
+    places
+}
+
+fn place_of(field: &str, pointer: &str) -> String {
+    let mut place = field.to_owned();
+    for step in pointer.split('/').skip(1) {
+        match step.starts_with(|first: char| first.is_ascii_digit()) {
+            true => place.extend(["[", step, "]"]),
+            false => place.extend([".", step]),
+        }
+    }
+    place
+}
+
+fn each_image(pointer: &str, value: &Json, take: &mut impl FnMut(&str, &Json)) {
+    match value {
+        Json::Array(values) => {
+            values.iter().enumerate().for_each(|(i, value)| each_image(&format!("{pointer}/{i}"), value, take));
+        }
+        Json::Object(part) => match part.get("type").and_then(Json::as_str) {
+            Some("image" | "image_url" | "input_image") => take(pointer, value),
+            _ => ["content", "output"].iter().for_each(|name| {
+                if let Some(value) = part.get(*name) {
+                    each_image(&format!("{pointer}/{name}"), value, take);
+                }
+            }),
+        },
+        _ => {}
+    }
+}
+
+/// The place and the address of an image that a part names by an address of the web.
+pub(in crate::serve) fn address_of(part: &Json) -> Option<(&'static str, &str)> {
+    let (place, address) = match part.get("type")?.as_str()? {
+        "image_url" if part["image_url"].is_string() => ("image_url", &part["image_url"]),
+        "image_url" => ("image_url.url", &part["image_url"]["url"]),
+        "input_image" => ("image_url", &part["image_url"]),
+        "image" if part["source"]["type"] == "url" => ("source.url", &part["source"]["url"]),
+        _ => return None,
+    };
+    let address = address.as_str()?;
+    let scheme = address.split_once(':')?.0;
+    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some((place, address))
+}
+/// The place of each image, as the engine names it and as the request does. The engine counts the messages of the history that
+/// the request became, which may be more or fewer than those of the request.
+#[derive(Debug, Default)]
+pub(in crate::serve) struct ImagePlaces {
+    places: Vec<(String, String)>,
+}
+
+impl ImagePlaces {
+    /// Pairs the images of a history with their places in the request, which are in the same order. `n_before` is the number of
+    /// messages that are put before the history.
+    pub(in crate::serve) fn new(history: &[ChatMessage], n_before: usize, places: Vec<String>) -> Self {
+        let images = history.iter().zip(n_before..).flat_map(|(message, i)| {
+            let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+            let parts = message.content.iter().enumerate().filter(move |(_, part)| is_image(part));
+            parts.map(move |(j, _)| format!("messages[{i}].content[{j}]:"))
+        });
+        let images: Vec<String> = images.collect();
+        // Images of items that are ignored are in no message.
+        if images.len() != places.len() {
+            return Self::default();
+        }
+        Self { places: images.into_iter().zip(places).collect() }
+    }
+
+    /// An error of the engine; one about an image begins with the place in the request.
+    pub(in crate::serve) fn named(&self, err: SdkError) -> SdkError {
+        let rest =
+            |(engine, place): &(String, String)| Some((place.clone(), err.message().strip_prefix(engine)?.to_owned()));
+        match self.places.iter().find_map(rest) {
+            Some((place, rest)) => SdkError::new(err.kind(), format!("{place}:{rest}")),
+            None => err,
+        }
+    }
+}
