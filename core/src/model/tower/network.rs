@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::checkpoint::VisionArchitecture;
 use crate::error::Result;
 use crate::media::Picture;
