@@ -36,7 +36,7 @@ pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
 pub(crate) use invalid::{invalid, mamba};
 pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
-pub(crate) use rope::RopeSettings;
+pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};

@@ -9,10 +9,11 @@ use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
-use crate::model::native::{Native, VisionTower};
+use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
+use crate::model::tower::VisionTower;
 use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
@@ -48,14 +49,16 @@ impl Compute {
         Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type }
     }
 
-    /// Loads the part of a model that sees. It is computed on the CPU, whatever computes the rest.
+    /// Loads the part of a model that sees.
     pub(crate) fn load_vision(&self, weights: &Weights, architecture: &VisionArchitecture) -> Result<VisionTower> {
-        let cpu = match self {
-            Self::Native { cpu, .. } => Arc::clone(cpu),
+        match self {
+            // The keys and values of an image live for one layer only.
+            Self::Native { cpu, .. } => {
+                VisionTower::load(Native::new(Arc::clone(cpu), CacheType::F32), weights, architecture)
+            }
             #[cfg(feature = "candle")]
-            Self::Candle(_) => Arc::new(Cpu::new(causerie_backend::fast_cores())),
-        };
-        VisionTower::load(Native::new(cpu, CacheType::F32), weights, architecture)
+            Self::Candle(device) => VisionTower::load(Candle { device: device.clone() }, weights, architecture),
+        }
     }
 
     /// The storage format of keys and values.

@@ -32,6 +32,7 @@ mod survey;
 mod taps;
 #[cfg(test)]
 mod tests;
+mod tower;
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -43,11 +44,12 @@ pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::{TowerPass, VisionTower, vision_bytes};
+pub(crate) use native::vision_bytes;
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use survey::{Survey, survey};
+pub(crate) use tower::{TowerPass, VisionTower};
 
 /// A model in memory.
 pub(crate) struct Model {

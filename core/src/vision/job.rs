@@ -19,7 +19,10 @@ pub(super) struct CachedRows(pub(super) Arc<[f32]>);
 impl EmbeddingJob for ImageJob {
     fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         // Another reply may have shown the same picture meanwhile.
-        let rows = self.cache.find(self.digest).or_else(|| self.pass.advance());
+        let rows = match self.cache.find(self.digest) {
+            Some(rows) => Some(rows),
+            None => self.pass.advance()?,
+        };
         if let Some(rows) = &rows {
             self.cache.keep(self.digest, rows);
         }

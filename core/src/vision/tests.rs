@@ -137,20 +137,29 @@ fn prompts_and_replies_are_those_of_transformers() {
     }
 }
 
+/// Everything that this build can compute with on the CPU.
+fn computes() -> Vec<Compute> {
+    vec![
+        Compute::native(2, CacheType::F32),
+        #[cfg(feature = "candle")]
+        Compute::Candle(candle_core::Device::Cpu),
+    ]
+}
+
 /// The rows of the images of a picture, from the tower of a record.
-fn rows_of(name: &str, files_shown: &[Vec<u8>]) -> Vec<Arc<[f32]>> {
+fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f32]>> {
     let (file, model) = files(name);
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
     let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
-    let tower = Compute::native(2, CacheType::F32).load_vision(found.weights(), &architecture).unwrap();
+    let tower = compute.load_vision(found.weights(), &architecture).unwrap();
     let images = files_shown.iter().flat_map(|file| {
         let shown = crate::media::decode(file, crate::media::Transparency::OnWhite).unwrap();
         architecture.rules.tiling(shown.width, shown.height).images(&shown)
     });
     let rows = images.map(|image| {
         let mut pass = tower.begin(image);
-        std::iter::repeat_with(|| pass.advance()).flatten().next().unwrap()
+        std::iter::repeat_with(|| pass.advance().unwrap()).flatten().next().unwrap()
     });
     rows.collect()
 }
@@ -180,14 +189,16 @@ fn rows_are_those_of_transformers() {
             ChatMessageContent::Image(file) => Some(file),
             _ => None,
         });
-        let rows = rows_of(name, &images.collect::<Vec<_>>()).concat();
+        let images = images.collect::<Vec<_>>();
         // A resized pixel may differ by one level of 255; Q8_0 rounds activations to 127 steps.
         let tolerance = match name {
             _ if name.contains("q8_0") => 0.06,
             _ if is_shown_as_it_is(&record) => 2e-4,
             _ => 0.02,
         };
-        check_rows(name, &rows, &record, tolerance);
+        for compute in computes() {
+            check_rows(name, &rows_of(name, &images, &compute).concat(), &record, tolerance);
+        }
     }
 }
 
@@ -197,8 +208,10 @@ fn prompts_and_rows_are_those_of_llama_cpp() {
         let name = record["model"].as_str().unwrap();
         let [width, height, seed] = [0, 1, 2].map(|at| record["picture"][at].as_u64().unwrap() as usize);
         let file = png(&picture(width, height, seed));
-        let rows = rows_of(name, std::slice::from_ref(&file));
-        for (rows, expect) in rows.iter().zip(record["images"].as_array().unwrap()) {
+        let rows: Vec<_> =
+            computes().iter().map(|compute| rows_of(name, std::slice::from_ref(&file), compute)).collect();
+        let images = record["images"].as_array().unwrap();
+        for (rows, expect) in rows.iter().flat_map(|rows| rows.iter().zip(images)) {
             // The activation of its projector is the approximation by the hyperbolic tangent.
             check_rows(name, rows, expect, if name.contains("q8_0") { 0.15 } else { 0.02 });
         }

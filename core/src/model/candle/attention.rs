@@ -7,6 +7,9 @@ use crate::model::candle::pages::{CandleKeyValues, PAGE};
 use crate::model::heads::Heads;
 use crate::model::operations::Sight;
 
+/// Scores in memory at most: 64 MB.
+const MAX_SCORES: usize = 1 << 24;
+
 /// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, which include those of the queries. The
 /// result has the same shape.
 pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Sight) -> TensorResult<Tensor> {
@@ -29,6 +32,23 @@ pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Si
     }
     let mixed = weighted_sum(&softmax_last_dim(&scores)?, &pages)?; // (kv_heads, group * time, head_dim)
     mixed.reshape((n_queries, time, head_dim))?.transpose(0, 1)?.contiguous()?.reshape((time, n_queries * head_dim))
+}
+
+/// Attention of queries, `(rows, query heads * head_dim)`, over all keys and values. The result has the same shape.
+pub(super) fn attend_all(q: &Tensor, past: &CandleKeyValues, heads: Heads, scale: f32) -> TensorResult<Tensor> {
+    let Heads { n_queries, n_keys, head_dim } = heads;
+    let (pages, n_rows) = (past.pages().collect::<TensorResult<Vec<_>>>()?, q.dim(0)?);
+    let at_once = (MAX_SCORES / (n_queries * past.n_tokens()).max(1)).max(1);
+    let some = |start: usize| {
+        let n = at_once.min(n_rows - start);
+        let q = q.narrow(0, start, n)?.reshape((n, n_queries, head_dim))?.transpose(0, 1)?.contiguous()?;
+        let q = q.reshape((n_keys, n_queries / n_keys * n, head_dim))?;
+        let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
+        let shares = softmax_last_dim(&(joined(scores)? * f64::from(scale))?)?;
+        let mixed = weighted_sum(&shares, &pages)?.reshape((n_queries, n, head_dim))?;
+        mixed.transpose(0, 1)?.contiguous()?.reshape((n, n_queries * head_dim))
+    };
+    Tensor::cat(&(0..n_rows).step_by(at_once).map(some).collect::<TensorResult<Vec<_>>>()?, 0)
 }
 
 /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`, both up to the last token.

@@ -8,5 +8,6 @@ mod operations;
 mod pages;
 mod rotation;
 mod rows;
+mod tower;
 
 pub(super) use backend::Candle;

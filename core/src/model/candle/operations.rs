@@ -7,7 +7,7 @@ use candle_core::{D, Module, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, sigmoid, silu};
 
 use crate::checkpoint::Activation;
-use crate::checkpoint::Rope;
+use crate::checkpoint::{Rope, RopePairing};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::candle::attention::attend;
 use crate::model::candle::backend::Candle;
@@ -116,17 +116,8 @@ impl Operations for Candle {
         norm: Option<NormFactors<'_, Self>>,
         rotation: Option<(&Rope, &TensorAngles)>,
     ) -> Result<()> {
-        rows.map(|rows| {
-            let (n_rows, width) = rows.dims2()?;
-            let mut heads = rows.reshape((n_rows, width / head_dim, head_dim))?;
-            if let Some((weight, epsilon)) = norm {
-                heads = rms_norm(&heads.contiguous()?, weight, epsilon)?;
-            }
-            if let Some((rope, angles)) = rotation {
-                heads = rotated(&heads, rope, angles)?;
-            }
-            heads.reshape((n_rows, width))
-        })
+        let rotation = rotation.map(|(rope, angles)| ((rope.n_pairs(), rope.pairing), angles));
+        rows.map(|rows| normalised_and_rotated(rows, head_dim, norm, rotation))
     }
 
     fn grow_queries(&self, queries: &mut TensorRows, angles: &TensorAngles) -> Result<()> {
@@ -383,6 +374,24 @@ impl Operations for Candle {
         to.extend(part().map_err(computation_failed)?);
         Ok(())
     }
+}
+
+/// The heads of rows, normalised, and rotated by some pairs.
+pub(super) fn normalised_and_rotated(
+    rows: &Tensor,
+    head_dim: usize,
+    norm: Option<NormFactors<'_, Candle>>,
+    rotation: Option<((usize, RopePairing), &TensorAngles)>,
+) -> TensorResult<Tensor> {
+    let (n_rows, width) = rows.dims2()?;
+    let mut heads = rows.reshape((n_rows, width / head_dim, head_dim))?;
+    if let Some((weight, epsilon)) = norm {
+        heads = rms_norm(&heads.contiguous()?, weight, epsilon)?;
+    }
+    if let Some((pairs, angles)) = rotation {
+        heads = rotated(&heads, pairs, angles)?;
+    }
+    heads.reshape((n_rows, width))
 }
 
 impl Linear<Candle> {

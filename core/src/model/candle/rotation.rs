@@ -28,17 +28,28 @@ impl TensorAngles {
         Ok(Self { angles: Some((table(cosines)?, table(sines)?)), query_factors: factors.transpose()? })
     }
 
+    /// Angles of rows whose cosines and sines, each `(rows, n_pairs)`, are known.
+    pub(super) fn of((cosines, sines): (Vec<f32>, Vec<f32>), n_pairs: usize, device: &Device) -> TensorResult<Self> {
+        let n_rows = cosines.len() / n_pairs.max(1);
+        let table = |values: Vec<f32>| Tensor::from_vec(values, (n_rows, 1, n_pairs), device);
+        Ok(Self { angles: Some((table(cosines)?, table(sines)?)), query_factors: None })
+    }
+
     pub(super) fn query_factors(&self) -> TensorResult<&Tensor> {
         self.query_factors.as_ref().ok_or_else(|| candle_core::Error::msg("queries do not grow"))
     }
 }
 
-/// Heads, `(rows, heads, head_dim)`, whose first elements are rotated.
-pub(super) fn rotated(heads: &Tensor, rope: &Rope, angles: &TensorAngles) -> TensorResult<Tensor> {
+/// Heads, `(rows, heads, head_dim)`, whose first pairs are rotated.
+pub(super) fn rotated(
+    heads: &Tensor,
+    (n_pairs, pairing): (usize, RopePairing),
+    angles: &TensorAngles,
+) -> TensorResult<Tensor> {
     let Some((cosines, sines)) = &angles.angles else { candle_core::bail!("angles are read before they are computed") };
-    let (n_pairs, (n_rows, n_heads, head_dim)) = (rope.n_pairs(), heads.dims3()?);
+    let (n_rows, n_heads, head_dim) = heads.dims3()?;
     let first = heads.narrow(2, 0, 2 * n_pairs)?;
-    let (a, b) = match rope.pairing {
+    let (a, b) = match pairing {
         RopePairing::Halves => (first.narrow(2, 0, n_pairs)?, first.narrow(2, n_pairs, n_pairs)?),
         RopePairing::Neighbours => {
             let pairs = first.contiguous()?.reshape((n_rows, n_heads, n_pairs, 2))?;
@@ -49,7 +60,7 @@ pub(super) fn rotated(heads: &Tensor, rope: &Rope, angles: &TensorAngles) -> Ten
         (a.broadcast_mul(cosines)? - b.broadcast_mul(sines)?)?,
         (a.broadcast_mul(sines)? + b.broadcast_mul(cosines)?)?,
     );
-    let first = match rope.pairing {
+    let first = match pairing {
         RopePairing::Halves => Tensor::cat(&[x, y], D::Minus1)?,
         RopePairing::Neighbours => Tensor::stack(&[x, y], 3)?.reshape((n_rows, n_heads, 2 * n_pairs))?,
     };

@@ -1,4 +1,4 @@
-//! The operations on the CPU, with the kernels of `causerie-backend`, and the vision tower.
+//! The operations on the CPU, with the kernels of `causerie-backend`.
 
 mod backend;
 mod buffers;
@@ -11,10 +11,7 @@ mod rows;
 mod scratch;
 mod storage;
 mod tower;
-mod tower_layer;
-mod tower_weights;
 
 pub(super) use backend::Native;
 pub(crate) use memory::vision_bytes;
 pub(super) use memory::{key_value_bytes, weight_bytes};
-pub(crate) use tower::{TowerPass, VisionTower};

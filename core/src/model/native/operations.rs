@@ -27,10 +27,10 @@ use crate::weights::RowTable;
 /// The angles of all rows, for one kind of rotary positions.
 #[derive(Default)]
 pub(crate) struct RotaryAngles {
-    cosines: Vec<f32>,
-    sines: Vec<f32>,
+    pub(super) cosines: Vec<f32>,
+    pub(super) sines: Vec<f32>,
     /// Factors of the queries of each row; empty if queries do not grow.
-    query_factors: Vec<f32>,
+    pub(super) query_factors: Vec<f32>,
 }
 
 impl Operations for Native {
@@ -384,7 +384,7 @@ impl Operations for Native {
 }
 
 /// Whether inputs of these maps are quantised.
-fn are_quantised(maps: &[&Linear<Native>]) -> bool {
+pub(super) fn are_quantised(maps: &[&Linear<Native>]) -> bool {
     maps.iter().any(|map| map.is_quantised())
 }
 

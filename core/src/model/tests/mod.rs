@@ -5,6 +5,7 @@ mod agreement;
 mod candle;
 mod descriptions;
 mod documented;
+mod operations;
 mod refused;
 mod same_bits;
 

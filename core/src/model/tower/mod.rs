@@ -1,0 +1,14 @@
+//! Vision towers: from the pixels of an image to rows of the decoder's embedding.
+//!
+//! A tower is written once, over [`TowerOperations`], in pieces of some rows of a layer.
+
+mod layer;
+mod network;
+mod operations;
+mod patches;
+mod stream;
+mod vision_tower;
+mod weights;
+
+pub(super) use operations::{PatchGridConvolution, TowerActivation, TowerOperations};
+pub(crate) use vision_tower::{TowerPass, VisionTower};
