@@ -42,8 +42,8 @@ impl Key {
         let (mut id, mut secret) = ([0; 8], [0; 32]);
         getrandom::fill(&mut id)?;
         getrandom::fill(&mut secret)?;
-        let (id, secret) = (hex::encode(&id), hex::encode(&secret));
-        let hash = hex::encode(&Sha256::digest(&secret));
+        let (id, secret) = (hex::encode(id), hex::encode(secret));
+        let hash = hex::encode(Sha256::digest(&secret));
         let shown = format!("{id}:{secret}");
         Ok((Self { id, hash, owner: owner.to_owned(), created: Timestamp::now(), revoked: None }, shown))
     }
@@ -185,7 +185,7 @@ impl KeyRing {
     /// The organization that a key belongs to; `None` if the key is unknown or revoked.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
         let (id, secret) = key.split_once(':')?;
-        let hash = hex::encode(&Sha256::digest(secret));
+        let hash = hex::encode(Sha256::digest(secret));
         let loaded = self.current();
         let found = loaded.keys.iter().find(|key| key.id == id)?;
         (found.fits(&hash) && found.revoked.is_none()).then(|| found.owner.clone())

@@ -291,7 +291,7 @@ fn cases<O: TowerOperations>() -> Vec<(&'static str, Case<O>)> {
             let (mut all, n) = (scene.rows(1, WIDTH), scene.n_rows());
             scene.operations.extend(&scene.rows(2, WIDTH), n, &mut all)?;
             let mut to = O::Rows::default();
-            scene.operations.select(&all, &[n..2 * n], &mut to)?;
+            scene.operations.select(&all, std::slice::from_ref(&(n..2 * n)), &mut to)?;
             Ok(to)
         }),
     ]

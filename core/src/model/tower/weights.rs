@@ -91,7 +91,7 @@ impl<O: TowerOperations> TowerWeights<O> {
         let inner = reader.rows(roles.first)?;
         let fingerprint = reader.fingerprint(&first_kernel, [(roles.first, merged), (roles.second, inner)], hidden);
         Ok(Self {
-            patch_norm: roles.patch_norm.map(|norm| tower_norm(norm)).transpose()?,
+            patch_norm: roles.patch_norm.map(&tower_norm).transpose()?,
             positions: match architecture.rope_theta {
                 None => reader.positions(hidden)?,
                 Some(theta) => Positions::Axial(axial_frequencies(theta, reader.heads(hidden)?.head_dim)?),
