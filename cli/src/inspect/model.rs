@@ -121,6 +121,7 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
     if let Some(first) = info.unused_tensors.first() {
         let others = match info.unused_tensors.len() - 1 {
             0 => String::new(),
+            1 => " and 1 other".to_owned(),
             n => format!(" and {n} others"),
         };
         line("unused", &format!("tensor {}{others}", first.escape_debug()))?;
