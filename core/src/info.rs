@@ -204,7 +204,7 @@ impl ModelInfo {
 
     /// The part of the description that the weights determine.
     pub(crate) fn of_weights(weights: &Weights) -> Result<Self> {
-        let sizes = Sizes::read(&Checkpoint::read(weights)?)?;
+        let mut sizes = Sizes::read(&Checkpoint::read(weights)?)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
         Ok(Self {
             name: name(weights)?,
@@ -226,7 +226,7 @@ impl ModelInfo {
             n_vocabulary: sizes.n_vocabulary,
             quantisation: quantisation(weights),
             function_call_parser: FunctionCallParser::DefaultFunctionCallParser,
-            unused_tensors: sizes.unread.clone(),
+            unused_tensors: std::mem::take(&mut sizes.unread),
             sizes,
             ..Self::default()
         })

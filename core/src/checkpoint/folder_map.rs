@@ -18,6 +18,8 @@ use crate::weights::{FileBytes, Folder, MappedRows, Tensor, TensorSource, Tensor
 const PREFIXES: [&str; 3] = ["model.", "model.language_model.", "language_model.model."];
 /// The names of the matrix that gives the logits.
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
+/// Rows of a tensor whose rows are reordered at most: more than any model has, and few enough to list.
+const MAX_REORDERED: usize = 1 << 20;
 /// The parts that layers which read the keys and values of another one do not need.
 const KEYS_AND_VALUES: [&str; 3] = ["attn_k", "attn_k_norm", "attn_v"];
 /// A folder's tensors as those of a GGUF file.
@@ -85,6 +87,7 @@ impl<'a> FolderMap<'a> {
 
     fn add_layer(&mut self, layer: usize) -> Result<()> {
         let (family, prefix) = (self.architecture.family, self.prefix);
+        self.check_reordered(layer)?;
         let delta_net = self.delta_orders(layer);
         if let Some(orders) = &delta_net {
             self.add_decays(layer, orders)?;
@@ -119,6 +122,18 @@ impl<'a> FolderMap<'a> {
         {
             let in_folder = format!("{prefix}layers.{layer}.{in_folder}");
             self.found.add(format!("blk.{layer}.{name}"), &[in_folder], RowChange::default())?;
+        }
+        Ok(())
+    }
+
+    /// Refuses tensors with too many rows before an order is listed for them.
+    fn check_reordered(&self, layer: usize) -> Result<()> {
+        for part in self.architecture.family.parts() {
+            let n_rows = self.shape(layer, part, ".weight").and_then(<[usize]>::first).copied().unwrap_or_default();
+            if MAX_REORDERED < n_rows {
+                let name = self.names(layer, part, ".weight").into_iter().next().unwrap_or_default();
+                return Err(invalid(format!("tensor {name} must have at most {MAX_REORDERED} rows, found {n_rows}")));
+            }
         }
         Ok(())
     }

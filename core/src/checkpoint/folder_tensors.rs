@@ -87,7 +87,12 @@ impl<'a> FolderTensors<'a> {
 
     fn changed(&self, in_folder: &str, mut shape: Vec<usize>, file: FileBytes, change: RowChange) -> Result<Tensor> {
         let tensor_type = file.tensor_type();
-        if change.adds_one && matches!(shape[..], [0..=MAX_NORM]) {
+        if change.adds_one {
+            if !matches!(shape[..], [0..=MAX_NORM]) {
+                return Err(invalid(format!(
+                    "tensor {in_folder} must be a vector of at most {MAX_NORM} values, found shape {shape:?}"
+                )));
+            }
             let values: Vec<f32> = self.values(in_folder, &file)?.into_iter().map(|value| value + 1.0).collect();
             return Ok(Tensor::new(TensorType::F32, shape, TensorSource::of_values(&values)));
         }

@@ -21,7 +21,7 @@ pub(crate) struct StatedSizes {
     pub(crate) vocabulary: Option<StatedSize>,
     pub(crate) query_heads: Option<StatedSize>,
     pub(crate) key_heads: Option<StatedSize>,
-    /// The width of feed-forward blocks that are no experts.
+    /// The width of feed-forward blocks without experts.
     pub(crate) width: Option<StatedSize>,
     pub(crate) experts: Option<StatedSize>,
     pub(crate) expert_width: Option<StatedSize>,

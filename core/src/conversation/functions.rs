@@ -110,7 +110,7 @@ pub(super) fn register(history: &mut Vec<ChatMessage>, function: SdkFunction) {
     }
 }
 
-/// Whether a message says nothing.
+/// Whether a message has no content but empty text.
 pub(super) fn is_blank(message: &ChatMessage) -> bool {
     message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()))
 }

@@ -70,7 +70,7 @@ impl Generation {
         self.state = None;
     }
 
-    /// Drops the reply without telling its owner.
+    /// Drops the reply without notifying its owner.
     pub(crate) fn abandon(mut self) {
         self.reply_owner = None;
     }

@@ -64,7 +64,7 @@ pub(crate) struct Generation {
     sampler: Sampler,
     pub(super) transcript: Transcript,
     pub(super) sender: EventSender,
-    /// Taken at the end, of which it is told once.
+    /// Taken at the end, which is reported to it once.
     pub(super) reply_owner: Option<Box<dyn ReplyOwner>>,
     /// The reply so far, for a reader that receives an error.
     pub(super) partial: Arc<OnceLock<ChatMessage>>,

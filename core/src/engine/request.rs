@@ -35,8 +35,8 @@ pub(crate) trait ReplyOwner: Send {
 }
 
 /// Makes the prompt, on a thread of the preparation pool, so that neither a caller nor another reply waits for it. It must
-/// change nothing outside: its result is dropped if the reply is cancelled meanwhile. After an error the owner is told
-/// of the end.
+/// change nothing outside: its result is dropped if the reply is cancelled meanwhile. After an error the owner
+/// receives the end.
 pub(crate) type PromptJob = Box<dyn FnOnce(&LoadedModel) -> Result<Prepared> + Send>;
 
 /// A prompt that is ready for the model.

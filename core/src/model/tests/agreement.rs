@@ -40,6 +40,22 @@ impl Folder {
         fs::write(path, parts.concat()).unwrap();
     }
 
+    /// Makes a tensor refer to new values at the end of the weights, a column of zeros in a sparse file.
+    fn replace_tensor(&self, name: &str, n_rows: usize) {
+        let path = self.0.join("model.safetensors");
+        let bytes = fs::read(&path).unwrap();
+        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let mut header: Json = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+        let n_bytes = bytes.len() - 8 - length;
+        header["replaced"] = header[name].take();
+        header[name] = json!({"dtype": "F32", "shape": [n_rows, 1], "data_offsets": [n_bytes, n_bytes + 4 * n_rows]});
+        let header = header.to_string();
+        let parts = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes[8 + length..]].concat();
+        let n_all = parts.len() + 4 * n_rows;
+        fs::write(&path, parts).unwrap();
+        fs::File::options().write(true).open(path).unwrap().set_len(n_all as u64).unwrap();
+    }
+
     fn sizes(&self) -> Result<Sizes> {
         Sizes::read(&Checkpoint::read(&Weights::open(self.0.to_str().unwrap())?)?)
     }
@@ -123,6 +139,15 @@ fn sizes_of_config_json_are_those_of_the_tensors() {
         let folder = Folder::new(folder, &format!("{folder}-{key}"), |config| config[key] = value);
         check(folder.sizes(), expect);
     }
+}
+
+/// An order of rows is a list, so a sparse file must not make it long.
+#[test]
+fn tensors_with_too_many_rows_to_reorder_are_refused() {
+    let folder = Folder::new("llama3", "rows", |_| {});
+    let n_rows = (1 << 20) + 32;
+    folder.replace_tensor("model.layers.0.self_attn.q_proj.weight", n_rows);
+    check(folder.sizes(), "q_proj.weight must have at most 1048576 rows, found 1048608");
 }
 
 #[test]
