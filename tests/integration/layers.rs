@@ -27,9 +27,6 @@ const BACKEND: [&str; 9] = [
 /// The only files of `core` that may name `causerie_jinja`: prompts, and how numbers and strings print.
 const JINJA: [&str; 2] = ["function/", "prompt/"];
 
-/// Modules whose files have cycles. The list may only become shorter.
-const KNOWN_CYCLES: [&str; 1] = ["prompt"];
-
 /// Types that one crate mirrors, so that its public interface does not name the other crate.
 const MIRRORS: [&str; 1] = ["CacheType"];
 
@@ -234,11 +231,7 @@ fn only_the_listed_files_name_candle_and_the_crates_below() {
 fn files_of_a_folder_have_no_cycles() {
     let sources = sources("core/src");
     let cycles = files_in_cycles(&sources);
-    let module = |file: &str| file.split(['/', '.']).next().unwrap_or_default().to_owned();
-    let new: Vec<_> = cycles.iter().filter(|file| !KNOWN_CYCLES.contains(&module(file).as_str())).collect();
-    assert!(new.is_empty(), "files in cycles: {new:#?}");
-    let gone: Vec<_> = KNOWN_CYCLES.iter().filter(|known| !cycles.iter().any(|file| module(file) == **known)).collect();
-    assert!(gone.is_empty(), "without cycles by now, to be removed from the list: {gone:#?}");
+    assert!(cycles.is_empty(), "files in cycles: {cycles:#?}");
 }
 
 #[test]
