@@ -19,7 +19,6 @@ mod probed;
 mod report_tests;
 mod results;
 mod roles;
-mod sources;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -40,12 +39,12 @@ use crate::message::{ChatMessage, ChatMessageContent};
 use crate::notation::FunctionCallParser;
 use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader};
-pub(crate) use sources::TemplateSources;
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
