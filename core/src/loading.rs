@@ -13,10 +13,10 @@ use crate::media::Transparency;
 use crate::memory::MemoryNeed;
 use crate::model::{Compute, LoadProgress, Model, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
-use crate::weights::Weights;
+use crate::weights::{TemplateSources, Weights};
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
@@ -67,7 +67,7 @@ pub(crate) fn load_model(
     };
     let ((tokenizer, renderer), (model, tower)) = load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
-    info.set_tokenizer(weights, &tokenizer)?;
+    info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
         info.set_template(&source, &renderer);
         renderer

@@ -20,7 +20,6 @@ mod report_tests;
 mod results;
 mod roles;
 mod segments;
-mod sources;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -40,13 +39,13 @@ use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
 use crate::message::ChatMessage;
 use crate::notation::FunctionCallParser;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
-pub(crate) use sources::TemplateSources;
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
