@@ -17,6 +17,7 @@ mod metadata;
 mod rope;
 mod stated;
 mod vision;
+mod whisper;
 
 use std::collections::HashMap;
 
@@ -39,6 +40,7 @@ pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
+pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};
 
 /// How many pairs rotate by time, by height, by width and by nothing else, which GGUF files of some families must say. The
 /// positions of text are the same in all of them.
