@@ -276,7 +276,7 @@ impl Generation {
             PlannedInputs::Tokens(ids) => Inputs::Tokens(ids),
             PlannedInputs::Rows { rows, .. } => self.embeddings.inputs(rows.clone()),
         };
-        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits })
+        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden: None })
     }
 
     /// Takes the outcome of the planned step.

@@ -28,6 +28,7 @@ mod progress;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+mod stack;
 mod survey;
 mod taps;
 #[cfg(test)]
@@ -123,7 +124,7 @@ impl Model {
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1 }]).pop() {
+        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None }]).pop() {
             Some(Ok(ForwardOutcome::Done)) => Ok(()),
             Some(Err(err)) => Err(err),
             _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::model::operations::Operations;
 
 /// The buffers of a decoder. Each is overwritten by the operation that fills it.
-pub(super) struct Buffers<O: Operations> {
+pub(crate) struct Buffers<O: Operations> {
     /// The residual stream, to which every layer adds: `(rows, hidden)`.
     pub(super) stream: O::Rows,
     pub(super) inputs: O::Inputs,
