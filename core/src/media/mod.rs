@@ -3,6 +3,7 @@
 //! Nothing here knows a model: the sizes come as [`TilingRules`].
 
 mod decode;
+mod istft;
 mod resize;
 mod tiling;
 mod whole;
@@ -12,6 +13,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub(crate) use decode::{Picture, Transparency, decode};
+pub(crate) use istft::InverseStft;
 pub(crate) use resize::{AxisWeights, ResizeFilter};
 #[cfg(test)]
 pub(crate) use tiling::TileGrid;

@@ -28,6 +28,7 @@ mod progress;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+mod speech;
 mod stack;
 mod survey;
 mod taps;
@@ -49,6 +50,7 @@ pub(crate) use native::vision_bytes;
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
+pub(crate) use speech::{Codec, FrameNetwork, SoundStream, Voice};
 pub(crate) use survey::{Survey, survey};
 pub(crate) use tower::{TowerPass, VisionTower};
 
