@@ -3,7 +3,6 @@
 //! Nothing here knows a model: the sizes come as [`TilingRules`].
 
 mod decode;
-mod istft;
 mod resize;
 // Until models hear.
 #[allow(dead_code, unused_imports)]
@@ -16,7 +15,6 @@ pub(crate) mod testing;
 mod tests;
 
 pub(crate) use decode::{Picture, Transparency, decode};
-pub(crate) use istft::InverseStft;
 pub(crate) use resize::{AxisWeights, ResizeFilter};
 #[cfg(test)]
 pub(crate) use tiling::TileGrid;

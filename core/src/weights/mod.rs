@@ -16,7 +16,10 @@ mod row_table;
 mod source;
 mod tensor_type;
 mod tensors;
+#[cfg(test)]
+pub(crate) mod testing;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -56,6 +59,22 @@ impl Weights {
         match is_folder {
             true => Folder::open(&path, origin).map(Self::Folder),
             false => GgufFile::open(&path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// Opens a file or folder that belongs to a model.
+    pub(crate) fn open_part(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        match path.is_dir() {
+            true => Folder::open(path, origin).map(Self::Folder),
+            false => GgufFile::open(path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// The file or folder; `None` for a model in memory.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Gguf(file) => file.path(),
+            Self::Folder(folder) => Some(folder.path()),
         }
     }
 

@@ -61,7 +61,9 @@ impl CodecCheckpoint {
         let find = |names: &[&str]| {
             names.iter().find_map(|name| all.iter().find_map(|shapes| shapes.get(*name)).map(Vec::as_slice))
         };
-        let first = |layer: usize| [format!("blk.{layer}.attn_norm.weight"), format!("lfm.layers.{layer}.operator_norm.weight")];
+        let first = |layer: usize| {
+            [format!("blk.{layer}.attn_norm.weight"), format!("lfm.layers.{layer}.operator_norm.weight")]
+        };
         let has_layer = |layer: usize| find(&first(layer).each_ref().map(String::as_str)).is_some();
         let (Some(spectrum), Some(codes), true) = (find(OTHERS[1].1), find(OTHERS[3].1), has_layer(0)) else {
             return Ok(None);
@@ -86,7 +88,8 @@ impl CodecCheckpoint {
 }
 
 fn names(n_layers: usize) -> Vec<(String, Vec<String>)> {
-    let others = OTHERS.map(|(name, possible)| (name.to_owned(), possible.iter().map(|&name| name.to_owned()).collect()));
+    let others =
+        OTHERS.map(|(name, possible)| (name.to_owned(), possible.iter().map(|&name| name.to_owned()).collect()));
     let mut names = Vec::from(others);
     for layer in 0..n_layers {
         for (part, in_folder) in PARTS {

@@ -22,6 +22,11 @@ const PARTS: [(&str, &[&str]); 9] = [
     ("ffn_up", &["feed_forward.w3"]),
 ];
 
+/// Whether a tensor of a model's files belongs to the parts that speak.
+pub(crate) fn is_speech(name: &str) -> bool {
+    ["depthformer.", "depth_linear.", "depth_embeddings.", "audio_embedding."].iter().any(|part| name.starts_with(part))
+}
+
 /// The tensors and the facts of a depthformer.
 pub(crate) struct FrameCheckpoint {
     pub(crate) architecture: Architecture,
@@ -86,7 +91,9 @@ fn names(n_layers: usize, n_codebooks: usize, in_files: &[String]) -> Vec<(Strin
         }
     }
     let mut add = |name: String| names.push((name.clone(), vec![name]));
-    ["depth_linear.weight", "depth_linear.bias", "audio_embedding.embedding.weight"].into_iter().for_each(|name| add(name.to_owned()));
+    ["depth_linear.weight", "depth_linear.bias", "audio_embedding.embedding.weight"]
+        .into_iter()
+        .for_each(|name| add(name.to_owned()));
     for codebook in 0..n_codebooks {
         for part in ["embedding", "embedding_norm", "to_logits"] {
             let name = format!("depth_embeddings.{codebook}.{part}.weight");

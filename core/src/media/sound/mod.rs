@@ -2,14 +2,18 @@
 //!
 //! Nothing here knows a model: what a model hears comes as [`MelRules`].
 
+mod istft;
 mod mel;
 mod resample;
 mod samples;
+mod spoken;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use istft::InverseStft;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
 pub use samples::Sound;
+pub(crate) use spoken::SpokenSound;

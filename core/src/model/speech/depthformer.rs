@@ -75,7 +75,9 @@ impl<O: Operations> Depthformer<O> {
             input: Linear { weight: matrix("depth_linear.weight", (rows, *hidden))?, bias: Some(bias) },
             codebooks: (0..*n_codebooks).map(codebook).collect::<Result<_>>()?,
             sums: matrix("audio_embedding.embedding.weight", (n_codebooks * n_codes, *hidden))?,
-            stack: Stack::load(&operations, tensors, architecture, *width, &mut |_| std::ops::ControlFlow::Continue(()))?,
+            stack: Stack::load(&operations, tensors, architecture, *width, &mut |_| {
+                std::ops::ControlFlow::Continue(())
+            })?,
             n_codes: *n_codes,
             width: *width,
             buffers: Mutex::default(),

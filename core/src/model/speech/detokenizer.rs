@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::checkpoint::CodecCheckpoint;
 use crate::error::Result;
-use crate::media::InverseStft;
+use crate::media::sound::InverseStft;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
 use crate::model::operations::Operations;
@@ -87,7 +87,9 @@ impl<O: Operations> Detokenizer<O> {
             codes: matrix("codes.weight", (n_codebooks * n_codes, *width))?,
             output_norm: operations.vector(tensors.floats("output_norm.weight", &[*width])?)?,
             spectrum: Linear { weight: matrix("spectrum.weight", (SPECTRUM, *width))?, bias: Some(bias) },
-            stack: Stack::load(&operations, tensors, architecture, *width, &mut |_| std::ops::ControlFlow::Continue(()))?,
+            stack: Stack::load(&operations, tensors, architecture, *width, &mut |_| {
+                std::ops::ControlFlow::Continue(())
+            })?,
             n_codes: *n_codes,
             width: *width,
             buffers: Mutex::default(),

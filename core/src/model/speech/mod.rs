@@ -5,8 +5,9 @@ mod depthformer;
 mod detokenizer;
 mod voice;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
-pub(crate) use depthformer::FrameNetwork;
-pub(crate) use detokenizer::{Codec, SoundStream};
+pub(crate) use detokenizer::SoundStream;
 pub(crate) use voice::Voice;
