@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, is_vision};
+use crate::checkpoint::{Checkpoint, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
 use crate::notation::FunctionCallParser;
@@ -10,6 +10,7 @@ use crate::options::CacheType;
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
+use crate::voice::{self, VoiceFiles};
 use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
@@ -76,6 +77,8 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample). Known once it is loaded.
+    pub supports_speech: bool,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -254,6 +257,19 @@ impl ModelInfo {
             self.set_vision(found.weights());
         }
         Ok(())
+    }
+
+    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
+        self.set_voice(&voice::find(weights, None, None)?);
+        Ok(())
+    }
+
+    /// Sets whether the model speaks.
+    pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
+        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
+        if self.supports_speech {
+            self.unused_tensors.retain(|name| !is_speech(name));
+        }
     }
 
     /// Sets that the model sees, with these weights.

@@ -15,6 +15,7 @@ mod folder_tensors;
 mod invalid;
 mod metadata;
 mod rope;
+mod speech;
 mod stated;
 mod vision;
 mod whisper;
@@ -38,6 +39,7 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
+pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
 pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};

@@ -17,8 +17,8 @@ pub(super) fn metadata(files: &Weights, checkpoint: &Checkpoint) -> Result<Vec<(
     entries.add("embedding_length", decoder.hidden);
     entries.add("vocab_size", decoder.n_vocabulary);
     entries.add("attention.layer_norm_rms_epsilon", architecture.norm_eps);
-    entries.add_operators(files, &decoder.layers)?;
-    entries.add_feed_forward(&decoder.layers);
+    entries.add_operators(files, &decoder.stack.layers)?;
+    entries.add_feed_forward(&decoder.stack.layers);
     entries.add_windows();
     entries.add_rope();
     entries.add_scales();

@@ -18,6 +18,8 @@ mod source;
 mod templates;
 mod tensor_type;
 mod tensors;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tokenizer_source;
 
 use std::path::Path;
@@ -75,6 +77,22 @@ impl Weights {
     /// Reads the header of a GGUF file of this size, of which only the beginning is here.
     pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
         GgufFile::of_head(head, file_size).map(Self::Gguf)
+    }
+
+    /// Opens a file or folder that belongs to a model.
+    pub(crate) fn open_part(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        match path.is_dir() {
+            true => Folder::open(path, origin).map(Self::Folder),
+            false => GgufFile::open(path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// The file or folder; `None` for a model in memory.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Gguf(file) => file.path(),
+            Self::Folder(folder) => Some(folder.path()),
+        }
     }
 
     /// Where the files were read from.
