@@ -1,7 +1,7 @@
 //! The structure of the sources: which module uses which, and that a type name stands for one thing.
 //!
-//! The `mod` lines in the root of `core` are the order of dependence. Inside a module's folder, the files have no cycles, and
-//! children do not use their `mod.rs`. The tests read the sources as text, without macros and without `#[cfg(test)]`.
+//! The `mod` lines in the root of `core` are the order of dependence. Inside a crate, the files have no cycles, and children do
+//! not use their `mod.rs`. The tests read the sources as text, without macros and without `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,6 +30,17 @@ const JINJA: [&str; 2] = ["function/", "prompt/"];
 /// The only files of `core` that may ask which form a model's files have: the others ask `Weights` or a `Checkpoint` what they
 /// need.
 const FORMS: [&str; 3] = ["checkpoint/", "tokenizer/gguf.rs", "weights/"];
+
+/// The sources of the crates whose files have no cycles.
+const CRATES: [&str; 6] = ["core/src", "core/backend/src", "core/jinja/src", "hub/src", "server/src", "cli/src"];
+
+/// Folders whose files still have cycles. The list may only become shorter.
+const KNOWN_CYCLES: [&str; 2] = [
+    // The helpers of an instruction set stand in its `mod.rs`, beside the functions that choose a kernel.
+    "core/backend/src/kernels/",
+    // Every handler takes the `Service` of the root, which owns the parts that handlers use.
+    "server/src/serve/",
+];
 
 /// Types that one crate mirrors, so that its public interface does not name the other crate.
 const MIRRORS: [&str; 1] = ["CacheType"];
@@ -172,7 +183,7 @@ fn target(sources: &[Source], from: &Source, path: &[&str]) -> Option<usize> {
     (1..=names.len()).rev().find_map(|n| sources.iter().position(|source| source.module() == names[..n]))
 }
 
-/// The files of core that are part of a cycle inside of a module's folder.
+/// The files of a crate that are part of a cycle.
 fn files_in_cycles(sources: &[Source]) -> BTreeSet<&str> {
     let edges: Vec<BTreeSet<usize>> = sources
         .iter()
@@ -244,9 +255,16 @@ fn only_the_listed_files_ask_for_the_form_of_model_files() {
 
 #[test]
 fn files_of_a_folder_have_no_cycles() {
-    let sources = sources("core/src");
-    let cycles = files_in_cycles(&sources);
-    assert!(cycles.is_empty(), "files in cycles: {cycles:#?}");
+    let mut cycles = BTreeSet::new();
+    for folder in CRATES {
+        let sources = sources(folder);
+        cycles.extend(files_in_cycles(&sources).into_iter().map(|file| format!("{folder}/{file}")));
+    }
+    let new: Vec<_> = cycles.iter().filter(|file| !KNOWN_CYCLES.iter().any(|known| file.starts_with(known))).collect();
+    assert!(new.is_empty(), "files in cycles: {new:#?}");
+    let gone: Vec<_> =
+        KNOWN_CYCLES.iter().filter(|known| !cycles.iter().any(|file| file.starts_with(**known))).collect();
+    assert!(gone.is_empty(), "without cycles by now, to be removed from the list: {gone:#?}");
 }
 
 #[test]
