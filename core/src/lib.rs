@@ -62,6 +62,8 @@ mod quantise;
 pub mod bundle;
 // The loop.
 mod engine;
+// Speech to text.
+pub mod transcribe;
 // The API for apps.
 mod info;
 mod model_text;

@@ -17,6 +17,7 @@ mod metadata;
 mod rope;
 mod stated;
 mod vision;
+mod whisper;
 
 use std::collections::HashMap;
 
@@ -40,6 +41,7 @@ pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
+pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};
 
 /// The tensors and the facts of a language model's decoder.
 pub(crate) struct Checkpoint {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
-use crate::checkpoint::{Checkpoint, VisionArchitecture};
+use crate::checkpoint::{Checkpoint, VisionArchitecture, WhisperCheckpoint};
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
@@ -14,6 +14,7 @@ use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
 use crate::model::tower::VisionTower;
+use crate::model::whisper::WhisperModel;
 use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
@@ -58,6 +59,22 @@ impl Compute {
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => VisionTower::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
+    /// Loads a Whisper model.
+    pub(crate) fn load_whisper(&self, checkpoint: &WhisperCheckpoint) -> Result<WhisperModel> {
+        match self {
+            // The keys and values of the encoder live for one layer only.
+            Self::Native { cpu, cache_type } => {
+                let [sound, text] = [CacheType::F32, *cache_type].map(|cache| Native::new(Arc::clone(cpu), cache));
+                WhisperModel::load(sound, text, checkpoint)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => {
+                let [sound, text] = [device, device].map(|device| Candle { device: device.clone() });
+                WhisperModel::load(sound, text, checkpoint)
+            }
         }
     }
 

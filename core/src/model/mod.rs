@@ -33,6 +33,7 @@ mod taps;
 #[cfg(test)]
 mod tests;
 mod tower;
+mod whisper;
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -50,6 +51,7 @@ pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use survey::{Survey, survey};
 pub(crate) use tower::{TowerPass, VisionTower};
+pub(crate) use whisper::{HeardWindow, WhisperModel};
 
 /// A model in memory.
 pub(crate) struct Model {

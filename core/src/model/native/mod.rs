@@ -9,6 +9,7 @@ mod memory;
 mod operations;
 mod rows;
 mod scratch;
+mod speech;
 mod storage;
 mod tower;
 
