@@ -191,7 +191,8 @@ impl ModelInfo {
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
                 info.set_tokenizer(&tokenizer);
-                if let Err(err) = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights)) {
+                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights));
+                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
                     info.problems.push(err.to_string());
                 }
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::engine::speech::SpokenFrame;
 use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, PythonNames, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
-use crate::media::sound::SpokenSound;
+use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::{Note, Parsed, missed_call};
@@ -199,12 +199,14 @@ impl ReplyBuilder {
     /// Adds a frame of sound, of a voice with this name and rate.
     pub(crate) fn speak(&mut self, frame: &SpokenFrame, (voice, sample_rate): ([u8; 16], u32)) {
         let at = self.text.len();
-        if self.sounds.last().is_none_or(|(last, _)| *last != at) {
-            self.sounds.push((at, SpokenSound { voice, sample_rate, ..SpokenSound::default() }));
+        let opening = frame.opening;
+        if opening != SoundOpening::None || self.sounds.last().is_none_or(|(last, _)| *last != at) {
+            let spoken = SpokenFrames { voice, opening, frames: Vec::new() };
+            self.sounds.push((at, SpokenSound { spoken, sample_rate, samples: Vec::new() }));
         }
         let codes = frame.codes.iter().map(|code| u16::try_from(*code).unwrap_or(u16::MAX)); // codebooks are far smaller
         if let Some((_, sound)) = self.sounds.last_mut() {
-            sound.frames.push(codes.collect());
+            sound.spoken.frames.push(codes.collect());
         }
         self.sound(&frame.samples);
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::engine::frame_sampler::FrameSampler;
 use crate::engine::modality::{Modality, SpeechTokens};
 use crate::error::Result;
+use crate::media::sound::SoundOpening;
+use crate::model::speech::{SOUND_START, TEXT_END};
 use crate::model::{SoundStream, Voice};
 use crate::options::{SpeechMode, SpeechOptions};
 use crate::position::Position;
@@ -14,6 +16,9 @@ use crate::tokenizer::ModelTokenizer;
 pub(super) struct Speech {
     voice: Voice,
     modality: Modality,
+    tokens: SpeechTokens,
+    /// The token that has begun the present stretch of sound, until its first frame.
+    opening: SoundOpening,
     sampler: FrameSampler,
     stream: Box<dyn SoundStream>,
     /// The vector of the last step, from which the next frame follows.
@@ -23,6 +28,8 @@ pub(super) struct Speech {
 /// A frame that was spoken.
 pub(crate) struct SpokenFrame {
     pub(super) position: Position,
+    /// The token before it, if that began a stretch of sound.
+    pub(super) opening: SoundOpening,
     /// The row that the model reads for it.
     pub(super) row: Arc<[f32]>,
     pub(super) codes: Vec<u32>,
@@ -40,15 +47,16 @@ impl Speech {
         seed: u64,
     ) -> Result<Option<Self>> {
         let token = |spelling: &str| tokenizer.control_ids(spelling).first().copied();
-        let tokens = token("<|audio_start|>").zip(token("<|text_end|>"));
-        let modality =
-            tokens.and_then(|(sound_start, text_end)| Modality::new(mode, SpeechTokens { sound_start, text_end }));
-        let Some(modality) = modality else { return Ok(None) };
+        let (Some(sound_start), Some(text_end)) = (token(SOUND_START), token(TEXT_END)) else { return Ok(None) };
+        let tokens = SpeechTokens { sound_start, text_end };
+        let Some(modality) = Modality::new(mode, tokens) else { return Ok(None) };
         let (temperature, top_k) = options.sampling(mode);
         Ok(Some(Self {
             stream: voice.codec.begin()?,
             voice: voice.clone(),
             modality,
+            tokens,
+            opening: SoundOpening::None,
             sampler: FrameSampler::new(temperature, top_k, seed),
             hidden: Vec::new(),
         }))
@@ -67,6 +75,13 @@ impl Speech {
     /// Follows a token of the reply's text.
     pub(super) fn follow_token(&mut self, token: u32) {
         self.modality.follow_token(token);
+        if self.modality.is_sound() {
+            self.opening = match token {
+                token if token == self.tokens.sound_start => SoundOpening::SoundStart,
+                token if token == self.tokens.text_end => SoundOpening::TextEnd,
+                _ => SoundOpening::None,
+            };
+        }
     }
 
     /// Speaks the frame that follows from the last step.
@@ -85,7 +100,7 @@ impl Speech {
         let (position, row) = (voice.position(&codes), voice.frames.row(&codes)?.into());
         // The codec has no sound for the code that ends it, which may also be drawn in a later codebook.
         let samples = if codes.contains(&end) { Vec::new() } else { self.stream.push(&codes)? };
-        Ok(SpokenFrame { position, row, codes, samples })
+        Ok(SpokenFrame { position, opening: std::mem::take(&mut self.opening), row, codes, samples })
     }
 
     /// The samples that are left at the end of the reply.

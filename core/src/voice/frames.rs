@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::media::sound::SpokenSound;
+use crate::media::sound::{SoundOpening, SpokenFrames};
 use crate::model::Voice;
+use crate::model::speech::{SOUND_START, TEXT_END};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
+use crate::tokenizer::Segment;
 
 /// The row of one frame.
 #[derive(Clone)]
@@ -14,29 +16,34 @@ struct SpokenRow {
     codes: Vec<u32>,
 }
 
-/// The positions of a sound that this voice has spoken, from the WAV file in a message.
+/// A sound that this voice has spoken, in a prompt: the control token that began it, and a position for each frame.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedContent`] for any other file: the model can only read what it has spoken itself.
-pub(crate) fn spoken_positions(voice: &Voice, file: &[u8]) -> Result<Vec<Embedded>> {
+/// [`ErrorKind::UnsupportedContent`] for the sound of another voice: the model can only read its own codes.
+pub(crate) fn spoken_segments(voice: &Voice, spoken: SpokenFrames) -> Result<Vec<Segment>> {
     let unsupported = |found: &str| {
         let rule = "the sound of an assistant's message must be one that this model has spoken";
         SdkError::new(ErrorKind::UnsupportedContent, format!("{rule}, found {found}"))
     };
-    let (name, frames) = SpokenSound::frames_of(file).ok_or_else(|| unsupported("a sound without its codes"))?;
-    if name != voice.digest.bytes() {
+    if spoken.voice != voice.digest.bytes() {
         return Err(unsupported("the sound of another voice"));
     }
-    let n_codebooks = voice.frames.n_codebooks();
-    let is_valid = |code: &u16| u32::from(*code) <= voice.frames.end_code();
-    if frames.iter().any(|frame| frame.len() != n_codebooks || !frame.iter().all(is_valid)) {
+    let (n_codebooks, end) = (voice.frames.n_codebooks(), voice.frames.end_code());
+    let is_valid = |frame: &Vec<u16>| frame.len() == n_codebooks && frame.iter().all(|code| u32::from(*code) <= end);
+    if !spoken.frames.iter().all(is_valid) {
         return Err(unsupported("codes that the voice does not have"));
     }
+    let opening = match spoken.opening {
+        SoundOpening::None => None,
+        SoundOpening::SoundStart => Some(SOUND_START),
+        SoundOpening::TextEnd => Some(TEXT_END),
+    };
     let row = |frame: Vec<u16>| {
         let codes = frame.into_iter().map(u32::from).collect();
-        Embedded(Arc::new(SpokenRow { voice: voice.clone(), codes }))
+        Segment::Embedded(Embedded(Arc::new(SpokenRow { voice: voice.clone(), codes })))
     };
-    Ok(frames.into_iter().map(row).collect())
+    let opening = opening.map(|spelling| Segment::Control(spelling.to_owned()));
+    Ok(opening.into_iter().chain(spoken.frames.into_iter().map(row)).collect())
 }
 
 impl EmbeddingSource for SpokenRow {

@@ -4,4 +4,4 @@ mod files;
 mod frames;
 
 pub(crate) use files::{VoiceFiles, find};
-pub(crate) use frames::spoken_positions;
+pub(crate) use frames::spoken_segments;

@@ -1,14 +1,15 @@
 //! Whole spoken replies of a tiny model, as the reference gives them: liquid-audio 1.3.0 on transformers 5.24.
 
 use super::*;
-use crate::media::sound::SpokenSound;
 use crate::media::sound::testing::hashed;
+use crate::media::sound::{SpokenFrames, SpokenSound};
 use crate::message::ChatMessageContent;
 use crate::model::Voice;
 use crate::model::speech::testing::{Golden, depthformer, detokenizer};
 use crate::options::{CacheType, LoadOptions, SpeechOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
-use crate::voice::{VoiceFiles, spoken_positions};
+use crate::prompt::embedded;
+use crate::voice::{VoiceFiles, spoken_segments};
 use crate::weights::testing::{TinyFolder, TinyTensor};
 
 const CONFIG: &str = r#"{
@@ -129,8 +130,8 @@ fn prompt(golden: &Golden, voice: &Voice, last_token: u32) -> (Vec<Position>, Ve
     let heard: Vec<f32> = heard.flat_map(|(at, _)| rows[HIDDEN * at..HIDDEN * (at + 1)].to_vec()).collect();
     let heard = Embedded(Arc::new(HeardRows(heard.into())));
     let frames = (0..3).map(|frame| (0..8).map(|codebook| frames[3 * codebook + frame] as u16).collect()).collect();
-    let file = SpokenSound { voice: voice.digest.bytes(), frames, sample_rate: 24_000, samples: Vec::new() }.to_wav();
-    let spoken = spoken_positions(voice, &file).unwrap();
+    let frames = SpokenFrames { voice: voice.digest.bytes(), frames, ..Default::default() };
+    let spoken: Vec<Embedded> = embedded(&spoken_segments(voice, frames).unwrap()).cloned().collect();
     let mut text = text.into_iter().map(Position::Token);
     let (mut heard_rows, mut spoken_rows) = (heard.positions(), spoken.iter().flat_map(Embedded::positions));
     let position = |kind: &u32| match kind {
@@ -181,8 +182,8 @@ fn steps(completion: &Completion) -> Vec<Vec<u32>> {
     let steps = completion.full_message.content.iter().flat_map(|part| match part {
         ChatMessageContent::Text(text) => text.split_whitespace().map(|token| vec![token.parse().unwrap()]).collect(),
         ChatMessageContent::Audio(file) => {
-            let (_, frames) = SpokenSound::frames_of(file).unwrap();
-            frames.into_iter().map(|frame| frame.into_iter().map(u32::from).collect()).collect()
+            let spoken = SpokenSound::frames_of(file).unwrap();
+            spoken.frames.into_iter().map(|frame| frame.into_iter().map(u32::from).collect()).collect()
         }
         ChatMessageContent::Image(_) => Vec::new(),
     });

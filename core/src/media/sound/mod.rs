@@ -27,5 +27,5 @@ pub(crate) use istft::InverseStft;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
 pub use samples::{Sound, SoundOptions};
-pub(crate) use spoken::SpokenSound;
+pub(crate) use spoken::{SoundOpening, SpokenFrames, SpokenSound};
 pub use write::WavSamples;

@@ -11,3 +11,7 @@ mod tests;
 
 pub(crate) use detokenizer::SoundStream;
 pub(crate) use voice::Voice;
+
+/// The control token that begins sound in sequential replies, and the one that ends the text of interleaved replies.
+pub(crate) const SOUND_START: &str = "<|audio_start|>";
+pub(crate) const TEXT_END: &str = "<|text_end|>";
