@@ -8,6 +8,7 @@ mod operations;
 mod pages;
 mod rotation;
 mod rows;
+mod sound;
 mod tower;
 
 pub(super) use backend::Candle;

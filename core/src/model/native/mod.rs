@@ -9,6 +9,7 @@ mod memory;
 mod operations;
 mod rows;
 mod scratch;
+mod sound;
 mod storage;
 mod tower;
 

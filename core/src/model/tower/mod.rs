@@ -12,3 +12,4 @@ mod weights;
 
 pub(super) use operations::{PatchGridConvolution, TowerActivation, TowerOperations};
 pub(crate) use vision_tower::{TowerPass, VisionTower};
+pub(super) use weights::TowerNorm;
