@@ -40,7 +40,7 @@ mod parse;
 mod validate;
 pub mod typed;
 mod history;
-// Pictures: one stage each.
+// Pictures and sound: one stage each.
 mod media;
 // Model files and their tokens.
 pub mod names;
@@ -106,6 +106,7 @@ pub use function::{
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
+pub use media::sound::Sound;
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
