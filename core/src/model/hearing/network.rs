@@ -51,14 +51,14 @@ pub(super) struct EncoderNetwork<O: SoundOperations> {
     buffers: Mutex<EncoderBuffers<O>>,
 }
 
-struct NetworkRecording<O: SoundOperations> {
+pub(super) struct NetworkRecording<O: SoundOperations> {
     encoder: Arc<EncoderNetwork<O>>,
     /// `(frames, bins)`
     features: Vec<f32>,
-    stream: SoundStream<O>,
+    pub(super) stream: SoundStream<O>,
     /// Bands of each phase that have been computed so far: of the beginning, of all layers, and of the end.
     n_done: usize,
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
 }
 
 impl<O: SoundOperations> EncoderNetwork<O> {
@@ -78,6 +78,13 @@ impl<O: SoundOperations> EncoderNetwork<O> {
     }
 }
 
+impl<O: SoundOperations> EncoderNetwork<O> {
+    #[cfg(test)]
+    pub(super) fn operations(&self) -> &O {
+        &self.operations
+    }
+}
+
 impl<O: SoundOperations> LoadedEncoder for EncoderNetwork<O> {
     fn architecture(&self) -> &HearingArchitecture {
         &self.architecture
@@ -92,10 +99,7 @@ impl<O: SoundOperations> LoadedEncoder for EncoderNetwork<O> {
     }
 
     fn begin(self: Arc<Self>, features: Vec<f32>) -> Box<dyn RecordingPass> {
-        let n_rows = (features.len() / self.architecture.n_bins).div_ceil(FRAMES);
-        let band = (SCORES / n_rows.max(1)).clamp(1, BAND);
-        let stream = SoundStream::new(n_rows, band);
-        Box::new(NetworkRecording { encoder: self, features, stream, n_done: 0, values: Vec::new() })
+        Box::new(NetworkRecording::new(self, features, BAND))
     }
 }
 
@@ -116,8 +120,15 @@ impl<O: SoundOperations> RecordingPass for NetworkRecording<O> {
 }
 
 impl<O: SoundOperations> NetworkRecording<O> {
+    /// A recording that is computed in bands of `most` rows at most.
+    pub(super) fn new(encoder: Arc<EncoderNetwork<O>>, features: Vec<f32>, most: usize) -> Self {
+        let n_rows = (features.len() / encoder.architecture.n_bins).div_ceil(FRAMES);
+        let band = (SCORES / n_rows.max(1)).clamp(1, most);
+        Self { encoder, features, stream: SoundStream::new(n_rows, band), n_done: 0, values: Vec::new() }
+    }
+
     /// Computes a band in a phase, counted from the beginning of the encoder.
-    fn compute(
+    pub(super) fn compute(
         &mut self,
         encoder: &EncoderNetwork<O>,
         (phase, at): (usize, usize),
