@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
-use crate::constrain::{GrammarFault, keywords, numbers};
+use crate::constrain::fault::GrammarFault;
+use crate::constrain::{keywords, numbers};
 use crate::names::percent_decoded;
 
 /// Keywords that restrict a value and that no grammar enforces.

@@ -8,8 +8,11 @@ use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{Matcher, ParserFactory};
 use parking_lot::Mutex;
 
+use crate::constrain::constraint::Constraint;
+use crate::constrain::fault::GrammarFault;
+use crate::constrain::grammar::Grammar;
+use crate::constrain::refusal;
 use crate::constrain::vocabulary::{Vocabulary, environment};
-use crate::constrain::{Constraint, Grammar, GrammarFault, refusal};
 use crate::deep_stack::{self, DeepStackError};
 use crate::memory;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::constrain::GrammarFault;
+use crate::constrain::fault::GrammarFault;
 
 /// The limit of integers: a value that fits 64 bits and is exact as a float.
 const FARTHEST: f64 = 9e18;

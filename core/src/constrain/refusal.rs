@@ -6,8 +6,8 @@ use llguidance::api::ParserLimits;
 use llguidance::{GrammarBuilder, JsonCompileOptions};
 use serde_json::{Map, Value as Json};
 
-use crate::constrain::GrammarFault;
 use crate::constrain::answer_schema::{LISTS, MAPS, SCHEMAS};
+use crate::constrain::fault::GrammarFault;
 
 /// Bytes of schemas that may be compiled to find a place. Without a limit, this would take quadratic time.
 const LARGEST_WORK: usize = 16 << 20;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use llguidance::toktrie::{INVALID_TOKEN, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
-use crate::constrain::GrammarFault;
+use crate::constrain::fault::GrammarFault;
 
 /// Size limit of a token in bytes. The trie supports 1,024, including the mark of control tokens.
 const LONGEST_WORD: usize = 1000;

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 
 use futures_channel::oneshot;
 
-use crate::conversation::Conversation;
 use crate::conversation::handlers::FunctionHandlers;
+use crate::conversation::messages::Conversation;
 use crate::conversation::round::{Round, RoundStep, tool_message};
 use crate::engine::{CancelHandle, EventSource, ReplyReceiver, ResponseStream};
 use crate::error::Result;

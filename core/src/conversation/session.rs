@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::conversation::Conversation;
+use crate::conversation::messages::Conversation;
 use crate::engine::{LoadedModel, Owner};
 use crate::error::{ErrorKind, Result, SdkError, SessionFault};
 use crate::history::{messages_from_json, messages_to_json};

@@ -20,13 +20,14 @@ mod tests {
         SdkFunctionParameter, SdkFunctionParameterType, Value,
     };
     use crate::message::{ChatMessage, ChatMessageContent};
+    use crate::notation::read_json;
 
     fn call() -> SdkFunctionCall {
         SdkFunctionCall {
             name: "get_weather".to_owned(),
             arguments: Arguments::from([
                 ("city".to_owned(), Value::from("Zürich \"\n\u{0}")),
-                ("id".to_owned(), read::tests::value("123456789012345678901234567890")),
+                ("id".to_owned(), read_json("123456789012345678901234567890").unwrap()),
                 ("share".to_owned(), Value::Number(1.0)),
             ]),
             call_id: "call_7".to_owned(),

@@ -238,12 +238,8 @@ fn wrong(message: String) -> SdkError {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    pub(in crate::history) fn value(json: &str) -> Value {
-        read_json(json).unwrap()
-    }
 
     #[test]
     fn no_arguments_may_be_written_in_many_ways() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
-use super::out_of_range;
+use super::range::out_of_range;
 use crate::error::Result;
 use crate::function::Arguments;
 use crate::notation::FunctionCallParser;

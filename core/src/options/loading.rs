@@ -1,6 +1,6 @@
 //! Options of loading a model.
 
-use super::out_of_range;
+use super::range::out_of_range;
 use super::sampling::SamplingDefaults;
 use crate::error::Result;
 use crate::function::FunctionNames;

@@ -10,7 +10,8 @@ use tokenizers::{Decoder, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, Spelling, byte_piece};
-use crate::tokenizer::{LONGEST_TOKEN, guarded};
+use crate::tokenizer::guarded::guarded;
+use crate::tokenizer::parts::MAX_TOKEN_BYTES;
 
 /// Size limit in bytes of what replaces a match.
 const LONGEST_REPLACEMENT: usize = 64;
@@ -152,7 +153,7 @@ impl Decoding {
                 }
                 DecodingStep::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
             }
-            if LONGEST_TOKEN < text.len() {
+            if MAX_TOKEN_BYTES < text.len() {
                 break; // refused by its length, before steps make it longer
             }
         }

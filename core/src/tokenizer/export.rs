@@ -6,9 +6,10 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, looks_like_control};
+use crate::tokenizer::folder;
+use crate::tokenizer::parts::TokenizerParts;
 use crate::tokenizer::special::NAMED_IDS;
 use crate::tokenizer::words::{self, WordRule};
-use crate::tokenizer::{TokenizerParts, folder};
 use crate::weights::{Folder, MetadataValue};
 
 /// Values of `tokenizer.ggml.token_type`.

@@ -8,11 +8,13 @@ use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::TokenText;
 use crate::tokenizer::decoding::Decoding;
+use crate::tokenizer::growth;
+use crate::tokenizer::guarded::guarded;
+use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{SpecialTokens, token_text};
-use crate::tokenizer::{Strips, TokenizerParts, growth, guarded};
 use crate::weights::Folder;
 
-pub(crate) fn read(folder: &Folder) -> Result<TokenizerParts> {
+pub(super) fn read(folder: &Folder) -> Result<TokenizerParts> {
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
     parts(&json, &settings(folder)?, &[folder.config(), &generation])

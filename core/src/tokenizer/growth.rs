@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use tokenizers::{NormalizerWrapper, PreTokenizerWrapper};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::guarded;
+use crate::tokenizer::guarded::guarded;
 
 /// Bytes that one byte of text may become. Tokenizers in use need a few dozen at most.
 const MOST: f64 = 1024.0;

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::parts::MAX_TOKEN_BYTES;
 use super::*;
+use crate::error::ErrorKind;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -159,8 +161,8 @@ fn vocabularies_that_contradict_themselves_are_refused() {
 #[test]
 fn a_token_that_is_too_long_is_refused_by_its_id() {
     let texts = |n_bytes| [TokenText::Bytes(b"a"[..].into()), TokenText::Bytes(vec![0; n_bytes].into())];
-    check_lengths(&texts(LONGEST_TOKEN)).unwrap();
-    let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
+    check_lengths(&texts(MAX_TOKEN_BYTES)).unwrap();
+    let err = check_lengths(&texts(MAX_TOKEN_BYTES + 1)).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     assert_eq!(err.message(), "token 1 of the vocabulary must have at most 4096 bytes, found 4097");
 }
@@ -171,7 +173,7 @@ fn a_file_with_a_token_that_is_too_long_is_refused() {
     let token = "▁for".as_bytes();
     let length = (token.len() as u64).to_le_bytes();
     let at = bytes.windows(8 + token.len()).position(|window| window == [&length[..], token].concat()).unwrap();
-    let long = "a".repeat(LONGEST_TOKEN + 1);
+    let long = "a".repeat(MAX_TOKEN_BYTES + 1);
     let longer = (long.len() as u64).to_le_bytes();
     let bytes = [&bytes[..at], &longer, long.as_bytes(), &bytes[at + 8 + token.len()..]].concat();
     check_refused(bytes, "must have at most 4096 bytes, found 4097");
@@ -209,7 +211,7 @@ const MERGES_TO_CONTROL: &str = r#"{
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
     let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[]).unwrap();
-    let tokenizer = ModelTokenizer::of(parts).unwrap();
+    let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
@@ -229,7 +231,7 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
     let parts = folder::parts(&json.to_string(), &settings, &[&config]).unwrap();
-    let tokenizer = ModelTokenizer::of(parts).unwrap();
+    let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
     // The stated end-of-text token, although it is not the first end; no BOS, as tokenizer_config.json says.
