@@ -106,7 +106,7 @@ pub use function::{
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
-pub use media::sound::Sound;
+pub use media::sound::{Sound, SoundOptions, WavSamples};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};

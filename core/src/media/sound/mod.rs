@@ -2,9 +2,20 @@
 //!
 //! Nothing here knows a model: what a model hears comes as [`MelRules`].
 
+#[cfg(test)]
+mod file_tests;
+mod flac;
+mod laws;
 mod mel;
+mod mp3;
+mod ogg;
+mod opus;
+mod read;
+mod recording;
 mod resample;
 mod samples;
+mod wav;
+mod write;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -12,4 +23,5 @@ mod tests;
 
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
-pub use samples::Sound;
+pub use samples::{Sound, SoundOptions};
+pub use write::WavSamples;
