@@ -28,8 +28,8 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::embedding_shape;
 use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
 use crate::names::{ModelFiles, choose_files, files_below, is_plain_path, weights_of_index};
+use crate::projectors::{self, FoundWeights, ModelParts, PartFiles};
 use crate::quantise::PartialFile;
-use crate::vision::{self, FoundWeights, VisionFiles};
 use crate::weights::{
     ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, Folder, GgufFile, LOCAL, LOCAL_LENGTH, LOCATOR_64,
     ModelOrigin, WIDE, Weights,
@@ -199,8 +199,17 @@ impl BundleSources {
         };
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(model))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        let vision = vision::find(weights, projector, hidden)?;
-        if let VisionFiles::Found(FoundWeights::Projector(projector), _) = &vision
+        // A bundle has one projector file: that of the part that sees, if it is not the same.
+        let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
+        let of_hearing = match &hearing {
+            PartFiles::Found(FoundWeights::Projector(projector), _) => Some(projector),
+            _ => None,
+        };
+        let of_vision = match &vision {
+            PartFiles::Found(FoundWeights::Projector(projector), _) => Some(projector),
+            _ => None,
+        };
+        if let Some(projector) = of_vision.or(of_hearing)
             && let Weights::Gguf(file) = &**projector
         {
             let (path, parts) = of_file(file)?;

@@ -69,7 +69,7 @@ fn part(part: &ChatMessageContent) -> Value {
         ChatMessageContent::Audio(bytes) => {
             let mut audio = WrittenObject::default();
             audio.set("data", STANDARD.encode(bytes));
-            audio.set("format", "wav");
+            audio.set("format", format_of(bytes));
             fields.set("type", "input_audio");
             fields.set("input_audio", Value::Object(audio.0));
         }
@@ -108,6 +108,16 @@ fn rejected(rejected: &RejectedCall) -> Value {
     fields.set_some("candidate", rejected.candidate.as_ref().map(call));
     fields.set("message", rejected.message.as_str());
     Value::Object(fields.0)
+}
+
+/// The format of a sound file, as chat completions name it.
+fn format_of(file: &[u8]) -> &'static str {
+    match file {
+        [b'f', b'L', b'a', b'C', ..] => "flac",
+        [b'O', b'g', b'g', b'S', ..] => "ogg",
+        [b'I', b'D', b'3', ..] | [0xff, 0xe0..=0xff, ..] => "mp3",
+        _ => "wav",
+    }
 }
 
 fn array<T>(items: &[T], write: impl Fn(&T) -> Value) -> Value {

@@ -19,6 +19,7 @@ mod probed;
 mod report_tests;
 mod results;
 mod roles;
+mod sounds;
 mod sources;
 mod template;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod unanswered;
 mod view;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use causerie_jinja::{Fuel, Value as TemplateValue};
 use jiff::Zoned;
@@ -45,12 +47,14 @@ pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader};
+pub(crate) use sounds::SoundReader;
 pub(crate) use sources::TemplateSources;
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
 use probed::TemplateKey;
+use sounds::{SoundSupport, embed_recordings};
 use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
@@ -67,6 +71,7 @@ pub(crate) struct PromptRenderer {
     /// The notation in which the model writes calls.
     notation: FunctionCallParser,
     images: ImageSupport,
+    sounds: SoundSupport,
 }
 
 /// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
@@ -77,6 +82,7 @@ const LOAD_FUEL: u64 = 1_000_000;
 const PROMPT_FUEL: u64 = 6_000_000;
 
 pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
+pub(crate) const NO_AUDIO: &str = "the model does not support audio";
 pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
 
 /// What becomes of images in messages.
@@ -102,7 +108,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) variables: Option<&'a Arguments>,
     /// The current time for the template.
     pub(crate) now: &'a Zoned,
-    /// Whether the images of messages are read and take the place of the template's markers.
+    /// Whether the images and the recordings of messages are read. If not, the template's markers stand for images, and nothing for
+    /// recordings.
     pub(crate) embeds_images: bool,
 }
 
@@ -173,6 +180,7 @@ impl PromptRenderer {
             capabilities,
             notation: FunctionCallParser::default(),
             images: ImageSupport::Missing(TEXT_ONLY.to_owned()),
+            sounds: SoundSupport::Missing(None),
         };
         renderer.set_notation(source);
         Ok(renderer)
@@ -221,6 +229,28 @@ impl PromptRenderer {
             tool_use.images = images.clone();
         }
         self.images = images;
+    }
+
+    /// Lets messages contain sound.
+    pub(crate) fn set_sound_reader(&mut self, reader: Arc<dyn SoundReader>) {
+        self.set_sounds(SoundSupport::Read(reader));
+    }
+
+    /// Lets messages contain sound, which is not shown.
+    pub(crate) fn hide_sound(&mut self) {
+        self.set_sounds(SoundSupport::Hidden);
+    }
+
+    /// Sets why messages cannot contain sound.
+    pub(crate) fn refuse_sound(&mut self, reason: &str) {
+        self.set_sounds(SoundSupport::Missing(Some(reason.to_owned())));
+    }
+
+    fn set_sounds(&mut self, sounds: SoundSupport) {
+        if let Some(tool_use) = &mut self.tool_use {
+            tool_use.sounds = sounds.clone();
+        }
+        self.sounds = sounds;
     }
 
     /// Replaces the markers for images in a prompt by these files.
@@ -304,12 +334,17 @@ impl PromptRenderer {
         })
     }
 
-    /// Reads an image, if it is to be in the prompt and not only its marker.
+    /// Reads an image or a recording, if it is to be in the prompt and not only its place.
     fn read_part(&self, part: &ChatMessageContent, prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
         match (part, &self.images) {
             (ChatMessageContent::Text(_), _) => Ok(None),
-            (ChatMessageContent::Audio(_), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
-            (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
+            (ChatMessageContent::Audio(file), images) => match (&self.sounds, images) {
+                (SoundSupport::Read(reader), _) if embeds => reader.read(file).map(Some),
+                (SoundSupport::Read(_) | SoundSupport::Hidden, _) => Ok(Some(Vec::new())),
+                (SoundSupport::Missing(Some(reason)), _) => Err(unsupported(reason)),
+                (SoundSupport::Missing(None), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
+                (SoundSupport::Missing(None), _) => Err(unsupported(NO_AUDIO)),
+            },
             (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
             (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
             (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
@@ -394,8 +429,9 @@ impl PromptRenderer {
         };
         let special = TemplateValue::from_pairs(self.special.iter());
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
-        let images = view.images;
+        let (images, recordings) = (view.images, view.recordings);
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
+        let segments = embed_recordings(segments, marker.content(), recordings)?;
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),

@@ -29,6 +29,8 @@ pub(super) struct View<'a> {
     embeds_images: bool,
     /// The images of the messages so far.
     pub(super) images: Vec<Vec<Segment>>,
+    /// The recordings of the messages so far.
+    pub(super) recordings: Vec<Vec<Segment>>,
 }
 
 impl<'a> View<'a> {
@@ -38,7 +40,8 @@ impl<'a> View<'a> {
         marker: &'a ControlMarker<'a>,
         embeds_images: bool,
     ) -> Self {
-        Self { renderer, capabilities, marker, calls: UnansweredCalls::default(), embeds_images, images: Vec::new() }
+        let (calls, images, recordings) = (UnansweredCalls::default(), Vec::new(), Vec::new());
+        Self { renderer, capabilities, marker, calls, embeds_images, images, recordings }
     }
 
     /// The entry of a function in the variable `tools`.
@@ -84,7 +87,9 @@ impl<'a> View<'a> {
                 if form.named && !entries.contains_key("name") {
                     entries.insert("name", self.marker.mark(&answered.name).as_ref().into());
                 }
+                let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
                 if form.mapped
+                    && message.content.iter().all(is_text)
                     && let Some(object @ Value::Object(_)) = read_json(&message.text())
                 {
                     content = self.value(&object, false);
@@ -107,27 +112,50 @@ impl<'a> View<'a> {
     /// The content of a message, after calls that were written as text: in the form of the template if it consists of text
     /// only, otherwise an array of parts.
     fn content(&mut self, message: &ChatMessage, written: &str) -> Result<TemplateValue> {
-        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
-        if message.content.iter().all(is_text) {
-            let text = format!("{written}{}", self.marker.mark(&message.text()));
+        let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+        if !message.content.iter().any(is_image) {
+            let text = format!("{written}{}", self.text(message)?);
             return Ok(match self.capabilities.content.of(message.role) {
                 ContentForm::Text => text.into(),
                 ContentForm::Parts => [causerie_jinja::context! { type => "text", text }].into_iter().collect(),
             });
         }
         let mut part = |part: &ChatMessageContent| {
-            self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
+            let read = self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?;
             Ok(match part {
                 ChatMessageContent::Text(text) => {
                     causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
-                ChatMessageContent::Image(_) => causerie_jinja::context! { type => "image" },
-                ChatMessageContent::Audio(_) => causerie_jinja::context! { type => "audio" },
+                ChatMessageContent::Image(_) => {
+                    self.images.extend(read);
+                    causerie_jinja::context! { type => "image" }
+                }
+                ChatMessageContent::Audio(_) => {
+                    self.recordings.extend(read);
+                    causerie_jinja::context! { type => "text", text => self.marker.content().to_string() }
+                }
             })
         };
         let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
         let written = (!written.is_empty()).then(|| causerie_jinja::context! { type => "text", text => written });
         Ok(written.into_iter().chain(parts).collect())
+    }
+
+    /// The text of a message without images. Templates know no sound, so a character in the text stands for it.
+    fn text(&mut self, message: &ChatMessage) -> Result<String> {
+        let mut text = String::new();
+        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
+        for parts in message.content.chunk_by(|part, next| is_text(part) && is_text(next)) {
+            match parts {
+                [ChatMessageContent::Audio(_)] => {
+                    let read = self.renderer.read_part(&parts[0], self.capabilities.images, self.embeds_images)?;
+                    self.recordings.extend(read);
+                    text.push(self.marker.content());
+                }
+                _ => text.push_str(&self.marker.mark(&joined_text(parts))),
+            }
+        }
+        Ok(text)
     }
 
     /// Whether the functions of a message are passed to the template as a key of the message.
@@ -194,4 +222,13 @@ impl<'a> View<'a> {
             }
         }
     }
+}
+
+/// The text of some parts.
+fn joined_text(parts: &[ChatMessageContent]) -> String {
+    let text = |part: &ChatMessageContent| match part {
+        ChatMessageContent::Text(text) => text.clone(),
+        ChatMessageContent::Image(_) | ChatMessageContent::Audio(_) => String::new(),
+    };
+    parts.iter().map(text).collect()
 }

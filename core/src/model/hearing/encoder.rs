@@ -7,6 +7,7 @@ use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::hearing::network::{EncoderNetwork, LoadedEncoder, RecordingPass};
 use crate::model::hearing::operations::SoundOperations;
+use crate::position::EmbeddingJob;
 use crate::weights::Weights;
 
 /// The part of a model that hears. Clones share it.
@@ -51,12 +52,12 @@ impl SoundEncoder {
     }
 }
 
-impl SoundPass {
+impl EmbeddingJob for SoundPass {
     /// Computes the rows of the beginning, then the layers, a piece at a time, then the rows, `(rows, row size)`. They come last.
     ///
     /// # Errors
     /// A device that fails, or memory that has ended. The pass must not be used afterwards.
-    pub(crate) fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
+    fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         self.0.advance()
     }
 }

@@ -13,5 +13,5 @@ mod subsampling;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use encoder::{SoundEncoder, SoundPass};
+pub(crate) use encoder::SoundEncoder;
 pub(super) use operations::{DepthwiseConvolution, RelativeQueries, SoundOperations};
