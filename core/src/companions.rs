@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::model::embedding_shape;
 use crate::names::ListedFile;
 use crate::projectors;
-use crate::weights::{GgufFile, ModelOrigin, Weights};
+use crate::weights::{ModelOrigin, Weights};
 
 /// Chooses the projector file of a GGUF model in the listing of a repository, without having the files. `head` returns a number
 /// of bytes from the beginning of a file, or the whole file if it has fewer. `None` if there is none that this library can use
@@ -62,7 +62,7 @@ pub fn projector_beside(model: &Path) -> Option<PathBuf> {
     if !projectors::has_candidates(model) {
         return None;
     }
-    let weights = Weights::Gguf(GgufFile::open(model, ModelOrigin::Disk).ok()?);
+    let weights = Weights::open_file(model, ModelOrigin::Disk).ok()?;
     let (_, hidden) = embedding_shape(&Checkpoint::read(&weights).ok()?.tensors).ok()?;
     let parts = projectors::find(&weights, None, hidden).ok()?;
     parts.vision.projector().or(parts.hearing.projector()).map(Path::to_owned)

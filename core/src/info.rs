@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound, is_sound_encoder, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
 use crate::projectors::{self, PartFiles};
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
-use crate::weights::{ModelBytes, Weights};
+use crate::voice::{self, VoiceFiles};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
 ///
@@ -78,6 +79,8 @@ pub struct ModelInfo {
     pub supports_images: bool,
     /// Whether messages can contain sound.
     pub supports_audio: bool,
+    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample). Known once it is loaded.
+    pub supports_speech: bool,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -193,8 +196,9 @@ impl ModelInfo {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
-                info.set_tokenizer(weights, &tokenizer)?;
-                if let Err(err) = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights)) {
+                info.set_tokenizer(&tokenizer);
+                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
+                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
                     info.problems.push(err.to_string());
                 }
             }
@@ -213,7 +217,7 @@ impl ModelInfo {
         let mut sizes = Sizes::read(&Checkpoint::read(weights)?)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
         Ok(Self {
-            name: name(weights)?,
+            name: weights.metadata_text("general.name")?.map(str::to_owned),
             architecture: sizes.architecture.to_owned(),
             n_parameters: weights.tensors().map(|tensor| tensor.n_values()).sum(),
             n_layers: sizes.heads.len() + sizes.convolutions.len() + sizes.delta_nets.len(),
@@ -238,20 +242,12 @@ impl ModelInfo {
         })
     }
 
-    pub(crate) fn set_tokenizer(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
-        let name = match weights {
-            Weights::Gguf(file) => {
-                let kind = file.text("tokenizer.ggml.model")?.unwrap_or_default();
-                file.text("tokenizer.ggml.pre")?.map_or(kind.to_owned(), |cut| format!("{kind} ({cut})"))
-            }
-            Weights::Folder(_) => tokenizer.kind().to_owned(),
-        };
-        self.tokenizer = Some(name);
+    pub(crate) fn set_tokenizer(&mut self, tokenizer: &ModelTokenizer) {
+        self.tokenizer = Some(tokenizer.name().to_owned());
         if self.n_vocabulary < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), self.n_vocabulary);
             self.problems.push(format!("the vocabulary must have at most {rows} tokens, found {tokens}"));
         }
-        Ok(())
     }
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
@@ -277,6 +273,19 @@ impl ModelInfo {
         Ok(())
     }
 
+    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
+        self.set_voice(&voice::find(weights, None, None)?);
+        Ok(())
+    }
+
+    /// Sets whether the model speaks.
+    pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
+        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
+        if self.supports_speech {
+            self.unused_tensors.retain(|name| !is_speech(name));
+        }
+    }
+
     /// Sets that the model sees, with these weights.
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
@@ -289,12 +298,8 @@ impl ModelInfo {
         self.supports_audio = true;
         self.hearing_bytes = hearing_bytes(weights);
         self.unused_tensors.retain(|name| !is_sound_encoder(name));
-        if let Weights::Gguf(_) = weights {
-            let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !architecture.reads(tensor.name));
-            self.unused_tensors.extend(unread.map(|tensor| tensor.name.to_owned()));
-            self.unused_tensors.sort_unstable();
-            self.unused_tensors.dedup();
-        }
+        self.unused_tensors.extend(architecture.unread(weights));
+        self.unused_tensors.sort_unstable();
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {
@@ -325,13 +330,6 @@ impl ModelInfo {
             hearing: self.hearing_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
-    }
-}
-
-fn name(weights: &Weights) -> Result<Option<String>> {
-    match weights {
-        Weights::Gguf(file) => Ok(file.text("general.name")?.map(str::to_owned)),
-        Weights::Folder(_) => Ok(None),
     }
 }
 

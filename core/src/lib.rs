@@ -59,12 +59,16 @@ mod rows;
 mod projectors;
 mod vision;
 mod hearing;
+// Sound that a model speaks.
+mod voice;
 pub mod companions;
 // Model files again: written.
 mod quantise;
 pub mod bundle;
 // The loop.
 mod engine;
+// Speech to text.
+pub mod transcribe;
 // The API for apps.
 mod info;
 mod model_text;
@@ -115,7 +119,7 @@ pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    Strictness, ToolCallConstraint, ToolChoice,
+    SpeechMode, SpeechOptions, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};

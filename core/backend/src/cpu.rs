@@ -264,7 +264,10 @@ impl Cpu {
         mixed: &mut [f32],
     ) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
-        let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && step.rows.len() <= step.past.n_tokens();
+        // All of the tokens may be those of another sequence, shorter than the rows.
+        let includes_rows =
+            |step: &AttentionStep<'_>| mask == AttentionMask::Bidirectional || step.rows.len() <= step.past.n_tokens();
+        let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && includes_rows(step);
         assert!(steps.iter().all(is_known), "keys and values must include the rows and have one shape");
         // Two threads must not write to the same row.
         assert!(
@@ -291,7 +294,7 @@ impl Cpu {
                         queries: &queries[step.rows.start * width..step.rows.end * width],
                         past: step.past,
                         rows: first..step.rows.len().min(first + rows_of_piece),
-                        n_before: step.past.n_tokens() - step.rows.len(),
+                        n_before: step.past.n_tokens().saturating_sub(step.rows.len()),
                         key_head: left % shape.n_heads,
                         n_sharing,
                         mask,

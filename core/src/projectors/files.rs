@@ -8,7 +8,7 @@ use crate::checkpoint::{HearingArchitecture, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::{ListedFile, PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::projectors::part::ModelPart;
-use crate::weights::{GgufFile, ModelOrigin, Weights, embedding_length};
+use crate::weights::{ModelBytes, ModelOrigin, Weights, embedding_length};
 
 /// Bytes from the beginning of a file that is elsewhere: more than the header of a projector has, and enough of a model's to
 /// know the length of its embeddings.
@@ -57,10 +57,7 @@ impl<P> PartFiles<'_, P> {
     /// The path of the projector file, if the part is in one.
     pub(crate) fn projector(&self) -> Option<&Path> {
         match self {
-            Self::Found(FoundWeights::Projector(projector), _) => match &**projector {
-                Weights::Gguf(file) => file.path(),
-                Weights::Folder(_) => None,
-            },
+            Self::Found(FoundWeights::Projector(projector), _) => projector.file_path(),
             _ => None,
         }
     }
@@ -105,10 +102,7 @@ fn find_part<'a, P: ModelPart>(
     given: Option<&str>,
     hidden: usize,
 ) -> Result<Result<PartFiles<'a, P>, Unfit>> {
-    let architecture = match weights {
-        Weights::Gguf(file) => file.text("general.architecture")?,
-        Weights::Folder(_) => None,
-    };
+    let architecture = weights.metadata_text("general.architecture")?;
     let decoder = ProjectorTarget { hidden: Some(hidden), architecture };
     if let Some(path) = given {
         return Ok(named(Path::new(path), ModelOrigin::Disk, decoder));
@@ -117,7 +111,7 @@ fn find_part<'a, P: ModelPart>(
         return Ok(named(path, weights.origin().clone(), decoder));
     }
     if let ModelOrigin::Memory(Some(bytes)) = weights.origin() {
-        let projector = Weights::Gguf(GgufFile::from_bytes(Cow::clone(bytes), ModelOrigin::default())?);
+        let projector = Weights::from_bytes(ModelBytes::from(Cow::clone(bytes)))?;
         let architecture = fit::<P>(&projector, decoder);
         return Ok(architecture.map(|found| PartFiles::Found(FoundWeights::Projector(Box::new(projector)), found)));
     }
@@ -127,10 +121,9 @@ fn find_part<'a, P: ModelPart>(
         Err(err) => return Ok(Ok(PartFiles::Missing(err.to_string()))),
     }
     let missing = || PartFiles::Missing(P::ABSENT.to_owned());
-    let Weights::Gguf(file) = weights else { return Ok(Ok(missing())) };
-    Ok(Ok(match (file.path(), weights.origin()) {
+    Ok(Ok(match (weights.file_path(), weights.origin()) {
         (Some(path), ModelOrigin::Disk | ModelOrigin::Manifest(_)) => {
-            let name = file.text("general.name")?.unwrap_or_default();
+            let name = weights.metadata_text("general.name")?.unwrap_or_default();
             let is_expected = |path: &str| P::is_expected(path) || P::is_expected(name);
             let is_expected = is_expected(path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
             beside(path, decoder, is_expected)
@@ -233,7 +226,7 @@ pub(crate) fn in_listing(
             hidden = Some(embedding_length(&head(model, HEAD_BYTES)?));
         }
         let bytes = head(&path, HEAD_BYTES)?;
-        let weights = GgufFile::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX)).map(Weights::Gguf);
+        let weights = Weights::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX));
         let decoder = ProjectorTarget { hidden: hidden.flatten(), architecture: None };
         let fits = |weights: Weights| {
             fit::<VisionArchitecture>(&weights, decoder).is_ok()
@@ -268,7 +261,7 @@ impl Unfit {
 /// Opens a projector file, and checks that it fits the model. Errors name no folder, as they may reach a client of the HTTP
 /// service.
 fn open<P: ModelPart>(path: &Path, origin: ModelOrigin, decoder: ProjectorTarget<'_>) -> Result<(Weights, P), Unfit> {
-    let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
+    let weights = Weights::open_file(path, origin).map_err(Unfit::Opening)?;
     let architecture = fit(&weights, decoder)?;
     Ok((weights, architecture))
 }

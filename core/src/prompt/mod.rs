@@ -19,8 +19,8 @@ mod probed;
 mod report_tests;
 mod results;
 mod roles;
+mod segments;
 mod sounds;
-mod sources;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -40,19 +40,20 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::notation::FunctionCallParser;
-use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
-pub(crate) use images::{ImageInput, ImageReader};
-pub(crate) use sounds::SoundReader;
-pub(crate) use sources::TemplateSources;
+pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
+pub(crate) use segments::{embedded, joined};
+pub(crate) use sounds::{NO_AUDIO, SoundReader};
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
+use images::ImageSupport;
 use probed::TemplateKey;
 use sounds::{SoundSupport, embed_recordings};
 use template::PromptTemplate;
@@ -80,21 +81,6 @@ const LOAD_FUEL: u64 = 1_000_000;
 /// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
 /// 4,000 messages and 4 MB; no template takes more than two seconds.
 const PROMPT_FUEL: u64 = 6_000_000;
-
-pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
-pub(crate) const NO_AUDIO: &str = "the model does not support audio";
-pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
-
-/// What becomes of images in messages.
-#[derive(Clone)]
-enum ImageSupport {
-    /// They get into prompts.
-    Input(ImageInput),
-    /// The template prints its markers, which nothing replaces: for probes.
-    Markers,
-    /// They are refused, for this reason.
-    Missing(String),
-}
 
 /// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
@@ -259,15 +245,7 @@ impl PromptRenderer {
     /// [`ErrorKind::UnsupportedContent`] for images that cannot be read, and if the model takes none;
     /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
     pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
-        match &self.images {
-            _ if files.is_empty() => Ok(segments),
-            ImageSupport::Missing(reason) => Err(unsupported(reason)),
-            ImageSupport::Markers => Err(unsupported(TEXT_ONLY)),
-            ImageSupport::Input(image_input) => {
-                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
-                image_input.embed(segments, images)
-            }
-        }
+        self.images.embed(segments, files)
     }
 
     /// Whether the template prints markers for images.
@@ -329,29 +307,12 @@ impl PromptRenderer {
             message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
         });
         parts.into_iter().find_map(|(place, part)| {
-            let refusal = self.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
+            let refusal = match part {
+                ChatMessageContent::Audio(file) => self.sounds.read(file, &self.images, frame.embeds_images).err()?,
+                _ => self.images.read_part(part, self.capabilities.images, frame.embeds_images).err()?,
+            };
             Some((place, refusal))
         })
-    }
-
-    /// Reads an image or a recording, if it is to be in the prompt and not only its place.
-    fn read_part(&self, part: &ChatMessageContent, prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
-        match (part, &self.images) {
-            (ChatMessageContent::Text(_), _) => Ok(None),
-            (ChatMessageContent::Audio(file), images) => match (&self.sounds, images) {
-                (SoundSupport::Read(reader), _) if embeds => reader.read(file).map(Some),
-                (SoundSupport::Read(_) | SoundSupport::Hidden, _) => Ok(Some(Vec::new())),
-                (SoundSupport::Missing(Some(reason)), _) => Err(unsupported(reason)),
-                (SoundSupport::Missing(None), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
-                (SoundSupport::Missing(None), _) => Err(unsupported(NO_AUDIO)),
-            },
-            (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
-            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
-            (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
-                image_input.read(file).map(Some)
-            }
-            (ChatMessageContent::Image(_), _) => Ok(None),
-        }
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
@@ -392,7 +353,8 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View::new(self, capabilities, &marker, frame.embeds_images);
+        let mut view =
+            View::new(capabilities, &marker, self.notation, (&self.images, &self.sounds), frame.embeds_images);
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
@@ -429,7 +391,7 @@ impl PromptRenderer {
         };
         let special = TemplateValue::from_pairs(self.special.iter());
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
-        let (images, recordings) = (view.images, view.recordings);
+        let (images, recordings) = (view.shown_images, view.recordings);
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
         let segments = embed_recordings(segments, marker.content(), recordings)?;
         match &self.images {
@@ -437,25 +399,4 @@ impl PromptRenderer {
             _ => Ok(segments),
         }
     }
-}
-
-/// The prompt as one string.
-pub(crate) fn joined(segments: &[Segment]) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        text.push_str(segment.text());
-    }
-    text
-}
-
-/// The embedded contents of a prompt.
-pub(crate) fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
-    segments.iter().filter_map(|segment| match segment {
-        Segment::Embedded(content) => Some(content),
-        Segment::Text(_) | Segment::Control(_) => None,
-    })
-}
-
-fn unsupported(message: &str) -> SdkError {
-    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::prompt::images::{ImageSupport, TEXT_ONLY};
 use crate::tokenizer::Segment;
+
+pub(crate) const NO_AUDIO: &str = "the model does not support audio";
 
 /// Reads sound files for one model.
 pub(crate) trait SoundReader: Send + Sync {
@@ -24,6 +27,20 @@ pub(super) enum SoundSupport {
     Hidden,
     /// It is refused, for this reason if it is a particular one.
     Missing(Option<String>),
+}
+
+impl SoundSupport {
+    /// Reads a recording, or nothing if it is not to be in the prompt. A model that takes no images either is one for text.
+    pub(super) fn read(&self, file: &[u8], images: &ImageSupport, embeds: bool) -> Result<Vec<Segment>> {
+        let unsupported = |reason: &str| Err(SdkError::new(ErrorKind::UnsupportedContent, reason));
+        match (self, images) {
+            (Self::Read(reader), _) if embeds => reader.read(file),
+            (Self::Read(_) | Self::Hidden, _) => Ok(Vec::new()),
+            (Self::Missing(Some(reason)), _) => unsupported(reason),
+            (Self::Missing(None), ImageSupport::Missing(_)) => unsupported(TEXT_ONLY),
+            (Self::Missing(None), _) => unsupported(NO_AUDIO),
+        }
+    }
 }
 
 /// Replaces the character that stands for sound by recordings, in their order.

@@ -6,14 +6,15 @@ use indexmap::IndexMap;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::notation::read_json;
 use crate::notation::written::Written;
+use crate::notation::{FunctionCallParser, read_json};
 use crate::parse::render;
-use crate::prompt::PromptRenderer;
 use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use crate::prompt::content_forms::ContentForm;
 use crate::prompt::control::ControlMarker;
+use crate::prompt::images::ImageSupport;
 use crate::prompt::roles::ResultForm;
+use crate::prompt::sounds::SoundSupport;
 use crate::prompt::tool_list::tool_list;
 use crate::prompt::unanswered::UnansweredCalls;
 use crate::schema::{completed_schema, function_schema, tool_schema, wrapped};
@@ -21,27 +22,31 @@ use crate::tokenizer::Segment;
 
 /// Converts a conversation to template values.
 pub(super) struct View<'a> {
-    renderer: &'a PromptRenderer,
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
+    /// The notation of calls, for templates that ignore them.
+    notation: FunctionCallParser,
     calls: UnansweredCalls,
-    /// Whether images are read; if not, their markers stay in the prompt.
+    images: &'a ImageSupport,
+    sounds: &'a SoundSupport,
+    /// Whether images and recordings are read; if not, the markers of images stay in the prompt.
     embeds_images: bool,
     /// The images of the messages so far.
-    pub(super) images: Vec<Vec<Segment>>,
+    pub(super) shown_images: Vec<Vec<Segment>>,
     /// The recordings of the messages so far.
     pub(super) recordings: Vec<Vec<Segment>>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(
-        renderer: &'a PromptRenderer,
         capabilities: Capabilities,
         marker: &'a ControlMarker<'a>,
+        notation: FunctionCallParser,
+        (images, sounds): (&'a ImageSupport, &'a SoundSupport),
         embeds_images: bool,
     ) -> Self {
-        let (calls, images, recordings) = (UnansweredCalls::default(), Vec::new(), Vec::new());
-        Self { renderer, capabilities, marker, calls, embeds_images, images, recordings }
+        let (calls, shown_images, recordings) = (UnansweredCalls::default(), Vec::new(), Vec::new());
+        Self { capabilities, marker, notation, calls, images, sounds, embeds_images, shown_images, recordings }
     }
 
     /// The entry of a function in the variable `tools`.
@@ -121,17 +126,17 @@ impl<'a> View<'a> {
             });
         }
         let mut part = |part: &ChatMessageContent| {
-            let read = self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?;
             Ok(match part {
                 ChatMessageContent::Text(text) => {
                     causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
                 ChatMessageContent::Image(_) => {
-                    self.images.extend(read);
+                    let prints_images = self.capabilities.images;
+                    self.shown_images.extend(self.images.read_part(part, prints_images, self.embeds_images)?);
                     causerie_jinja::context! { type => "image" }
                 }
-                ChatMessageContent::Audio(_) => {
-                    self.recordings.extend(read);
+                ChatMessageContent::Audio(file) => {
+                    self.recordings.push(self.sounds.read(file, self.images, self.embeds_images)?);
                     causerie_jinja::context! { type => "text", text => self.marker.content().to_string() }
                 }
             })
@@ -147,9 +152,8 @@ impl<'a> View<'a> {
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         for parts in message.content.chunk_by(|part, next| is_text(part) && is_text(next)) {
             match parts {
-                [ChatMessageContent::Audio(_)] => {
-                    let read = self.renderer.read_part(&parts[0], self.capabilities.images, self.embeds_images)?;
-                    self.recordings.extend(read);
+                [ChatMessageContent::Audio(file)] => {
+                    self.recordings.push(self.sounds.read(file, self.images, self.embeds_images)?);
                     text.push(self.marker.content());
                 }
                 _ => text.push_str(&self.marker.mark(&joined_text(parts))),
@@ -183,9 +187,8 @@ impl<'a> View<'a> {
 
     /// Calls in the model's notation, for templates that ignore calls.
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
-        let renderer = self.renderer;
-        let has_control = |spelling: &str| renderer.control.contains(spelling);
-        let written = render(renderer.notation.notation(), calls, has_control).ok_or_else(|| {
+        let has_control = |spelling: &str| self.marker.control.contains(spelling);
+        let written = render(self.notation.notation(), calls, has_control).ok_or_else(|| {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let names = names.join(", ");
             SdkError::new(

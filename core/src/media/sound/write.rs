@@ -1,6 +1,8 @@
 //! WAV files of samples.
 
+use crate::error::Result;
 use crate::media::sound::samples::Sound;
+use crate::message::ChatMessageContent;
 
 /// How samples are stored in a WAV file.
 ///
@@ -82,5 +84,24 @@ impl Sound {
         let mut file = form.header(self.sample_rate(), Some(bytes.len()));
         file.append(&mut bytes);
         file
+    }
+}
+
+impl ChatMessageContent {
+    /// Creates a part of a message from samples of one channel, usually between -1 and 1, and their number per second, as a
+    /// microphone gives them. The part is a WAV file with 16 bits for each sample.
+    ///
+    /// # Errors
+    /// As for [`Sound::from_samples`].
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, ChatMessageContent};
+    /// let recorded = vec![0.0f32; 16_000];
+    /// let mut message = ChatMessage::user("What do you hear?");
+    /// message.content.push(ChatMessageContent::audio_from_samples(&recorded, 16_000)?);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn audio_from_samples(samples: &[f32], sample_rate: u32) -> Result<Self> {
+        Ok(Self::Audio(Sound::from_samples(samples, sample_rate)?.to_wav()))
     }
 }

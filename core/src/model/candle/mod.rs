@@ -9,6 +9,7 @@ mod pages;
 mod rotation;
 mod rows;
 mod sound;
+mod speech;
 mod tower;
 
 pub(super) use backend::Candle;

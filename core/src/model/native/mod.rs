@@ -10,9 +10,10 @@ mod operations;
 mod rows;
 mod scratch;
 mod sound;
+mod speech;
 mod storage;
 mod tower;
 
 pub(super) use backend::Native;
-pub(crate) use memory::{hearing_bytes, vision_bytes};
-pub(super) use memory::{key_value_bytes, weight_bytes};
+pub(super) use memory::key_value_bytes;
+pub(crate) use memory::{hearing_bytes, vision_bytes, weight_bytes};
