@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::model::embedding_shape;
 use crate::names::ListedFile;
 use crate::vision::{self, FoundWeights, VisionFiles};
-use crate::weights::{GgufFile, ModelOrigin, Weights};
+use crate::weights::{ModelOrigin, Weights};
 
 /// Chooses the projector file of a GGUF model in the listing of a repository, without having the files. `head` returns a number
 /// of bytes from the beginning of a file, or the whole file if it has fewer. `None` if there is none that this library can use
@@ -62,13 +62,10 @@ pub fn projector_beside(model: &Path) -> Option<PathBuf> {
     if !vision::has_candidates(model) {
         return None;
     }
-    let weights = Weights::Gguf(GgufFile::open(model, ModelOrigin::Disk).ok()?);
+    let weights = Weights::open_file(model, ModelOrigin::Disk).ok()?;
     let (_, hidden) = embedding_shape(&Checkpoint::read(&weights).ok()?.tensors).ok()?;
     match vision::find(&weights, None, hidden).ok()? {
-        VisionFiles::Found(FoundWeights::Projector(projector), _) => match *projector {
-            Weights::Gguf(file) => file.path().map(Path::to_owned),
-            Weights::Folder(_) => None,
-        },
+        VisionFiles::Found(FoundWeights::Projector(projector), _) => projector.file_path().map(Path::to_owned),
         _ => None,
     }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, is_vision};
+use crate::checkpoint::{Checkpoint, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
-use crate::weights::{ModelBytes, Weights};
+use crate::voice::{self, VoiceFiles};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
 ///
@@ -76,6 +77,8 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample). Known once it is loaded.
+    pub supports_speech: bool,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -187,8 +190,9 @@ impl ModelInfo {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
-                info.set_tokenizer(weights, &tokenizer)?;
-                if let Err(err) = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights)) {
+                info.set_tokenizer(&tokenizer);
+                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights));
+                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
                     info.problems.push(err.to_string());
                 }
             }
@@ -207,7 +211,7 @@ impl ModelInfo {
         let mut sizes = Sizes::read(&Checkpoint::read(weights)?)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
         Ok(Self {
-            name: name(weights)?,
+            name: weights.metadata_text("general.name")?.map(str::to_owned),
             architecture: sizes.architecture.to_owned(),
             n_parameters: weights.tensors().map(|tensor| tensor.n_values()).sum(),
             n_layers: sizes.heads.len() + sizes.convolutions.len() + sizes.delta_nets.len(),
@@ -232,20 +236,12 @@ impl ModelInfo {
         })
     }
 
-    pub(crate) fn set_tokenizer(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
-        let name = match weights {
-            Weights::Gguf(file) => {
-                let kind = file.text("tokenizer.ggml.model")?.unwrap_or_default();
-                file.text("tokenizer.ggml.pre")?.map_or(kind.to_owned(), |cut| format!("{kind} ({cut})"))
-            }
-            Weights::Folder(_) => tokenizer.kind().to_owned(),
-        };
-        self.tokenizer = Some(name);
+    pub(crate) fn set_tokenizer(&mut self, tokenizer: &ModelTokenizer) {
+        self.tokenizer = Some(tokenizer.name().to_owned());
         if self.n_vocabulary < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), self.n_vocabulary);
             self.problems.push(format!("the vocabulary must have at most {rows} tokens, found {tokens}"));
         }
-        Ok(())
     }
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
@@ -262,6 +258,19 @@ impl ModelInfo {
             self.set_vision(found.weights());
         }
         Ok(())
+    }
+
+    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
+        self.set_voice(&voice::find(weights, None, None)?);
+        Ok(())
+    }
+
+    /// Sets whether the model speaks.
+    pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
+        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
+        if self.supports_speech {
+            self.unused_tensors.retain(|name| !is_speech(name));
+        }
     }
 
     /// Sets that the model sees, with these weights.
@@ -298,13 +307,6 @@ impl ModelInfo {
             vision: self.vision_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
-    }
-}
-
-fn name(weights: &Weights) -> Result<Option<String>> {
-    match weights {
-        Weights::Gguf(file) => Ok(file.text("general.name")?.map(str::to_owned)),
-        Weights::Folder(_) => Ok(None),
     }
 }
 

@@ -56,6 +56,8 @@ mod constrain;
 mod model;
 // Pictures for one model.
 mod vision;
+// Sound that a model speaks.
+mod voice;
 pub mod companions;
 // Model files again: written.
 mod quantise;
@@ -114,7 +116,7 @@ pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    Strictness, ToolCallConstraint, ToolChoice,
+    SpeechMode, SpeechOptions, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};

@@ -11,12 +11,13 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, report_progress, vision_bytes};
+use crate::model::{Compute, LoadProgress, Model, report_progress, vision_bytes, weight_bytes};
 use crate::options::{Device, LoadOptions};
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
 use crate::vision::{self, VisionFiles};
-use crate::weights::Weights;
+use crate::voice::{self, VoiceFiles};
+use crate::weights::{TemplateSources, Weights};
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
@@ -50,8 +51,10 @@ pub(crate) fn load_model(
     };
     let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
     let vision = vision::find(weights, options.projector.as_deref(), info.hidden_size)?;
+    let voice = voice::find(weights, options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref())?;
+    info.set_voice(&voice);
     if options.device == Device::Cpu {
-        memory_need(&info, &vision).check("the model")?;
+        memory_need(&info, &vision, &voice).check("the model")?;
     }
     let load = |progress: LoadProgress<'_>| {
         let model = Model::load(weights, compute.clone(), context_size, progress)?;
@@ -63,11 +66,19 @@ pub(crate) fn load_model(
             }
             VisionFiles::Missing(_) => None,
         };
-        Ok((model, tower))
+        let voice = match &voice {
+            VoiceFiles::Found(found) => Some(compute.load_voice(&found.0, &found.1, model.hidden_size())?),
+            VoiceFiles::Missing(reason) => {
+                log::warn!("{reason}");
+                None
+            }
+            VoiceFiles::None => None,
+        };
+        Ok((model, tower, voice))
     };
-    let ((tokenizer, renderer), (model, tower)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, tower, voice)) = load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
-    info.set_tokenizer(weights, &tokenizer)?;
+    info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
         info.set_template(&source, &renderer);
         renderer
@@ -95,18 +106,23 @@ pub(crate) fn load_model(
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    Ok((LoadedModel::new(model, tokenizer, renderer, context_size), info, options))
+    let loaded = LoadedModel { voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    Ok((loaded, info, options))
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, the values between operations, a vocabulary, and
 /// the stack on which prompts are prepared.
-fn memory_need(info: &ModelInfo, vision: &VisionFiles<'_>) -> MemoryNeed {
+fn memory_need(info: &ModelInfo, vision: &VisionFiles<'_>, voice: &VoiceFiles) -> MemoryNeed {
     let tower = match vision {
         VisionFiles::Found(found, _) => vision_bytes(found.weights()),
         VisionFiles::Missing(_) => 0,
     };
+    let voice = match voice {
+        VoiceFiles::Found(found) => weight_bytes(&found.0.tensors).saturating_add(weight_bytes(&found.1.tensors)),
+        VoiceFiles::Missing(_) | VoiceFiles::None => 0,
+    };
     let estimate = info.memory_estimate(1);
-    let written = estimate.weights.saturating_add(tower);
+    let written = estimate.weights.saturating_add(tower).saturating_add(voice);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];
     MemoryNeed { written, reserved: others.into_iter().fold(written, u64::saturating_add) }

@@ -7,10 +7,10 @@ use jiff::Zoned;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::info::ModelInfo;
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
+use crate::prompt::{Frame, PromptRenderer, joined};
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::vision;
-use crate::weights::{ModelBytes, Weights};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// The tokenizer and the chat template of a model, read from the headers of its files. The weights are not read, so a model of
 /// gigabytes is ready at once.

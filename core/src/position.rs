@@ -99,6 +99,10 @@ pub(crate) fn tokens(positions: &[Position]) -> impl Iterator<Item = u32> {
 }
 
 impl ContentDigest {
+    pub(crate) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// The digest of content that consists of these parts.
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();

@@ -76,6 +76,7 @@ impl ContextWindow {
             functions,
             constraint,
             report,
+            speech: self.options.speech.mode.resolved(&system_prompt(history)),
         })
     }
 
@@ -298,4 +299,10 @@ fn miscounted_results(history: &[ChatMessage]) -> Vec<usize> {
         history[*at].role == Role::Assistant && calls(&history[*at]) != results
     };
     (0..history.len()).filter(is_miscounted).collect()
+}
+
+/// The text of the system message; empty without one.
+fn system_prompt(history: &[ChatMessage]) -> String {
+    let system = history.first().filter(|message| message.role == Role::System);
+    system.map(ChatMessage::text).unwrap_or_default()
 }

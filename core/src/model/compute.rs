@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
-use crate::checkpoint::{Checkpoint, VisionArchitecture, WhisperCheckpoint};
+use crate::checkpoint::{Checkpoint, CodecCheckpoint, FrameCheckpoint, VisionArchitecture, WhisperCheckpoint};
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
@@ -13,6 +13,7 @@ use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
+use crate::model::speech::Voice;
 use crate::model::tower::VisionTower;
 use crate::model::whisper::WhisperModel;
 use crate::options::{CacheType, Device, LoadOptions};
@@ -75,6 +76,18 @@ impl Compute {
                 let [sound, text] = [device, device].map(|device| Candle { device: device.clone() });
                 WhisperModel::load(sound, text, checkpoint)
             }
+        }
+    }
+
+    /// Loads the parts of a model that speak.
+    pub(crate) fn load_voice(&self, frames: &FrameCheckpoint, codec: &CodecCheckpoint, hidden: usize) -> Result<Voice> {
+        match self {
+            // Eight positions of a frame, and thirty of a window of sound: what F16 would save is little.
+            Self::Native { cpu, .. } => {
+                Voice::load(|| Native::new(Arc::clone(cpu), CacheType::F32), frames, codec, hidden)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => Voice::load(|| Candle { device: device.clone() }, frames, codec, hidden),
         }
     }
 

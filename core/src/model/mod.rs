@@ -28,6 +28,8 @@ mod progress;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+pub(crate) mod speech;
+mod stack;
 mod survey;
 mod taps;
 #[cfg(test)]
@@ -45,10 +47,11 @@ pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::vision_bytes;
+pub(crate) use native::{vision_bytes, weight_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
+pub(crate) use speech::{SoundStream, Voice};
 pub(crate) use survey::{Survey, survey};
 pub(crate) use tower::{TowerPass, VisionTower};
 pub(crate) use whisper::{HeardWindow, WhisperModel};
@@ -125,7 +128,7 @@ impl Model {
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1 }]).pop() {
+        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None }]).pop() {
             Some(Ok(ForwardOutcome::Done)) => Ok(()),
             Some(Err(err)) => Err(err),
             _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),

@@ -15,7 +15,7 @@ use crate::tokenizer::{ControlTokens, Segment};
 /// Marks the strings of one rendering: where a string spells a control token, a stand-in that occurs in no string replaces
 /// the first character of the spelling. Templates that count or cut characters see as many as before.
 pub(crate) struct ControlMarker<'a> {
-    control: &'a ControlTokens,
+    pub(super) control: &'a ControlTokens,
     /// The first characters of spellings, each with its stand-in.
     stand_ins: Vec<(char, char)>,
 }

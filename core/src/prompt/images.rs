@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::message::ChatMessageContent;
 use crate::tokenizer::Segment;
+
+pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
+pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
 
 /// Reads image files for one model.
 pub(crate) trait ImageReader: Send + Sync {
@@ -28,7 +32,7 @@ impl ImageInput {
         Self { marker: marker.to_owned(), reader }
     }
 
-    pub(super) fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
+    fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
         self.reader.read(file)
     }
 
@@ -50,4 +54,52 @@ impl ImageInput {
             |segment: Segment| if is_marker(&segment) { images.next().unwrap_or_default() } else { vec![segment] };
         Ok(segments.into_iter().flat_map(shown).collect())
     }
+}
+
+/// What becomes of images in messages.
+#[derive(Clone)]
+pub(super) enum ImageSupport {
+    /// They get into prompts.
+    Input(ImageInput),
+    /// The template prints its markers, which nothing replaces: for probes.
+    Markers,
+    /// They are refused, for this reason.
+    Missing(String),
+}
+
+impl ImageSupport {
+    /// Replaces the markers for images in a prompt by these files.
+    pub(super) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
+        match self {
+            _ if files.is_empty() => Ok(segments),
+            Self::Missing(reason) => Err(unsupported(reason)),
+            Self::Markers => Err(unsupported(TEXT_ONLY)),
+            Self::Input(image_input) => {
+                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
+                image_input.embed(segments, images)
+            }
+        }
+    }
+
+    /// Reads an image, if it is to be in the prompt and not only its marker.
+    pub(super) fn read_part(
+        &self,
+        part: &ChatMessageContent,
+        prints_images: bool,
+        embeds: bool,
+    ) -> Result<Option<Vec<Segment>>> {
+        match (part, self) {
+            (ChatMessageContent::Text(_), _) => Ok(None),
+            (ChatMessageContent::Audio(_), Self::Missing(_)) => Err(unsupported(TEXT_ONLY)),
+            (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
+            (ChatMessageContent::Image(_), Self::Missing(reason)) => Err(unsupported(reason)),
+            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
+            (ChatMessageContent::Image(file), Self::Input(image_input)) if embeds => image_input.read(file).map(Some),
+            (ChatMessageContent::Image(_), _) => Ok(None),
+        }
+    }
+}
+
+fn unsupported(message: &str) -> SdkError {
+    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

@@ -19,7 +19,7 @@ mod probed;
 mod report_tests;
 mod results;
 mod roles;
-mod sources;
+mod segments;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -36,20 +36,21 @@ use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
-use crate::message::{ChatMessage, ChatMessageContent};
+use crate::message::ChatMessage;
 use crate::notation::FunctionCallParser;
-use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::LONGEST_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
-pub(crate) use images::{ImageInput, ImageReader};
-pub(crate) use sources::TemplateSources;
+pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
+pub(crate) use segments::{embedded, joined};
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
+use images::ImageSupport;
 use probed::TemplateKey;
 use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
@@ -75,20 +76,6 @@ const LOAD_FUEL: u64 = 1_000_000;
 /// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
 /// 4,000 messages and 4 MB; no template takes more than two seconds.
 const PROMPT_FUEL: u64 = 6_000_000;
-
-pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
-pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
-
-/// What becomes of images in messages.
-#[derive(Clone)]
-enum ImageSupport {
-    /// They get into prompts.
-    Input(ImageInput),
-    /// The template prints its markers, which nothing replaces: for probes.
-    Markers,
-    /// They are refused, for this reason.
-    Missing(String),
-}
 
 /// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
@@ -229,15 +216,7 @@ impl PromptRenderer {
     /// [`ErrorKind::UnsupportedContent`] for images that cannot be read, and if the model takes none;
     /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
     pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
-        match &self.images {
-            _ if files.is_empty() => Ok(segments),
-            ImageSupport::Missing(reason) => Err(unsupported(reason)),
-            ImageSupport::Markers => Err(unsupported(TEXT_ONLY)),
-            ImageSupport::Input(image_input) => {
-                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
-                image_input.embed(segments, images)
-            }
-        }
+        self.images.embed(segments, files)
     }
 
     /// Whether the template prints markers for images.
@@ -299,24 +278,9 @@ impl PromptRenderer {
             message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
         });
         parts.into_iter().find_map(|(place, part)| {
-            let refusal = self.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
+            let refusal = self.images.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
             Some((place, refusal))
         })
-    }
-
-    /// Reads an image, if it is to be in the prompt and not only its marker.
-    fn read_part(&self, part: &ChatMessageContent, prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
-        match (part, &self.images) {
-            (ChatMessageContent::Text(_), _) => Ok(None),
-            (ChatMessageContent::Audio(_), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
-            (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
-            (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
-            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
-            (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
-                image_input.read(file).map(Some)
-            }
-            (ChatMessageContent::Image(_), _) => Ok(None),
-        }
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
@@ -357,7 +321,7 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View::new(self, capabilities, &marker, frame.embeds_images);
+        let mut view = View::new(capabilities, &marker, self.notation, &self.images, frame.embeds_images);
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
@@ -394,32 +358,11 @@ impl PromptRenderer {
         };
         let special = TemplateValue::from_pairs(self.special.iter());
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
-        let images = view.images;
+        let images = view.shown_images;
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),
         }
     }
-}
-
-/// The prompt as one string.
-pub(crate) fn joined(segments: &[Segment]) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        text.push_str(segment.text());
-    }
-    text
-}
-
-/// The embedded contents of a prompt.
-pub(crate) fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
-    segments.iter().filter_map(|segment| match segment {
-        Segment::Embedded(content) => Some(content),
-        Segment::Text(_) | Segment::Control(_) => None,
-    })
-}
-
-fn unsupported(message: &str) -> SdkError {
-    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

@@ -6,13 +6,13 @@ use indexmap::IndexMap;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::notation::read_json;
 use crate::notation::written::Written;
+use crate::notation::{FunctionCallParser, read_json};
 use crate::parse::render;
-use crate::prompt::PromptRenderer;
 use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use crate::prompt::content_forms::ContentForm;
 use crate::prompt::control::ControlMarker;
+use crate::prompt::images::ImageSupport;
 use crate::prompt::roles::ResultForm;
 use crate::prompt::tool_list::tool_list;
 use crate::prompt::unanswered::UnansweredCalls;
@@ -21,24 +21,28 @@ use crate::tokenizer::Segment;
 
 /// Converts a conversation to template values.
 pub(super) struct View<'a> {
-    renderer: &'a PromptRenderer,
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
+    /// The notation of calls, for templates that ignore them.
+    notation: FunctionCallParser,
     calls: UnansweredCalls,
+    images: &'a ImageSupport,
     /// Whether images are read; if not, their markers stay in the prompt.
     embeds_images: bool,
     /// The images of the messages so far.
-    pub(super) images: Vec<Vec<Segment>>,
+    pub(super) shown_images: Vec<Vec<Segment>>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(
-        renderer: &'a PromptRenderer,
         capabilities: Capabilities,
         marker: &'a ControlMarker<'a>,
+        notation: FunctionCallParser,
+        images: &'a ImageSupport,
         embeds_images: bool,
     ) -> Self {
-        Self { renderer, capabilities, marker, calls: UnansweredCalls::default(), embeds_images, images: Vec::new() }
+        let calls = UnansweredCalls::default();
+        Self { capabilities, marker, notation, calls, images, embeds_images, shown_images: Vec::new() }
     }
 
     /// The entry of a function in the variable `tools`.
@@ -116,7 +120,7 @@ impl<'a> View<'a> {
             });
         }
         let mut part = |part: &ChatMessageContent| {
-            self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
+            self.shown_images.extend(self.images.read_part(part, self.capabilities.images, self.embeds_images)?);
             Ok(match part {
                 ChatMessageContent::Text(text) => {
                     causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
@@ -155,9 +159,8 @@ impl<'a> View<'a> {
 
     /// Calls in the model's notation, for templates that ignore calls.
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
-        let renderer = self.renderer;
-        let has_control = |spelling: &str| renderer.control.contains(spelling);
-        let written = render(renderer.notation.notation(), calls, has_control).ok_or_else(|| {
+        let has_control = |spelling: &str| self.marker.control.contains(spelling);
+        let written = render(self.notation.notation(), calls, has_control).ok_or_else(|| {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let names = names.join(", ");
             SdkError::new(

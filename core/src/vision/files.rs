@@ -8,7 +8,7 @@ use crate::checkpoint::VisionArchitecture;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::{ListedFile, PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::prompt::TEXT_ONLY;
-use crate::weights::{GgufFile, ModelOrigin, Weights, embedding_length};
+use crate::weights::{ModelBytes, ModelOrigin, Weights, embedding_length};
 
 /// The map whose outputs are rows of the decoder's embedding.
 const LAST_MAP: &str = "mm.2.weight";
@@ -56,10 +56,7 @@ impl FoundWeights<'_> {
 /// # Errors
 /// [`ErrorKind::ModelLoad`] for a projector that was given.
 pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<VisionFiles<'a>> {
-    let architecture = match weights {
-        Weights::Gguf(file) => file.text("general.architecture")?,
-        Weights::Folder(_) => None,
-    };
+    let architecture = weights.metadata_text("general.architecture")?;
     let decoder = ProjectorTarget { hidden: Some(hidden), architecture };
     if let Some(path) = given {
         return named(Path::new(path), ModelOrigin::Disk, decoder);
@@ -68,7 +65,7 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
         return named(path, weights.origin().clone(), decoder);
     }
     if let ModelOrigin::Memory(Some(bytes)) = weights.origin() {
-        let projector = Weights::Gguf(GgufFile::from_bytes(Cow::clone(bytes), ModelOrigin::default())?);
+        let projector = Weights::from_bytes(ModelBytes::from(Cow::clone(bytes)))?;
         let rule = |rule: String| SdkError::new(ErrorKind::ModelLoad, format!("the projector: {rule}"));
         let architecture = fit(&projector, decoder).map_err(rule)?;
         return Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture));
@@ -78,8 +75,7 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
         Ok(None) => {}
         Err(err) => return Ok(VisionFiles::Missing(err.to_string())),
     }
-    let Weights::Gguf(file) = weights else { return Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())) };
-    match (file.path(), weights.origin()) {
+    match (weights.file_path(), weights.origin()) {
         (Some(path), ModelOrigin::Disk | ModelOrigin::Manifest(_)) => Ok(beside(path, decoder)),
         _ => Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())),
     }
@@ -175,7 +171,7 @@ pub(crate) fn in_listing(
             hidden = Some(embedding_length(&head(model, HEAD_BYTES)?));
         }
         let bytes = head(&path, HEAD_BYTES)?;
-        let weights = GgufFile::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX)).map(Weights::Gguf);
+        let weights = Weights::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX));
         let decoder = ProjectorTarget { hidden: hidden.flatten(), architecture: None };
         if weights.is_ok_and(|weights| fit(&weights, decoder).is_ok()) {
             return Ok(Some(path));
@@ -198,7 +194,7 @@ fn open(
     origin: ModelOrigin,
     decoder: ProjectorTarget<'_>,
 ) -> Result<(Weights, VisionArchitecture), Unfit> {
-    let weights = Weights::Gguf(GgufFile::open(path, origin).map_err(Unfit::Opening)?);
+    let weights = Weights::open_file(path, origin).map_err(Unfit::Opening)?;
     let architecture = fit(&weights, decoder).map_err(Unfit::Content)?;
     Ok((weights, architecture))
 }

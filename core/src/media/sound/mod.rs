@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod file_tests;
 mod flac;
+mod istft;
 mod laws;
 mod mel;
 mod mp3;
@@ -14,6 +15,7 @@ mod read;
 mod recording;
 mod resample;
 mod samples;
+mod spoken;
 mod wav;
 mod write;
 #[cfg(test)]
@@ -21,7 +23,9 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use istft::InverseStft;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
 pub use samples::{Sound, SoundOptions};
+pub(crate) use spoken::{SoundOpening, SpokenFrames, SpokenSound};
 pub use write::WavSamples;

@@ -61,10 +61,6 @@ impl TowerOperations for Candle {
         })
     }
 
-    fn input_rows(&self, inputs: &TensorRows, rows: &mut TensorRows) -> Result<()> {
-        rows.set(|| inputs.get().cloned())
-    }
-
     fn rotate_halves(
         &self,
         rows: &mut TensorRows,

@@ -14,5 +14,5 @@ mod storage;
 mod tower;
 
 pub(super) use backend::Native;
-pub(crate) use memory::vision_bytes;
-pub(super) use memory::{key_value_bytes, weight_bytes};
+pub(super) use memory::key_value_bytes;
+pub(crate) use memory::{vision_bytes, weight_bytes};

@@ -387,13 +387,13 @@ fn operations_over_patches_give_the_same_bits_in_bands_and_by_several_threads() 
 /// Experts of a file, and a table of per-layer vectors that stays in its file.
 fn file_cases<O: TowerOperations>(operations: impl Fn() -> O, chunk: usize) -> [Vec<f32>; 2] {
     let mixture = decoder("lfm2moe-f32.gguf", operations());
-    let experts = mixture.layers.iter().find_map(|layer| match &layer.feed_forward {
+    let experts = mixture.stack.layers.iter().find_map(|layer| match &layer.feed_forward {
         FeedForward::Experts(experts) => Some(experts),
         FeedForward::Dense(_) => None,
     });
     let gemma = decoder("gemma4-f32.gguf", operations());
     let embedding = gemma.per_layer.as_ref().unwrap();
-    let n_values = embedding.width * gemma.layers.len();
+    let n_values = embedding.width * gemma.stack.layers.len();
     let mut found = [Vec::new(), Vec::new()];
     let mut scratch = O::Scratch::default();
     for start in (0..N_ROWS).step_by(chunk) {

@@ -59,9 +59,6 @@ pub(crate) trait TowerOperations: Operations {
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
 
-    /// The values of inputs, as rows.
-    fn input_rows(&self, inputs: &Self::Inputs, rows: &mut Self::Rows) -> Result<()>;
-
     /// Normalises the heads of rows in place, and rotates all of their pairs, whose elements lie in the two halves of a head.
     fn rotate_halves(
         &self,
