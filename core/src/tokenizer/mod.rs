@@ -15,6 +15,7 @@ mod gguf;
 mod growth;
 mod guarded;
 mod merges;
+mod ranks;
 mod parts;
 #[cfg(test)]
 mod scheme_tests;
@@ -95,6 +96,13 @@ impl ModelTokenizer {
             Weights::Gguf(file) => gguf::read(file)?,
             Weights::Folder(folder) => folder::read(folder)?,
         };
+        check_lengths(&parts.texts)?;
+        Self::new(parts)
+    }
+
+    /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
+    pub(crate) fn of_ranks(tokens: &[Box<[u8]>]) -> Result<Self> {
+        let parts = ranks::parts(tokens)?;
         check_lengths(&parts.texts)?;
         Self::new(parts)
     }
