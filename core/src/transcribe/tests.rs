@@ -114,7 +114,8 @@ fn logits_are_the_same_bits_with_any_threads_and_in_steps() {
 fn write(name: &str, options: &TranscribeOptions) -> WindowText {
     let (model, vocabulary, golden) = (model(name, 1), vocabulary(name), golden());
     let prompt = WindowPrompt { tokens: golden.tokens[..3].to_vec(), start: 0 };
-    let mut writer = WindowWriter::new(window(&model), prompt, model.architecture().n_text_positions, options, 0);
+    let mut writer =
+        WindowWriter::new(window(&model), prompt, model.architecture().n_text_positions, options, options.seed);
     loop {
         if let WindowStep::Complete(text) = writer.step(&vocabulary, options).unwrap() {
             return text;
