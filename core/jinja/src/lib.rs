@@ -28,6 +28,7 @@ mod literals;
 mod markup;
 mod methods;
 mod operators;
+mod padding;
 mod printable;
 mod python;
 mod source;

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
-use crate::checkpoint::{Checkpoint, VisionArchitecture, WhisperCheckpoint};
+use crate::checkpoint::{
+    Checkpoint, CodecCheckpoint, FrameCheckpoint, HearingArchitecture, VisionArchitecture, WhisperCheckpoint,
+};
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
+use crate::model::hearing::SoundEncoder;
 use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
+use crate::model::speech::Voice;
 use crate::model::tower::VisionTower;
 use crate::model::whisper::WhisperModel;
 use crate::options::{CacheType, Device, LoadOptions};
@@ -62,6 +66,17 @@ impl Compute {
         }
     }
 
+    /// Loads the part of a model that hears.
+    pub(crate) fn load_hearing(&self, weights: &Weights, architecture: &HearingArchitecture) -> Result<SoundEncoder> {
+        match self {
+            Self::Native { cpu, .. } => {
+                SoundEncoder::load(Native::new(Arc::clone(cpu), CacheType::F32), weights, architecture)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => SoundEncoder::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
     /// Loads a Whisper model.
     pub(crate) fn load_whisper(&self, checkpoint: &WhisperCheckpoint) -> Result<WhisperModel> {
         match self {
@@ -75,6 +90,18 @@ impl Compute {
                 let [sound, text] = [device, device].map(|device| Candle { device: device.clone() });
                 WhisperModel::load(sound, text, checkpoint)
             }
+        }
+    }
+
+    /// Loads the parts of a model that speak.
+    pub(crate) fn load_voice(&self, frames: &FrameCheckpoint, codec: &CodecCheckpoint, hidden: usize) -> Result<Voice> {
+        match self {
+            // Eight positions of a frame, and thirty of a window of sound: what F16 would save is little.
+            Self::Native { cpu, .. } => {
+                Voice::load(|| Native::new(Arc::clone(cpu), CacheType::F32), frames, codec, hidden)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => Voice::load(|| Candle { device: device.clone() }, frames, codec, hidden),
         }
     }
 

@@ -14,7 +14,7 @@ use super::roles::{ResultForm, RoleForms, ToolMessageForm};
 use super::*;
 use crate::function::{Arguments, Repair, SdkFunctionCall};
 use crate::history::messages_from_json;
-use crate::message::Role;
+use crate::message::{ChatMessageContent, Role};
 use crate::notation::read_json;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::{function_schema, functions_from_json, tool_schema};

@@ -3,7 +3,7 @@
 //!
 //! Nothing here calls a library function per lane, so compilers turn all of it into the target's baseline vectors.
 
-use super::{LANES, Simd, Work};
+use super::instructions::{LANES, Simd, Work};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;

@@ -2,14 +2,30 @@
 //!
 //! Nothing here knows a model: what a model hears comes as [`MelRules`].
 
+#[cfg(test)]
+mod file_tests;
+mod flac;
+mod istft;
+mod laws;
 mod mel;
+mod mp3;
+mod ogg;
+mod opus;
+mod read;
+mod recording;
 mod resample;
 mod samples;
+mod spoken;
+mod wav;
+mod write;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use istft::InverseStft;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
-pub use samples::Sound;
+pub use samples::{Sound, SoundOptions};
+pub(crate) use spoken::{SoundOpening, SpokenFrames, SpokenSound};
+pub use write::WavSamples;

@@ -9,6 +9,32 @@ use crate::media::sound::resample::resample;
 /// Samples per second at least and at most.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=384_000;
 
+/// How a file of sound is read.
+///
+/// ```
+/// use std::time::Duration;
+/// use causerie::{Sound, SoundOptions};
+///
+/// # let file = Sound::from_samples(vec![0.5; 48_000], 48_000)?.to_wav();
+/// let options = SoundOptions { sample_rate: Some(16_000), max_duration: Duration::from_secs(60) };
+/// assert_eq!(Sound::read_with(&file, options)?.samples().len(), 16_000);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoundOptions {
+    /// Samples per second that the sound is converted to while it is read, which needs less memory than to convert it later.
+    /// Default: those of the file.
+    pub sample_rate: Option<u32>,
+    /// How long the sound may last. A small file can be days of silence. Default: 1 hour.
+    pub max_duration: Duration,
+}
+
+impl Default for SoundOptions {
+    fn default() -> Self {
+        Self { sample_rate: None, max_duration: Duration::from_secs(3_600) }
+    }
+}
+
 /// A recording of one channel.
 ///
 /// ```
@@ -19,8 +45,8 @@ const RATES: std::ops::RangeInclusive<u32> = 1_000..=384_000;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sound {
-    samples: Vec<f32>,
-    sample_rate: u32,
+    pub(super) samples: Vec<f32>,
+    pub(super) sample_rate: u32,
 }
 
 impl Sound {

@@ -1,6 +1,7 @@
 //! Sounds for tests, which any language can make again without a file.
 
 use std::f64::consts::PI;
+use std::ops::Range;
 
 /// The sound of the golden files: three tones that swell three times a second, with a little noise.
 pub(crate) fn sound(n_samples: usize, sample_rate: u32) -> Vec<f32> {
@@ -12,6 +13,11 @@ pub(crate) fn sound(n_samples: usize, sample_rate: u32) -> Vec<f32> {
         (swell * (tone(0.30, 220.0) + tone(0.20, 1330.0) + tone(0.10, 5100.0)) + noise) as f32
     };
     (0..n_samples).map(sample).collect()
+}
+
+/// Elements of the random sequence of this name: values around `mean`, at most `scale` away.
+pub(crate) fn hashed(name: &str, elements: Range<usize>, scale: f64, mean: f64) -> Vec<f32> {
+    elements.map(|at| (mean + scale * (2.0 * uniform(name, at as u64) - 1.0)) as f32).collect()
 }
 
 /// An element of the random sequence of this name, at least 0 and less than 1: SplitMix64, seeded by FNV-1a of the name.

@@ -5,7 +5,7 @@ use crate::notation::marker::{self, Marker, MarkerSpelling, MarkerStart, TAG, TH
 use crate::notation::xml;
 use crate::parse::block_reader::Ending;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
-use crate::parse::reply_parser::{CHANNEL_LINE, ParserState, ReplyParser};
+use crate::parse::reply_parser::state::{CHANNEL_LINE, ParserState, ReplyParser};
 use crate::parse::untagged::NEAR_TAG_STARTS;
 
 impl ReplyParser {

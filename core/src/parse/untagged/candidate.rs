@@ -9,7 +9,7 @@ use crate::notation::{Notation, python};
 use crate::options::Strictness;
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::call_block::OpenBlock;
-use crate::parse::untagged::SearchedForms;
+use crate::parse::untagged::forms::SearchedForms;
 use crate::parse::untagged::named_scan::NamedScan;
 use crate::parse::untagged::opening::CandidatePlace;
 use crate::parse::untagged::python_scan::PythonScan;
