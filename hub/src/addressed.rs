@@ -1,7 +1,7 @@
 //! Plans for addresses outside of repositories: of one file, or of a manifest that names files by their addresses.
 
 use causerie::Result;
-use causerie::names::manifest::{FILE_NAME, FILES, LARGEST, MODEL, PROJECTOR, UNUSED};
+use causerie::names::manifest::{FILE_NAME, FILES, MAX_BYTES, MODEL, PROJECTOR, UNUSED};
 use causerie::names::{ModelName, file_name_of_address};
 use serde_json::{Map, Value as Json};
 
@@ -79,7 +79,7 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     let invalid = |rule: String| Trouble::Final(network(false, format!("a manifest of {}: {rule}", base.authority())));
     let url = at_endpoint(address, &requests.endpoint.url());
     let ServerAnswer { response, from, .. } = requests.get(&url, 0, "the manifest")?;
-    let body = read_all(response, LARGEST as u64, &from, "the manifest")?;
+    let body = read_all(response, MAX_BYTES as u64, &from, "the manifest")?;
     let mut manifest: Map<String, Json> =
         serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
     let parameters = manifest.get_mut(FILES).and_then(Json::as_object_mut);

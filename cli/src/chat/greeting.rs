@@ -5,7 +5,7 @@ use causerie::ModelInfo;
 use crate::model::count;
 
 /// The longest name of a model that is shown whole, in characters.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// What to expect of the demo model, and how to talk with a larger one.
 pub(super) fn of_demo(info: &ModelInfo) -> Vec<String> {
@@ -36,8 +36,8 @@ pub(super) fn of_model(name: &str, info: &ModelInfo, context_size: usize) -> Vec
 }
 
 fn shortened(name: &str) -> String {
-    let mut shown: String = name.trim().chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
-    if name.trim().chars().nth(LONGEST_NAME).is_some() {
+    let mut shown: String = name.trim().chars().take(MAX_NAME).flat_map(char::escape_debug).collect();
+    if name.trim().chars().nth(MAX_NAME).is_some() {
         shown.push('…');
     }
     shown

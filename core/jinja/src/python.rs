@@ -12,7 +12,7 @@ use crate::literals::{python_float, write_json_string};
 use crate::printable::{is_kept, is_printable};
 
 /// The longest indent of JSON in bytes. Longer ones would only fill the memory.
-pub(crate) const WIDEST_INDENT: usize = 16;
+pub(crate) const MAX_INDENT: usize = 16;
 
 /// An integer too large for the template engine's own integers, by its digits.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl JsonFormat {
 
 /// Jinja's `tojson` as chat templates use it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
 pub(crate) fn json(state: &State<'_, '_>, value: &Value, format: &JsonFormat) -> Result<String, Error> {
-    if format.indent.as_ref().is_some_and(|indent| WIDEST_INDENT < indent.len()) {
+    if format.indent.as_ref().is_some_and(|indent| MAX_INDENT < indent.len()) {
         return Err(refused("an indent must have at most 16 characters"));
     }
     let mut printer = Printer { state, format, out: String::new() };

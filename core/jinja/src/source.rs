@@ -23,16 +23,16 @@ pub(super) const PRODUCT_FILTER: &str = "causerie_product";
 const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
-const LONGEST: usize = 1 << 20;
+const MAX_SOURCE: usize = 1 << 20;
 /// Limits of the tags of a template, of the tokens of a tag, and of all tokens. They limit the nesting, and so the stack that the template
 /// engine needs, and the time to compile a template, which grows with the square of a tag's tokens.
-const MOST_TAGS: usize = 4096;
-const MOST_TOKENS: usize = 1024;
-const MOST_TOKENS_IN_ALL: usize = 128 << 10;
+const MAX_TAGS: usize = 4096;
+const MAX_TOKENS: usize = 1024;
+const MAX_TOKENS_IN_ALL: usize = 128 << 10;
 
 /// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
-    if LONGEST < source.len() {
+    if MAX_SOURCE < source.len() {
         return Err("it must have at most 1 MiB");
     }
     let mut out = String::with_capacity(source.len());
@@ -45,7 +45,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
         let tokens = token_ranges(tag);
         n_tags += 1;
         n_tokens += tokens.len();
-        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() || MOST_TOKENS_IN_ALL < n_tokens {
+        if MAX_TAGS < n_tags || MAX_TOKENS < tokens.len() || MAX_TOKENS_IN_ALL < n_tokens {
             return Err("it must have at most 4096 tags with at most 1024 tokens each, and 131072 tokens in all");
         }
         match tokens.first().map(|token| &tag[token.clone()]) {

@@ -15,7 +15,7 @@ const EVERYTHING: [&str; 11] = ["", "^", "$", ".*", "^.*", ".*$", "[^]*", "^[^]*
 const N_SAMPLES: u64 = 64;
 
 /// States of an automaton that are visited to see whether a format and a pattern have a string in common.
-const MOST_STATES: u64 = 4_000;
+const MAX_STATES: u64 = 4_000;
 
 /// Whether a pattern matches every string.
 pub(super) fn matches_everything(pattern: &str) -> bool {
@@ -65,7 +65,7 @@ fn can_be_met(one: &str, other: &str) -> bool {
     let search = |pattern: &str| RegexAst::SearchRegex(regex_to_lark(pattern, "dw"));
     let mut builder = RegexBuilder::new();
     let both = builder.mk(&RegexAst::And(vec![search(one), search(other)]));
-    both.and_then(|both| builder.to_regex_limited(both, MOST_STATES)).is_ok_and(|mut both| !both.always_empty())
+    both.and_then(|both| builder.to_regex_limited(both, MAX_STATES)).is_ok_and(|mut both| !both.always_empty())
 }
 
 /// Strings of an expression: the shortest ones, the longest, and others, always the same.

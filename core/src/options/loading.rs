@@ -45,7 +45,7 @@ pub struct LoadOptions {
 }
 
 /// More than the processors of any machine.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 impl Default for LoadOptions {
     fn default() -> Self {
@@ -93,7 +93,7 @@ impl LoadOptions {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
         }
-        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MAX_THREADS).contains(threads)) {
             return Err(out_of_range("threads", threads, "between 1 and 1024"));
         }
         self.generation_defaults.check()

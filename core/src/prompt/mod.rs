@@ -42,7 +42,7 @@ use crate::notation::FunctionCallParser;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 
 pub(crate) use crate::tokenizer::Segment;
-pub(crate) use causerie_jinja::LONGEST_PROMPT;
+pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};

@@ -25,7 +25,7 @@ fn tile_mark(row: usize, column: usize) -> String {
 }
 
 /// Pictures whose files are known to be whole.
-const MOST_KNOWN: usize = 1024;
+const MAX_KNOWN: usize = 1024;
 
 /// The reader of a loaded model.
 struct PictureReader {
@@ -160,7 +160,7 @@ impl PictureReader {
         let tiling = self.rules.tiling(picture.width, picture.height);
         *self.latest.lock() = Some((digest, tiling.images(&picture)));
         let mut known = known();
-        if MOST_KNOWN <= known.len() {
+        if MAX_KNOWN <= known.len() {
             known.clear();
         }
         known.insert(digest, tiling);

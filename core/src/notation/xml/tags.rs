@@ -11,7 +11,7 @@ pub(super) const PARAMETER_END: &str = "</parameter>";
 pub(super) const BLOCK_END: &str = "</tool_call>";
 
 /// Bytes of a name that are searched for its end.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// A name in an opening tag.
 pub(super) struct TagName<'a> {
@@ -81,7 +81,7 @@ impl<'a> TagName<'a> {
 
 /// The text in which a name ends.
 fn near(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST_NAME)]
+    &text[..text.floor_char_boundary(MAX_NAME)]
 }
 
 /// A name without the quotes around it.

@@ -28,7 +28,7 @@ const LOCATOR_64_LENGTH: usize = 20;
 pub(crate) const WIDE: u16 = 1;
 
 /// Bytes of a directory at most; real ones have a few hundred.
-const LONGEST_DIRECTORY: usize = 4 << 20;
+const MAX_DIRECTORY: usize = 4 << 20;
 
 /// A file of an archive.
 pub(super) struct BundleEntry {
@@ -79,8 +79,8 @@ pub(super) fn first_name(file: &ModelFile) -> Option<Vec<u8>> {
 /// Reads the directory of an archive. Its entries come in the order of their places.
 pub(super) fn read(file: &ModelFile) -> Result<Vec<BundleEntry>> {
     let (place, n_entries) = find(file)?;
-    if LONGEST_DIRECTORY < place.len() {
-        return Err(broken(format!("its directory must have at most {LONGEST_DIRECTORY} bytes")));
+    if MAX_DIRECTORY < place.len() {
+        return Err(broken(format!("its directory must have at most {MAX_DIRECTORY} bytes")));
     }
     let bytes = part(file, place.clone())?;
     let mut fields = Fields(&bytes);

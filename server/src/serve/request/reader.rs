@@ -17,7 +17,7 @@ use crate::serve::error::HttpError;
 /// The name of the wrapper type within which names that no struct has are passed over.
 pub(super) const LENIENT: &str = "Lenient";
 /// The longest JSON text that an error quotes.
-const LONGEST_QUOTE: usize = 40;
+const MAX_QUOTE: usize = 40;
 
 /// Where a value stands in its request: `messages[2].content`.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ pub(in crate::serve) fn must_be(expected: &str, found: &Json) -> String {
 /// A value as an error quotes it: whole if it is short.
 fn describe(value: &Json) -> String {
     match (value.to_string(), value) {
-        (written, _) if written.len() <= LONGEST_QUOTE => written,
+        (written, _) if written.len() <= MAX_QUOTE => written,
         (_, Json::String(text)) => format!("a string of {} bytes", text.len()),
         (_, Json::Array(elements)) => format!("an array of {} elements", elements.len()),
         (_, Json::Object(fields)) => format!("an object of {} fields", fields.len()),
