@@ -131,7 +131,7 @@ pub struct MemoryEstimate {
     pub convolutions: u64,
     /// The states of the sequence in delta nets.
     pub delta_nets: u64,
-    /// The part that sees: its vision tower and its projector.
+    /// The vision part: its tower and its projector.
     pub vision: u64,
     /// Intermediate values during prefill.
     pub working: u64,
@@ -264,7 +264,7 @@ impl ModelInfo {
         Ok(())
     }
 
-    /// Sets that the model sees, with these weights.
+    /// Sets that this is a vision model, with these weights.
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);

@@ -3096,7 +3096,7 @@ class SdkFunctionParameterType:
             self.properties = properties
 
             """
-        The properties by name. The model sees and writes the required ones first, in their order, then the others
+        The properties by name. The model reads and writes the required ones first, in their order, then the others
         sorted by name.
 """
 

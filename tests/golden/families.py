@@ -115,7 +115,7 @@ GEMMA3_NAMES = {
     "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-# Both have layers of both kinds: the sixth sees the whole context.
+# Both have layers of both kinds: the sixth has full attention.
 GEMMA3 = config(
     "gemma3_text", 7, 4, 1, True, rms_norm_eps=1e-6, head_dim=16, hidden_activation="gelu_pytorch_tanh",
     query_pre_attn_scalar=16, rope_theta=1e6, rope_local_base_freq=1e4, rope_scaling=None, sliding_window=WINDOW,

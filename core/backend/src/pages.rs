@@ -87,7 +87,7 @@ impl CacheElement for u16 {
     #[inline(always)]
     fn from_f32(x: f32, _: f32) -> Self {
         // The largest f16 instead of infinity: an infinite value times the weight 0 would be NaN, even for queries that must
-        // not see the token.
+        // not attend to the token.
         f16::from_f32(x.clamp(f16::MIN.to_f32(), f16::MAX.to_f32())).to_bits()
     }
 

@@ -34,9 +34,9 @@ pub(crate) struct Architecture {
     pub(crate) head_dim: Option<usize>,
     /// Key heads of delta nets, if the files say.
     pub(crate) n_delta_keys: Option<usize>,
-    /// Rotary positions of layers that see the whole context.
+    /// Rotary positions of layers with full attention.
     pub(crate) rope: RopeSettings,
-    /// Rotary positions of layers that see a window.
+    /// Rotary positions of layers with a sliding window.
     pub(crate) sliding_rope: RopeSettings,
     /// One entry for each layer; short convolutions and delta nets ignore theirs.
     pub(crate) layers: Vec<LayerPlan>,
@@ -47,7 +47,7 @@ pub(crate) struct Architecture {
 /// The kind of attention in one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LayerPlan {
-    /// Tokens that a token sees, including itself; `None` for all tokens before it.
+    /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) has_rope: bool,
     /// The earlier layer whose keys and values this one reads, if it has none of its own.

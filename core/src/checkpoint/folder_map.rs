@@ -277,7 +277,7 @@ impl<'a> FolderMap<'a> {
         }
     }
 
-    /// The size of the heads in the first layer that sees the whole context.
+    /// The size of the heads in the first layer with full attention.
     fn rotated_head_dim(&self) -> Option<usize> {
         let mut layers = (0..self.architecture.layers.len()).filter(|layer| {
             self.architecture.layers[*layer].window.is_none()

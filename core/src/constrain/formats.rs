@@ -14,7 +14,7 @@ const EVERYTHING: [&str; 11] = ["", "^", "$", ".*", "^.*", ".*$", "[^]*", "^[^]*
 /// Strings of a format that are compared with a pattern.
 const N_SAMPLES: u64 = 64;
 
-/// States of an automaton that are visited to see whether a format and a pattern have a string in common.
+/// States of an automaton that are visited to find out whether a format and a pattern have a string in common.
 const MAX_STATES: u64 = 4_000;
 
 /// Whether a pattern matches every string.
@@ -249,7 +249,7 @@ mod tests {
         {
             assert_eq!(patterns(pattern, format), [pattern], "{format} does not imply it");
         }
-        // It takes too many steps to see.
+        // It takes too many steps to find out.
         assert_eq!(patterns("^(?=(a|b|ab|[^ ])*$)(([^ ]+)+)+ $", "uri"), ["^(?=(a|b|ab|[^ ])*$)(([^ ]+)+)+ $"]);
     }
 

@@ -24,7 +24,7 @@ const MAX_RATIO: u64 = 200;
 pub(crate) enum Transparency {
     /// White, and colours as they look on it.
     OnWhite,
-    /// The colours that the file has there, which nobody sees. References drop the transparency alone.
+    /// The hidden colours that the file has there. References drop the transparency alone.
     Ignored,
 }
 

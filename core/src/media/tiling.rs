@@ -1,4 +1,4 @@
-//! In which sizes a model sees a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
+//! The sizes in which a model reads a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
 //!
 //! Sizes and ties are those of transformers' `Lfm2VlImageProcessor`, and those of an image without tiles are also those of its
 //! `Qwen2VLImageProcessor`.

@@ -29,8 +29,8 @@ pub struct LoadOptions {
     pub cache_type: CacheType,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
-    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    /// the model's, whose name contains `mmproj` or `projector`.
+    /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    /// a file beside the model's, whose name contains `mmproj` or `projector`.
     pub projector: Option<String>,
     /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
     /// never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.

@@ -30,7 +30,7 @@ const MAX_KNOWN: usize = 1024;
 /// The reader of a loaded model.
 struct PictureReader {
     tower: VisionTower,
-    /// The tower's rules. A vocabulary without marks for tiles sees each picture as one image.
+    /// The tower's rules. With a vocabulary without marks for tiles, each picture is one image.
     rules: TilingRules,
     transparency: Transparency,
     /// Names the tower, and how it is shown pictures, in the digests of images.
@@ -104,7 +104,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Lets messages contain images that are shown as their markers only, if the model sees.
+/// Lets messages contain images that are shown as their markers only, if this is a vision model.
 pub(crate) fn attach_markers(files: &VisionFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
     let refusal = match files {
         VisionFiles::Found(..) if !renderer.prints_images() => Some(NO_IMAGES_IN_TEMPLATE.to_owned()),

@@ -151,7 +151,9 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     let (file, model) = files(name);
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
-    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
+    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else {
+        panic!("{name} is a vision model")
+    };
     let tower = compute.load_vision(found.weights(), &architecture).unwrap();
     let images = files_shown.iter().flat_map(|file| {
         let shown = crate::media::decode(file, crate::media::Transparency::OnWhite).unwrap();

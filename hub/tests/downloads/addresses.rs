@@ -124,7 +124,7 @@ fn refusals_of_a_server_are_final() {
     assert!(!setting.cache().join(".locks").exists(), "nothing was begun");
 }
 
-/// The server of a model that sees, its projector and a manifest, and the address of that manifest.
+/// The server of a vision model, its projector and a manifest, and the address of that manifest.
 fn with_manifest(change: impl FnOnce(&mut serde_json::Value)) -> (Setting, String) {
     let setting = Setting::new([(
         "ns/demo",

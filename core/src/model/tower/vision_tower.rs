@@ -1,4 +1,4 @@
-//! A tower as the rest of the program sees it, whatever computes it.
+//! A tower of a model, whatever computes it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::tower::network::{ImagePass, LoadedTower, TowerNetwork};
 use crate::model::tower::operations::TowerOperations;
 use crate::weights::Weights;
 
-/// The part of a model that sees. Clones share it.
+/// The vision part of a model. Clones share it.
 #[derive(Clone)]
 pub(crate) struct VisionTower(Arc<dyn LoadedTower>);
 

@@ -34,7 +34,7 @@ async function readPicture(file) {
 async function addPictures(files, changed) {
   const shown = [...files].filter(({ type }) => type.startsWith("image/"));
   if (!shown.length) return;
-  if (!model.capabilities.vision) return remark("This model does not see pictures.");
+  if (!model.capabilities.vision) return remark("This model does not support pictures.");
   for (const file of shown) {
     try {
       pictures.push(await readPicture(file));

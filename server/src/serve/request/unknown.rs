@@ -38,7 +38,7 @@ fn plain(content: &str) -> Option<String> {
 /// The text of a part of an unknown type; `None` if the part is passed over.
 ///
 /// # Errors
-/// When the part is not text but something that the model would have to see, hear or read.
+/// When the part is not text but an image, sound or file.
 pub(in crate::serve) fn read_part(
     place: &str,
     part: &Json,

@@ -7074,8 +7074,8 @@ data class LoadOptions (
     val `chatTemplate`: kotlin.String? = null
     ,
     /**
-     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-     * the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+     * a file beside the model's, whose name contains `mmproj` or `projector`.
      */
     val `projector`: kotlin.String? = null
     ,
@@ -7965,7 +7965,7 @@ data class SdkFunction @JvmOverloads constructor (
     val `description`: kotlin.String
     ,
     /**
-     * The parameters, in the order in which the model sees them.
+     * The parameters, in the order in which they are in the prompt.
      */
     val `parameters`: List<SdkFunctionParameter>
     ,
@@ -10452,7 +10452,7 @@ sealed class SdkFunctionParameterType {
      */
     data class SdkObj(
         /**
-         * The properties by name. The model sees and writes the required ones first, in their order, then the others
+         * The properties by name. The model reads and writes the required ones first, in their order, then the others
          * sorted by name.
          */
         val `properties`: Map<kotlin.String, org.causerie.SdkFunctionParameterType>,
