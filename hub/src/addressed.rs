@@ -12,7 +12,7 @@ use crate::plan::{DownloadPlan, PlannedFile};
 use crate::requests::{Requests, ServerAnswer, check_encoding, is_web_page, read_all};
 use crate::store::RepositoryStore;
 
-/// Asks the server at an address what is there. The file itself is not read.
+/// Asks the server at an address for the size and the version of a file. The file itself is not read.
 pub(crate) fn plan(
     requests: &Requests<'_>,
     store: &RepositoryStore,

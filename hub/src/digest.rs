@@ -59,7 +59,7 @@ impl FileDigest {
         Self::Sha256(format!("{:x}", Sha256::digest(content)))
     }
 
-    /// Whether a content with the other digest is the one that is meant.
+    /// Whether `found` is the expected digest.
     pub(crate) fn is_of(&self, found: &Self) -> bool {
         matches!((self, found), (Self::Unknown(_), Self::Sha256(_))) || self == found
     }

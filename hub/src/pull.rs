@@ -277,7 +277,7 @@ pub(crate) fn watched<T: Send>(
     })
 }
 
-/// Measures the speed as an average that forgets.
+/// Moving average of the speed.
 struct SpeedMeter {
     at: Instant,
     received: u64,

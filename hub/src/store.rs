@@ -125,7 +125,7 @@ impl RepositoryStore {
     }
 
     /// Makes the model visible: its files, as links if those are used, then the revision, then the note of what was checked. Writes
-    /// nothing that is there already, so that a complete cache may be read-only.
+    /// nothing that exists already, so that a complete cache may be read-only.
     pub(crate) fn finish(&self, plan: &DownloadPlan, uses_links: bool) -> Result<()> {
         self.write_contents(plan)?;
         if let Some(file) = plan.files.iter().find(|file| !self.has(plan, file)) {

@@ -62,7 +62,7 @@ impl Transfer<'_> {
             part.discard(self.watch)?;
         }
         Err(corrupt(format!(
-            "{} of {} has another content than its digest says, twice",
+            "{} of {} does not match its digest, after two downloads",
             file.path, self.plan.repository
         )))
     }
@@ -133,7 +133,7 @@ impl Transfer<'_> {
 
 /// Which bytes of a file an answer has.
 enum AnsweredBytes {
-    /// The bytes after those that are there.
+    /// The bytes after the downloaded ones.
     Rest,
     /// All of them, although a range was asked for.
     Whole,

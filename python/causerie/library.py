@@ -98,7 +98,7 @@ class Tokenizer:
         add_generation_prompt: bool = False,
     ) -> str | list[int]:
         """Returns the prompt for messages: token ids with `tokenize=True`, text with `tokenize=False`. `tokenizer` is a synonym
-        of `tokenize`. By default a tokenizer returns token ids, and a `Processor` text, as those of transformers do.
+        of `tokenize`. By default a tokenizer returns token ids, and a `Processor` text, as in transformers.
 
         An image is the marker that the template prints for it. Parts such as `{"type": "image"}` are placeholders for the
         images that are passed to `generate`, in their order.

@@ -44,7 +44,7 @@ class Family:
     around: dict = field(default_factory=dict)
     around_prefix: str = "language_model.model."
     other_parts: tuple = ("vision_tower.vision_model.post_layernorm.weight",)
-    # A module that converts the values of tensors to those of a GGUF file and back.
+    # A module that converts the values of tensors to values of a GGUF file and back.
     conversion: ModuleType | None = None
     # Divisors of the frequencies in a GGUF file.
     divisors: tuple = ()

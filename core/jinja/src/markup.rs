@@ -22,7 +22,7 @@ pub(super) fn escape(state: &mut State<'_, '_>, text: &Value) -> Result<String, 
     Ok(ESCAPES.iter().fold(text.into_owned(), |text, (from, to)| text.replace(*from, to)))
 }
 
-/// The filter `escape`, which does not escape again what it escaped.
+/// The filter `escape`; it is idempotent.
 pub(super) fn escape_once(state: &mut State<'_, '_>, text: &Value) -> Result<Value, Error> {
     if text.is_safe() { Ok(text.clone()) } else { escape(state, text).map(Value::from_safe_string) }
 }

@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(with_state(|state| text(state, &Value::from("it's")).unwrap().into_owned()), "it's");
     }
 
-    /// The expected texts are those of Python's `json.dumps`.
+    /// The expected texts come from Python's `json.dumps`.
     #[test]
     fn json_matches_python() {
         let indented = |indent: usize| JsonFormat { indent: Some(" ".repeat(indent)), ..JsonFormat::default() };

@@ -63,7 +63,7 @@ impl ChatTemplate {
     /// [`STACK`](crate::STACK) bytes.
     ///
     /// # Errors
-    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses what is not supported.
+    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses an unsupported filter, test, method or function.
     /// - [`Exhausted`](crate::TemplateErrorKind::Exhausted) if the fuel does not suffice.
     /// - [`Refused`](crate::TemplateErrorKind::Refused) if the template refuses the variables, or creates what is too deep or too
     ///   large.

@@ -136,7 +136,7 @@ impl Architecture {
     }
 }
 
-/// Lets the last layers read the keys and values of the last layer before them that has a window if they do.
+/// Makes the last `n_sharing` layers reuse the keys and values of the nearest earlier layer of their kind, windowed or full.
 pub(crate) fn share_key_values(layers: &mut [LayerPlan], n_sharing: usize) -> Result<()> {
     let n_layers = layers.len();
     let first = n_layers.saturating_sub(n_sharing);

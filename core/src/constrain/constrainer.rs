@@ -16,7 +16,7 @@ use crate::constrain::vocabulary::{Vocabulary, environment};
 use crate::deep_stack::{self, DeepStackError};
 use crate::memory;
 
-/// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
+/// Number of cached grammars. An app has a few sets of functions, a server the sets of its clients.
 const MAX_PREPARED: usize = 16;
 /// Size limit of a grammar in bytes; enough for some thousand functions.
 const MAX_GRAMMAR: usize = 1 << 20;

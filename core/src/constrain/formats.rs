@@ -24,7 +24,7 @@ pub(super) fn matches_everything(pattern: &str) -> bool {
 
 /// The patterns that express the `pattern` and the `format` of a schema together. The format counts beside a pattern if both
 /// can be met: it limits numbers of digits and the like, where many patterns do not. It stands for a pattern that no grammar
-/// can follow, if its strings, or those of a narrower form of it, match that pattern.
+/// can follow, if its strings, or the strings of a narrower form of it, match that pattern.
 pub(super) fn patterns(pattern: Option<&str>, format: Option<&str>) -> Vec<String> {
     let pattern = pattern.filter(|pattern| !matches_everything(pattern));
     let expression = format.and_then(expression_of);

@@ -1,4 +1,4 @@
-//! Numbers in the schema of a reply that llguidance would not follow: it computes with floats.
+//! Rejects numbers in a reply's schema that llguidance, which computes in f64, would enforce wrongly.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(super) fn clamped(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>
     clamped
 }
 
-/// Refuses limits and values that would become others.
+/// Rejects limits and constants that f64 cannot hold exactly.
 ///
 /// # Errors
 /// A [`GrammarFault`] that names the place and the keyword.
@@ -55,8 +55,8 @@ pub(super) fn check(keywords: &Map<String, Json>, place: &str) -> Result<(), Gra
     }
 }
 
-/// The keyword and the limit in place of an exclusive one. Where both limits have the same whole part, and the exclusive one is
-/// whole, llguidance lets a number be that limit. A limit a little inside takes its place.
+/// Replaces an exclusive limit by an inclusive one slightly inside of it, because llguidance accepts the limit itself if it is an
+/// integer and both limits share their integer part.
 pub(super) fn inside(keywords: &Map<String, Json>, keyword: &str) -> Option<(&'static str, Json)> {
     let number = |keyword: &str| keywords.get(keyword).and_then(Json::as_f64);
     let (name, limit, other) = match keyword {
@@ -75,8 +75,8 @@ pub(super) fn near(limit: &Json) -> Json {
     }
 }
 
-/// Whether all numbers in a value are those that the schema's text has, as floats. One beyond the limit may have been written as an
-/// integer that no float holds.
+/// Whether every number in a value survived the conversion to f64. One beyond the limit may have been written as an integer that
+/// f64 cannot hold.
 fn is_exact(value: &Json) -> bool {
     match value {
         Json::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= MAX_INTEGER) && !is_rounded(value),

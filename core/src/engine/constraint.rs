@@ -78,8 +78,7 @@ impl BlockConstraints {
 #[derive(Default)]
 pub(crate) struct ReplyConstraint {
     state: ConstraintState,
-    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
-    /// reasoning begin, after which the next one applies.
+    /// Stack of constraints for the beginning of the reply. The top one may allow reasoning; the next one applies after it.
     openings: Vec<Constraint>,
     blocks: BlockConstraints,
     /// How a block begins, if the model can write one.
@@ -166,7 +165,7 @@ impl ReplyConstraint {
             let untagged = rules.notation.untagged.as_ref();
             let is_read = reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required;
             if let Some(forms) = untagged.filter(|_| is_read) {
-                // Their faults are those of the block.
+                // Their faults count as faults of the block.
                 let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
                 constraint.blocks.untagged = of(forms.objects.unwrap_or(rules.notation));
                 if forms.python_lists != PythonPlaces::Nowhere {

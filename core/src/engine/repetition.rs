@@ -8,7 +8,7 @@
 /// The longest part, in bytes, whose repetition is found.
 const MAX_BYTES: usize = 512;
 
-/// When text counts as a loop: after so many bytes and repetitions of one part.
+/// When text counts as a loop: after this many bytes and repetitions of one part.
 #[derive(Clone, Copy)]
 struct LoopLimit {
     bytes: usize,

@@ -71,7 +71,7 @@ impl StepPlan {
         n_left.checked_sub(self.inputs.len()).map(|left| *n_left = left).is_some()
     }
 
-    /// Shortens the step to so many positions, but to one at least, and drops its draft tokens.
+    /// Shortens the step to this many positions, but at least to one, and drops its draft tokens.
     pub(super) fn shorten(&mut self, n_positions: usize) {
         self.drop_draft();
         let n_dropped = self.inputs.len().saturating_sub(n_positions.max(1));

@@ -65,7 +65,7 @@ pub(crate) struct PythonNames {
 }
 
 impl PythonNames {
-    /// The identifiers for the names of functions. Those of the first functions do not depend on the others, except on names
+    /// The identifiers for the names of functions. Identifiers of the first functions do not depend on the others, except on names
     /// that are identifiers.
     pub(crate) fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let taken = names.clone().filter(|name| is_identifier(name)).map(str::to_owned).collect();

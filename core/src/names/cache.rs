@@ -114,7 +114,7 @@ impl RepositoryFolder {
         folders.next().is_none().then_some(first)
     }
 
-    /// The files of a commit that are there in full, as far as their sizes are known.
+    /// The files of a commit that are downloaded in full, as far as their sizes are known.
     ///
     /// ```
     /// # use causerie::names::RepositoryFolder;

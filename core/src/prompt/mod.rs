@@ -240,7 +240,7 @@ impl PromptRenderer {
         FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
+    /// Renders the prompt for the next reply. The system message has the functions. A history that the template
     /// refuses is [changed](Fit) as far as necessary.
     ///
     /// # Errors

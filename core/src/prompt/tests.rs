@@ -1,4 +1,4 @@
-//! Compares our prompts with those of Jinja2, recorded by `scripts/golden`.
+//! Compares our prompts with Jinja2's prompts, recorded by `scripts/golden`.
 
 use std::collections::BTreeMap;
 use std::fs;

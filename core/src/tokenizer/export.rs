@@ -33,7 +33,7 @@ pub(crate) struct ExportRules {
     pub(crate) has_spelled_merges: bool,
 }
 
-/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token.
+/// The entries for the tokenizer. `n_rows` is the number of rows of the embedding, each of which needs a token.
 pub(crate) fn metadata(folder: &Folder, n_rows: usize, rules: ExportRules) -> Result<Vec<(String, MetadataValue)>> {
     // Reading it as for use checks it, and finds the tokens that other files of the folder name.
     let parts = folder::read(folder)?;

@@ -28,7 +28,7 @@ fn a_file_with_a_pinned_digest_is_exactly_that_file() {
     check_cache(&setting.cache());
     setting.fake.journal();
     assert_eq!(setting.hub().find(&address).unwrap(), path);
-    assert!(setting.fake.journal().is_empty(), "what is there is found without a request");
+    assert!(setting.fake.journal().is_empty(), "downloaded models are found without a request");
 
     let wrong = format!("{}#sha256={}", setting.fake.web(FILE), "a".repeat(64));
     assert_eq!(kind(&setting, &wrong), ErrorKind::Download(DownloadFault::Corrupt));

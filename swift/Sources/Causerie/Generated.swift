@@ -4366,7 +4366,7 @@ public func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffe
 
 
 /**
- * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
  */
 public struct HubOptions: Equatable, Hashable {
     /**
@@ -5195,7 +5195,7 @@ public struct PullProgress: Equatable, Hashable {
      */
     public var file: String
     /**
-     * Bytes of all files that are there.
+     * Bytes already downloaded, of all files.
      */
     public var done: SdkLong
     /**
@@ -5221,7 +5221,7 @@ public struct PullProgress: Equatable, Hashable {
          * The file that it is about; empty while the name is resolved.
          */file: String,
         /**
-         * Bytes of all files that are there.
+         * Bytes already downloaded, of all files.
          */done: SdkLong,
         /**
          * Bytes of all files; 0 until it is known.

@@ -24,7 +24,7 @@ const LINE: usize = 64;
 /// Which tokens of its sequence a token attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionMask {
-    /// Itself and tokens before it, so many together; `usize::MAX` for all of them.
+    /// The last `window` tokens up to and including itself; `usize::MAX` for all of them.
     Causal {
         /// Number of tokens, at least one.
         window: usize,

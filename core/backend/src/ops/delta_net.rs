@@ -132,7 +132,7 @@ type Columns<T> = [T; COLUMNS / LANES];
 /// Computes the tokens of a sequence for a block of columns of one head.
 pub(crate) struct DeltaBlock<'a> {
     pub(crate) shape: DeltaShape,
-    /// The block among those of all heads.
+    /// The block among the blocks of all heads.
     pub(crate) block: usize,
     /// `(key size, COLUMNS)`
     pub(crate) memory: &'a mut [f32],

@@ -10,7 +10,7 @@ use crate::model::operations::Sight;
 /// Scores in memory at most: 64 MB.
 const MAX_SCORES: usize = 1 << 24;
 
-/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, which include those of the queries. The
+/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, including the tokens of the queries. The
 /// result has the same shape.
 pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Sight) -> TensorResult<Tensor> {
     let Heads { n_queries, n_keys, head_dim } = heads;

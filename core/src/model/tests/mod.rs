@@ -1,4 +1,4 @@
-//! Our logits compared with those of transformers, recorded by `scripts/golden`.
+//! Our logits compared with transformers' logits, recorded by `scripts/golden`.
 
 mod agreement;
 #[cfg(feature = "candle")]
@@ -346,7 +346,7 @@ fn granite4_gives_the_logits_of_transformers() {
     check_family("granite4", "q8_0");
 }
 
-/// Two files that differ from those of their families in having queries, keys and values in one tensor; one has biases.
+/// Two files that differ from others of their families in having queries, keys and values in one tensor; one has biases.
 #[test]
 fn queries_keys_and_values_in_one_tensor_give_the_same_logits() {
     for name in ["llama3", "qwen2"] {

@@ -30,7 +30,7 @@ impl VisionTower {
         self.0.architecture()
     }
 
-    /// Checks that rows are as long as those of the decoder.
+    /// Checks that rows are as long as the decoder's rows.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).

@@ -40,7 +40,7 @@ fn literal(text: &str, types: SchemaTypes, repairs: &mut Repairs) -> Option<Valu
     Some(value)
 }
 
-/// Whether a value is what the text of a parameter of these types stands for. A string may be one in quotes, which is then
+/// Whether text of these types would be read as this value. A string may be in quotes, which is then
 /// converted as the strings of other notations are.
 fn may_be(value: &Value, types: SchemaTypes) -> bool {
     match value {

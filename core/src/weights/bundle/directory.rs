@@ -185,7 +185,7 @@ fn data_start(file: &ModelFile, offset: usize, path: &str) -> Result<usize> {
     after.checked_add(number(extra)?).ok_or_else(refused)
 }
 
-/// Sizes and offsets, those of them that need 64 bits from an extra field, in which only they occur.
+/// Sizes and offsets. The ones that need 64 bits come from the ZIP64 extra field, which lists only them.
 fn widened(extra: &[u8], mut numbers: [u64; 3]) -> Result<[u64; 3]> {
     let mut fields = Fields(extra);
     while !fields.0.is_empty() {

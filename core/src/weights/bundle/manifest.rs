@@ -26,7 +26,7 @@ pub(crate) struct Manifest {
     pub(crate) projector: Option<PathBuf>,
     /// The chat template that replaces the model's own.
     pub(crate) chat_template: Option<String>,
-    /// The sampling values that replace those of the model's files.
+    /// The sampling values that replace the values of the model's files.
     pub(crate) sampling: SamplingDefaults,
     /// Sizes and digests of the files.
     pub(crate) files: BTreeMap<String, ManifestFile>,

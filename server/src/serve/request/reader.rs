@@ -85,7 +85,7 @@ impl Error for FieldError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        // serde's words for the types of Rust, in those of JSON.
+        // serde's words for the types of Rust, in the words of JSON.
         let expected = match expected.to_string() {
             expected if expected.starts_with("struct ") => "an object".to_owned(),
             expected => match expected.as_str() {
@@ -220,7 +220,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        // Derived visitors would take an array for the fields in their order.
+        // serde's derived visitors would accept an array for a struct.
         let Json::Object(object) = self.value else {
             return Err(FieldError::rule(must_be("an object", &self.value)));
         };

@@ -98,7 +98,7 @@ const MEDIA: [Media; 4] = [
         kinds: &["audio", "input_audio", "audio_url"],
         words: &["audio", "speech"],
         members: &["input_audio", "audio_url", "audio"],
-        rule: "audio needs a model that hears, which this one does not",
+        rule: "audio is not supported by this model",
     },
     Media {
         kinds: &["video", "video_url", "input_video"],

@@ -6943,7 +6943,7 @@ public object FfiConverterTypeHttpRequest: FfiConverterRustBuffer<HttpRequest> {
 
 
 /**
- * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
  */
 data class HubOptions (
     /**
@@ -7555,7 +7555,7 @@ data class PullProgress (
     val `file`: kotlin.String
     ,
     /**
-     * Bytes of all files that are there.
+     * Bytes already downloaded, of all files.
      */
     val `done`: SdkLong
     ,
