@@ -165,7 +165,7 @@ impl ModelInfo {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(&Weights::open(model)?)
+        Self::from_weights(&Weights::open(model)?)
     }
 
     /// Reads the headers of a model that is held in memory.
@@ -180,10 +180,10 @@ impl ModelInfo {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(&Weights::from_bytes(bytes.into())?)
+        Self::from_weights(&Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: &Weights) -> Result<Self> {
+    fn from_weights(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
@@ -250,7 +250,7 @@ impl ModelInfo {
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         if let Some(sources) = TemplateSources::read(weights)? {
-            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer)?);
+            self.set_template(&sources.chat, &PromptRenderer::from_sources(&sources, tokenizer)?);
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub(crate) fn plan(
 /// Digits that stand for the files as they are now.
 fn commit(files: &[FoundFile]) -> String {
     let marks: Vec<String> = files.iter().map(|found| format!("{} {}", found.file.path, found.mark)).collect();
-    FileDigest::of(marks.join("\n").as_bytes()).hex()[..40].to_owned()
+    FileDigest::from_content(marks.join("\n").as_bytes()).hex()[..40].to_owned()
 }
 
 struct FoundFile {
@@ -66,7 +66,7 @@ fn ask(requests: &Requests<'_>, address: &str, path: String) -> Result<FoundFile
     let size: u64 = header("content-length").parse().map_err(|_| no_size())?;
     let pinned = address.split_once("#sha256=").map(|(_, hex)| FileDigest::Sha256(hex.to_owned()));
     let marks = [address, &size.to_string(), &header("etag"), &header("last-modified")].join("\n");
-    let unknown = || FileDigest::Unknown(FileDigest::of(marks.as_bytes()).hex().to_owned());
+    let unknown = || FileDigest::Unknown(FileDigest::from_content(marks.as_bytes()).hex().to_owned());
     let digest = pinned.or(linked).unwrap_or_else(unknown);
     let mark = digest.hex().to_owned();
     Ok(FoundFile { file: PlannedFile { url: Some(address.to_owned()), ..PlannedFile::new(&path, size, digest) }, mark })
@@ -105,7 +105,7 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     }
     manifest.insert("original_url".to_owned(), address.into());
     let content = format!("{:#}\n", Json::from(manifest));
-    let digest = FileDigest::of(content.as_bytes());
+    let digest = FileDigest::from_content(content.as_bytes());
     let mark = digest.hex().to_owned();
     let file =
         PlannedFile { content: Some(content.clone()), ..PlannedFile::new(FILE_NAME, content.len() as u64, digest) };

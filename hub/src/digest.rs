@@ -55,7 +55,7 @@ impl FileDigest {
     }
 
     /// The SHA-256 of a content.
-    pub(crate) fn of(content: &[u8]) -> Self {
+    pub(crate) fn from_content(content: &[u8]) -> Self {
         Self::Sha256(format!("{:x}", Sha256::digest(content)))
     }
 

@@ -93,7 +93,7 @@ impl Watch {
         if watched.is_stopped { Err(cancelled()) } else { Ok(()) }
     }
 
-    /// Begins with files of this total size, some bytes of which are there.
+    /// Begins with files of this total size, of which some bytes are already downloaded.
     pub(crate) fn begin(&self, total: u64, there: u64) {
         let mut watched = self.inner.lock();
         (watched.progress.total, watched.progress.resumed_from, watched.done) = (total, there, there);

@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn downloads_without_a_lock_write_to_places_of_their_own() {
         let store = RepositoryStore::new("/cache".as_ref(), "ns/name");
-        let digest = FileDigest::of(b"x");
+        let digest = FileDigest::from_content(b"x");
         let places = || [BlobLock { file: None }, BlobLock { file: None }].map(|lock| store.part_under(&lock, &digest));
         let [one, other] = places();
         assert_ne!(one, other);

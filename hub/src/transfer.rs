@@ -103,7 +103,7 @@ impl Transfer<'_> {
             answer => answer?,
         };
         check_encoding(&response, &from)?;
-        match AnsweredBytes::of(&response, part.length(), file.size) {
+        match AnsweredBytes::new(&response, part.length(), file.size) {
             AnsweredBytes::Rest => {}
             AnsweredBytes::Whole => part.discard(self.watch)?,
             AnsweredBytes::Other(found) => {
@@ -142,7 +142,7 @@ enum AnsweredBytes {
 }
 
 impl AnsweredBytes {
-    fn of(response: &HttpResponse, first_byte: u64, size: u64) -> Self {
+    fn new(response: &HttpResponse, first_byte: u64, size: u64) -> Self {
         let length = response.header("content-length").and_then(|length| length.trim().parse::<u64>().ok());
         match response.status {
             // A portal or an error page; no file of a model is one.
@@ -212,7 +212,7 @@ mod tests {
     fn content(status: u16, headers: &[(&str, &str)], first_byte: u64) -> String {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let response = HttpResponse { status, headers, body: Box::new(std::io::empty()) };
-        match AnsweredBytes::of(&response, first_byte, 10) {
+        match AnsweredBytes::new(&response, first_byte, 10) {
             AnsweredBytes::Rest => "rest".to_owned(),
             AnsweredBytes::Whole => "whole".to_owned(),
             AnsweredBytes::Other(found) => found,

@@ -18,7 +18,7 @@ HIDDEN, CONTEXT = 32, 128
 # context also makes some pairs of a head rotate as before, some more slowly, and one in between.
 WINDOW, ORIGINAL_CONTEXT = 16, 48
 # Shorter than the prompt: LongRoPE has other factors from there on, for all positions.
-SHORTEST_CONTEXT = 32
+MIN_CONTEXT = 32
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ MINISTRAL3 = config(
     "ministral3", 3, 4, 2, True, rms_norm_eps=1e-5, head_dim=16, sliding_window=None,
     rope_parameters={
         "type": "yarn", "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0,
-        "mscale_all_dim": 1.0, "original_max_position_embeddings": SHORTEST_CONTEXT, "llama_4_scaling_beta": 0.1,
+        "mscale_all_dim": 1.0, "original_max_position_embeddings": MIN_CONTEXT, "llama_4_scaling_beta": 0.1,
     },
 )
 # Real files give no factor of attention, and their windows are larger than their context.
 LONG, SHORT = [1.0, 1.1, 1.35, 2.0, 4.5, 9.0], [1.0, 1.0, 1.05, 1.1, 1.2, 1.4]
 PHI4 = config(
     "phi3", 3, 2, 1, True, rms_norm_eps=1e-5, rope_theta=1e4, partial_rotary_factor=0.75, sliding_window=262144,
-    original_max_position_embeddings=SHORTEST_CONTEXT,
+    original_max_position_embeddings=MIN_CONTEXT,
     rope_scaling={"type": "longrope", "long_factor": LONG, "short_factor": SHORT},
 )
 PHI4_SHORT = PHI4 | {"max_position_embeddings": 4 * CONTEXT, "original_max_position_embeddings": 2 * CONTEXT}
@@ -273,7 +273,7 @@ FAMILIES = [
     Family(
         "ministral3", "mistral3", MINISTRAL3, Type.Q8_0, seed=6, metadata=(
             ("add_rope_dimension_count", 16), ("add_rope_scaling_type", RopeScalingType.YARN), ("add_rope_scaling_factor", 4.0),
-            ("add_rope_scaling_orig_ctx_len", SHORTEST_CONTEXT), ("add_rope_scaling_yarn_beta_fast", 32.0),
+            ("add_rope_scaling_orig_ctx_len", MIN_CONTEXT), ("add_rope_scaling_yarn_beta_fast", 32.0),
             ("add_rope_scaling_yarn_beta_slow", 1.0), ("add_rope_scaling_yarn_log_mul", 1.0), ("add_attn_temperature_scale", 0.1),
         ),
     ),

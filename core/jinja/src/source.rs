@@ -59,7 +59,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
                 continue;
             }
             _ => {
-                macros.check(&TagTokens::of(tag, &tokens))?;
+                macros.check(&TagTokens::new(tag, &tokens))?;
                 for tag in with_late_defaults(tag, &tokens).unwrap_or_else(|| vec![tag.to_owned()]) {
                     out.push_str(&prepared(&tag)?);
                 }
@@ -73,7 +73,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
 /// A tag with its operators replaced, and guarded.
 fn prepared(tag: &str) -> Result<String, &'static str> {
     let tokens = token_ranges(tag);
-    TagTokens::of(tag, &tokens).check()?;
+    TagTokens::new(tag, &tokens).check()?;
     Ok(match without_python_operators(tag, &tokens) {
         Some(tag) => guarded(&tag, &token_ranges(&tag)),
         None => guarded(tag, &tokens),
@@ -83,7 +83,7 @@ fn prepared(tag: &str) -> Result<String, &'static str> {
 /// The tag that opens a macro, and tags that set those arguments whose default mentions an earlier argument; `None` if there are
 /// no such defaults.
 fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let end = tokens.group_end(2);
     if tokens.statement() != "macro" || tokens.at(2) != "(" || tokens.at(end) != ")" {
         return None;
@@ -217,7 +217,7 @@ fn raw_length(source: &str) -> usize {
 /// The tag without the operators that the template engine lacks or does not limit; `None` if there are none. Filters take the
 /// place of each `%` and `*`. A `+` without a left operand changes nothing.
 fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for i in 0..tokens.len().saturating_sub(1) {
         if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {

@@ -130,7 +130,7 @@ impl Conversation {
             earlier_rounds: Vec::new(),
             partial: None,
         };
-        ResponseStream::of(rounds, cancel)
+        ResponseStream::from_source(rounds, cancel)
     }
 }
 

@@ -112,7 +112,7 @@ impl ReplyConstraint {
         let begun = Instant::now();
         let notation = options.function_call_parser.map(FunctionCallParser::notation);
         let edges = notation.and_then(|notation| edges(notation, &loaded.tokenizer));
-        let callable = CallableFunctions::of(options, functions)?;
+        let callable = CallableFunctions::new(options, functions)?;
         let mut constraint = Self {
             start: edges.as_ref().map(|edges| edges.start.clone()),
             bans_calls: callable.functions.is_empty() && !functions.is_empty(),
@@ -347,7 +347,7 @@ struct CallableFunctions {
 }
 
 impl CallableFunctions {
-    fn of(options: &GenerationOptions, functions: &[SdkFunction]) -> Result<Self> {
+    fn new(options: &GenerationOptions, functions: &[SdkFunction]) -> Result<Self> {
         let is_offered = |name: &String| functions.iter().any(|function| function.name == *name);
         let unknown = |option: &'static str, name: &str| {
             Err(SdkError::new(

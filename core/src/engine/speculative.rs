@@ -142,7 +142,7 @@ mod tests {
             let ids = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
             ids.into_iter().map(Position::Token).collect::<Vec<_>>()
         };
-        let row = Position::Embedded { digest: ContentDigest::of(&[b"image"]), row: 0 };
+        let row = Position::Embedded { digest: ContentDigest::from_parts(&[b"image"]), row: 0 };
         let draft = |parts: [&str; 2]| {
             let positions = [encode(parts[0]), vec![row], encode(parts[1])].concat();
             Drafter::new().draft(ReplySection::Calls, &positions, &tokenizer)

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_chunk_holds_tokens_or_rows_and_ends_where_they_meet() {
-        let digest = ContentDigest::of(&[b"image"]);
+        let digest = ContentDigest::from_parts(&[b"image"]);
         let rows = |n_rows| (0..n_rows).map(|row| Position::Embedded { digest, row });
         let tokens = |n_tokens| std::iter::repeat_n(Position::Token(5), n_tokens);
         let positions: Vec<Position> = tokens(10).chain(rows(150)).chain(tokens(3)).collect();

@@ -172,7 +172,7 @@ impl PromptRenderer {
     }
 
     /// Creates the renderer for a model from its templates and its tokenizer.
-    pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
+    pub(crate) fn from_sources(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
         let fuel = Fuel::new(LOAD_FUEL);
         let renderer = |source: &str| {

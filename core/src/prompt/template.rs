@@ -34,7 +34,9 @@ impl PromptTemplate {
     pub(super) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String> {
         on_deep_stack(|| self.0.render(variables, now, kept, fuel))?.map_err(|err| {
             let message = match err.kind() {
-                TemplateErrorKind::Unsupported => "the chat template uses an unsupported filter, test, method or function",
+                TemplateErrorKind::Unsupported => {
+                    "the chat template uses an unsupported filter, test, method or function"
+                }
                 TemplateErrorKind::Exhausted => "the chat template cannot render the messages",
                 _ => "the chat template rejects the messages",
             };

@@ -59,7 +59,7 @@ enum DecodingStage {
 }
 
 impl Decoding {
-    pub(super) fn of(encoder: &Encoder) -> Result<Self> {
+    pub(super) fn new(encoder: &Encoder) -> Result<Self> {
         let decoder = encoder.get_decoder().ok_or_else(|| wrong("tokenizer.json must have a decoder"))?;
         let mut decoding = Self { steps: Vec::new(), leading: LeadingSpaces::Kept };
         let mut stage = DecodingStage::Tokens;

@@ -36,7 +36,7 @@ pub(super) fn settings(folder: &Folder) -> Result<Json> {
 pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<TokenizerParts> {
     growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
-    let decoding = Decoding::of(&encoder)?;
+    let decoding = Decoding::new(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
     let config_ids = |key: &'static str| configs.iter().filter_map(move |config| config.get(key)).flat_map(ids);
     let bos_id = match settings.get("bos_token") {

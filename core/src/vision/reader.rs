@@ -170,7 +170,7 @@ impl PictureReader {
 
 impl ImageReader for PictureReader {
     fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
-        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+        let digest = ContentDigest::from_parts(&[&self.fingerprint, file]);
         let tiling = self.tiling(file, digest)?;
         let picture = Arc::new(ShownPicture {
             file: file.to_vec(),
@@ -198,7 +198,7 @@ impl ImageReader for PictureReader {
             segments.push(Segment::Embedded(Embedded(Arc::new(ShownImage {
                 picture: Arc::clone(&picture),
                 index,
-                digest: ContentDigest::of(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
+                digest: ContentDigest::from_parts(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
                 n_rows: u32::try_from(n_rows).unwrap_or(u32::MAX), // the rules allow some thousand
             }))));
         }

@@ -29,7 +29,7 @@ pub(crate) enum ModelOrigin {
 
 impl ModelOrigin {
     /// Reads what is at a path, if it is a manifest or a bundle.
-    pub(super) fn of(path: &Path) -> Result<Self> {
+    pub(super) fn from_path(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Ok(Self::Disk);
         }

@@ -63,7 +63,7 @@ fn the_digest_of_a_file_without_one_is_recorded() {
     assert_eq!(setting.fake.journal().len(), 1, "the server is asked whether the file is still the same");
     setting.fake.change("ns/demo", |repository| repository.files.get_mut(FILE).unwrap()[7] ^= 1);
     let changed = setting.pull(&address).unwrap();
-    assert_ne!(fs::read(changed).unwrap(), content(4, 150_000), "the file that is there now, of the same size");
+    assert_ne!(fs::read(changed).unwrap(), content(4, 150_000), "the present file, of the same size");
     check_cache(&setting.cache());
     setting.hub().remove(&address).unwrap();
     assert!(setting.hub().find(&address).is_err());

@@ -43,7 +43,7 @@ pub(super) fn memory_budget(max_body: usize) -> Semaphore {
 pub(super) async fn read(service: &Service, request: &mut Request<Incoming>) -> Result<RequestBytes, HttpError> {
     let headers = request.headers();
     check_content_type(headers)?;
-    let encoding = Encoding::of(headers)?;
+    let encoding = Encoding::from_headers(headers)?;
     if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
         return Err(HttpError::new(StatusCode::LENGTH_REQUIRED, "length_required", "the request must have a body"));
     }

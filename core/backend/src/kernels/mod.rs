@@ -149,10 +149,10 @@ impl Quantiser for Tier {
 
     fn quantise(&self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
         match self {
-            Self::Portable => to.set_row(row, x, QuantisedGroup::of),
+            Self::Portable => to.set_row(row, x, QuantisedGroup::new),
             // The compiler vectorises the definition.
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(..) => to.set_row(row, x, QuantisedGroup::of),
+            Self::Neon(..) => to.set_row(row, x, QuantisedGroup::new),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2, _) => avx2::quantise(*avx2, x, to, row),
             #[cfg(target_arch = "x86_64")]

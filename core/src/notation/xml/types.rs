@@ -12,7 +12,7 @@ use crate::schema::{SchemaTypes, parameter_schema};
 /// Reads a value. What does not fit the declared type stays a string, as does the value of an undeclared parameter.
 pub(super) fn read(text: &str, parameters: Parameters<'_>, name: &str, repairs: &mut Repairs) -> Value {
     let declared = parameters.0.and_then(|function| function.parameters.iter().find(|found| found.name == name));
-    let Some(types) = declared.map(|parameter| SchemaTypes::of(&parameter_schema(parameter))) else {
+    let Some(types) = declared.map(|parameter| SchemaTypes::new(&parameter_schema(parameter))) else {
         return Value::from(text);
     };
     if types == SchemaTypes::STRING {

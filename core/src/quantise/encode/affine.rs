@@ -60,7 +60,7 @@ pub(super) fn q5_k(values: &[f32], blocks: &mut Vec<u8>) {
 
 pub(super) fn q5_1(values: &[f32], blocks: &mut Vec<u8>) {
     for values in values.as_chunks::<GROUP>().0 {
-        let group = WeightedGroup::of(values);
+        let group = WeightedGroup::new(values);
         let fit = group.fit(31.0, f32::INFINITY);
         let (scale, offset) = (f16::from_f32(fit.scale), f16::from_f32(fit.offset));
         blocks.extend(scale.to_le_bytes());
@@ -72,7 +72,7 @@ pub(super) fn q5_1(values: &[f32], blocks: &mut Vec<u8>) {
 /// Encodes with levels from 0 to `last`.
 fn encode(values: &[f32; SUPER], last: f32) -> AffineBlock {
     let (groups, _) = values.as_chunks::<GROUP>();
-    let groups: [WeightedGroup<'_>; GROUPS] = from_fn(|at| WeightedGroup::of(&groups[at]));
+    let groups: [WeightedGroup<'_>; GROUPS] = from_fn(|at| WeightedGroup::new(&groups[at]));
     let fits: [AffineFit; GROUPS] = from_fn(|at| groups[at].fit(last, 0.0));
     let largest = |value: fn(&AffineFit) -> f32| fits.iter().map(value).fold(0.0, f32::max);
     let mut block = AffineBlock {
@@ -93,7 +93,7 @@ fn encode(values: &[f32; SUPER], last: f32) -> AffineBlock {
 
 impl<'a> WeightedGroup<'a> {
     /// Errors of large values count more: they matter more to the products that the values are factors of.
-    fn of(values: &'a [f32; GROUP]) -> Self {
+    fn new(values: &'a [f32; GROUP]) -> Self {
         let mean_square = sum::<GROUP>(|at| values[at] * values[at]) / GROUP as f32;
         Self { values, weights: values.map(|value| mean_square.sqrt() + value.abs()) }
     }

@@ -102,7 +102,7 @@ impl GgufFile {
             let mut reader = HeaderReader::new(&head);
             match Header::read(&mut reader, file.n_bytes()) {
                 Ok(header) => {
-                    return Ok(Self::of(Content::OnDisk(file), head, header));
+                    return Ok(Self::new(Content::OnDisk(file), head, header));
                 }
                 // The bytes read so far have ended, not the file.
                 Err(_) if length < most && reader.wanted().is_some_and(|wanted| wanted <= most) => {
@@ -118,7 +118,7 @@ impl GgufFile {
         let header = Header::read(&mut reader, bytes.len())?;
         // Only the header: an owned file would be in memory twice.
         let head = bytes[..reader.at()].to_vec();
-        let file = Self { origin, ..Self::of(Content::InMemory(bytes), head, header) };
+        let file = Self { origin, ..Self::new(Content::InMemory(bytes), head, header) };
         match file.n_parts()? {
             Some(n_parts) => Err(broken(format!("a model in memory must be one file, found one of {n_parts} files"))),
             None => Ok(file),
@@ -128,10 +128,10 @@ impl GgufFile {
     /// Reads the header of a file of this size, of which only the beginning is here.
     pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
         let header = Header::read(&mut HeaderReader::new(&head), file_size)?;
-        Ok(Self::of(Content::Elsewhere, head, header))
+        Ok(Self::new(Content::Elsewhere, head, header))
     }
 
-    fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
+    fn new(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
         Self {
             head,
