@@ -291,8 +291,8 @@ pub struct LoadOptions {
     /// A chat template that replaces the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
-    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    /// the model's, whose name contains `mmproj` or `projector`.
+    /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    /// a file beside the model's, whose name contains `mmproj` or `projector`.
     #[uniffi(default)]
     pub projector: Option<String>,
     /// The rule for names of functions. Default: letters, digits, `_` and `-`.

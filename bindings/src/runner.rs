@@ -61,7 +61,7 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    fn of(info: &core::ModelInfo, context_size: usize) -> Self {
+    fn new(info: &core::ModelInfo, context_size: usize) -> Self {
         let memory = info.memory_estimate(context_size);
         Self {
             name: info.name.clone(),
@@ -92,7 +92,7 @@ impl ModelInfo {
 pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<ModelInfo> {
     let info = core::ModelInfo::read(&path)?;
     let most = context_size.map_or(core::LoadOptions::DEFAULT_CONTEXT_SIZE, SdkCount::size);
-    Ok(ModelInfo::of(&info, info.context_size.min(most)))
+    Ok(ModelInfo::new(&info, info.context_size.min(most)))
 }
 
 /// Watches a model while it is loaded. It is called on the thread that loads.
@@ -221,7 +221,7 @@ impl ModelRunner {
 
     /// Facts about the model.
     pub fn info(&self) -> ModelInfo {
-        ModelInfo::of(self.runner.info(), self.runner.context_size())
+        ModelInfo::new(self.runner.info(), self.runner.context_size())
     }
 
     /// Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.

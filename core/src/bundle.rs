@@ -93,7 +93,7 @@ pub fn make(
     output: impl AsRef<Path>,
     progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let sources = BundleSources::of(&Weights::open(model)?, projector)?;
+    let sources = BundleSources::new(&Weights::open(model)?, projector)?;
     let archive =
         ArchiveWriter { file: PartialFile::create(output.as_ref())?, length: 0, directory: Vec::new(), n_files: 0 };
     sources.write(archive, progress)
@@ -189,7 +189,7 @@ struct BundleSources {
 }
 
 impl BundleSources {
-    fn of(weights: &Weights, projector: Option<&str>) -> Result<Self> {
+    fn new(weights: &Weights, projector: Option<&str>) -> Result<Self> {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }

@@ -138,7 +138,7 @@ pub struct MemoryEstimate {
     pub convolutions: u64,
     /// The states of the sequence in delta nets.
     pub delta_nets: u64,
-    /// The part that sees: its vision tower and its projector.
+    /// The vision part: its tower and its projector.
     pub vision: u64,
     /// The part that hears: its encoder and its adapter.
     pub hearing: u64,
@@ -174,7 +174,7 @@ impl ModelInfo {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(&Weights::open(model)?)
+        Self::from_weights(&Weights::open(model)?)
     }
 
     /// Reads the headers of a model that is held in memory.
@@ -189,10 +189,10 @@ impl ModelInfo {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(&Weights::from_bytes(bytes.into())?)
+        Self::from_weights(&Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: &Weights) -> Result<Self> {
+    fn from_weights(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
@@ -252,7 +252,7 @@ impl ModelInfo {
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         if let Some(sources) = TemplateSources::read(weights)? {
-            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer)?);
+            self.set_template(&sources.chat, &PromptRenderer::from_sources(&sources, tokenizer)?);
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl ModelInfo {
         }
     }
 
-    /// Sets that the model sees, with these weights.
+    /// Sets that this is a vision model, with these weights.
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);

@@ -46,8 +46,9 @@ pub(crate) fn load_model(
             Some(template) => Some(TemplateSources::from(template.clone())),
             None => TemplateSources::read(weights)?,
         };
-        let renderer =
-            |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
+        let renderer = |sources: TemplateSources| {
+            Ok::<_, SdkError>((PromptRenderer::from_sources(&sources, &tokenizer)?, sources.chat))
+        };
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))
     };

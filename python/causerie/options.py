@@ -403,8 +403,8 @@ class LoadOptions(CheckedOptions):
     chat_template: str | None = None
     """A chat template that replaces the model's own."""
     projector: str | os.PathLike[str] | None = None
-    """A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    the model's, whose name contains `mmproj` or `projector`."""
+    """A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    a file beside the model's, whose name contains `mmproj` or `projector`."""
     function_names: FunctionNames | str | None = None
     """The rule for names of functions. Default: letters, digits, `_` and `-`."""
     generation_defaults: SamplingDefaults | None = None

@@ -69,7 +69,7 @@ pub(crate) enum CauserieCommand {
     Pull(PullArguments),
     /// List, verify and remove the models of the local cache.
     Models(ModelsArguments),
-    /// Show what the engine sees: exact bytes for programs, escaped control characters on a terminal.
+    /// Show what the engine works with: exact bytes for programs, escaped control characters on a terminal.
     Inspect {
         #[command(subcommand)]
         command: InspectCommand,

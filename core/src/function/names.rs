@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// The longest name, in characters.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 /// Characters of a name that a message quotes.
-const LONGEST_QUOTE: usize = 60;
+const MAX_QUOTE: usize = 60;
 
 /// Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in front:
 /// models write them best.
@@ -30,7 +30,7 @@ pub enum FunctionNames {
 impl FunctionNames {
     /// Checks a name.
     pub(super) fn check(self, name: &str) -> Result<()> {
-        let is_short = name.len() <= LONGEST_NAME;
+        let is_short = name.len() <= MAX_NAME;
         let (is_valid, form) = match self {
             Self::Plain => (is_part(name), ""),
             Self::Dotted => (name.split('.').all(is_part), ", with single dots between them"),
@@ -38,15 +38,15 @@ impl FunctionNames {
         if is_short && is_valid {
             return Ok(());
         }
-        let rule = format!("the name must consist of 1 to {LONGEST_NAME} letters, digits, _ and -{form}");
+        let rule = format!("the name must consist of 1 to {MAX_NAME} letters, digits, _ and -{form}");
         Err(invalid(name, &rule))
     }
 }
 
 /// The error about a function.
 pub(super) fn invalid(name: &str, rule: &str) -> SdkError {
-    let more = if name.chars().nth(LONGEST_QUOTE).is_some() { "…" } else { "" };
-    let name: String = name.chars().take(LONGEST_QUOTE).collect();
+    let more = if name.chars().nth(MAX_QUOTE).is_some() { "…" } else { "" };
+    let name: String = name.chars().take(MAX_QUOTE).collect();
     SdkError::new(ErrorKind::InvalidFunction, format!("function {name:?}{more}: {rule}"))
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct PythonNames {
 }
 
 impl PythonNames {
-    /// The identifiers for the names of functions. Those of the first functions do not depend on the others, except on names
+    /// The identifiers for the names of functions. Identifiers of the first functions do not depend on the others, except on names
     /// that are identifiers.
     pub(crate) fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let taken = names.clone().filter(|name| is_identifier(name)).map(str::to_owned).collect();

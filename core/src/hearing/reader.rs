@@ -150,7 +150,7 @@ impl RecordingReader {
 
 impl SoundReader for RecordingReader {
     fn read(&self, file: &[u8], _: Role) -> Result<Vec<Segment>> {
-        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+        let digest = ContentDigest::from_parts(&[&self.fingerprint, file]);
         let recording = HeardRecording {
             n_rows: self.measured(file, digest)?,
             file: file.to_vec(),

@@ -33,7 +33,7 @@ pub(crate) struct ExportRules {
     pub(crate) has_spelled_merges: bool,
 }
 
-/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token.
+/// The entries for the tokenizer. `n_rows` is the number of rows of the embedding, each of which needs a token.
 pub(crate) fn metadata(
     files: &TokenizerFiles<'_>,
     n_rows: usize,

@@ -91,7 +91,7 @@ impl Weights {
     /// cache.
     pub(crate) fn open(model: &str) -> Result<Self> {
         let path = location::locate(model)?;
-        let origin = ModelOrigin::of(&path)?;
+        let origin = ModelOrigin::from_path(&path)?;
         let (path, is_folder) = match origin.manifest() {
             Some(manifest) => (manifest.model.clone(), manifest.is_folder),
             None => (path.clone(), path.is_dir()),

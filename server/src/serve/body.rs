@@ -53,7 +53,7 @@ pub(super) enum RequestKind {
 /// Reads the body of a request. What an error leaves of it is still to be [discarded](discard).
 pub(super) async fn read(service: &Service, request: &mut Request<Incoming>) -> Result<RequestBytes, HttpError> {
     let headers = request.headers();
-    let encoding = Encoding::of(headers)?;
+    let encoding = Encoding::from_headers(headers)?;
     if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
         return Err(HttpError::new(StatusCode::LENGTH_REQUIRED, "length_required", "the request must have a body"));
     }

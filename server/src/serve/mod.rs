@@ -76,7 +76,7 @@ pub struct Settings {
     pub slots: usize,
     /// Requests that wait; further ones are refused with 429. Default 64.
     pub queue: usize,
-    /// Limit on a request's body in bytes. Default 32 MiB. The bodies that arrive and those of the requests that wait have
+    /// Limit on a request's body in bytes. Default 32 MiB. The bodies that arrive and the bodies of the requests that wait have
     /// eight times as much together, beyond the first 64 KiB of each.
     pub max_body: usize,
     /// Connections at the same time; further ones are answered with 503. Default 2,048.
@@ -163,7 +163,7 @@ pub struct DownloadGauge {
 }
 
 impl DownloadGauge {
-    /// Reports the bytes that are there, and those of the whole model.
+    /// Reports the bytes downloaded so far, and the bytes of the whole model.
     ///
     /// ```
     /// let gauge = causerie_server::serve::DownloadGauge::default();
@@ -174,7 +174,7 @@ impl DownloadGauge {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// The bytes that are there and those of the model; `None` if nothing is being downloaded.
+    /// The bytes downloaded so far and the bytes of the model; `None` if nothing is being downloaded.
     fn missing(&self) -> Option<(u64, u64)> {
         let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         (done < total).then_some((done, total))

@@ -31,8 +31,8 @@ public class LoadOptionsBuilder {
     public var chatTemplate: String? = null
 
     /**
-     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file
-     * beside the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or a
+     * file beside the model's, whose name contains `mmproj` or `projector`.
      */
     public var projector: String? = null
 
