@@ -28,8 +28,8 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::embedding_shape;
 use crate::names::is_plain_path;
 use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
+use crate::projectors::{self, ModelParts};
 use crate::quantise::PartialFile;
-use crate::vision::{self, FoundWeights, VisionFiles};
 use crate::weights::{
     ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, ListedModel,
     ModelOrigin, WIDE, Weights,
@@ -196,8 +196,9 @@ impl BundleSources {
         let ListedModel { first, mut files } = ListedModel::of(weights)?;
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(first))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        let vision = vision::find(weights, projector, hidden)?;
-        if let VisionFiles::Found(FoundWeights::Projector(projector), _) = &vision {
+        // A bundle has one projector file: that of the part that sees, if it is not the same.
+        let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
+        if let Some(projector) = vision.projector().or(hearing.projector()) {
             let ListedModel { first, files: parts } = ListedModel::of(projector)?;
             parameters.insert(PROJECTOR.to_owned(), first.into());
             files.extend(parts);

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, is_speech, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
+use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
+use crate::projectors::{self, PartFiles};
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
-use crate::vision::{self, VisionFiles};
 use crate::voice::{self, VoiceFiles};
 use crate::weights::{ModelBytes, TemplateSources, Weights};
 
@@ -77,7 +77,9 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
-    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample). Known once it is loaded.
+    /// Whether messages can contain sound.
+    pub supports_audio: bool,
+    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample).
     pub supports_speech: bool,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
@@ -89,6 +91,8 @@ pub struct ModelInfo {
     prints_images: bool,
     /// Bytes of the vision tower once loaded.
     vision_bytes: u64,
+    /// Bytes of the encoder of sound once loaded.
+    hearing_bytes: u64,
 }
 
 /// The weights of one type.
@@ -136,6 +140,8 @@ pub struct MemoryEstimate {
     pub delta_nets: u64,
     /// The part that sees: its vision tower and its projector.
     pub vision: u64,
+    /// The part that hears: its encoder and its adapter.
+    pub hearing: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -150,7 +156,7 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.working];
+        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -191,7 +197,7 @@ impl ModelInfo {
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
                 info.set_tokenizer(&tokenizer);
-                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights));
+                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
                 if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
                     info.problems.push(err.to_string());
                 }
@@ -251,11 +257,18 @@ impl ModelInfo {
         Ok(())
     }
 
-    fn read_vision(&mut self, weights: &Weights) -> Result<()> {
+    fn read_parts(&mut self, weights: &Weights) -> Result<()> {
+        if !self.has_chat_template {
+            return Ok(());
+        }
+        let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let VisionFiles::Found(found, _) = vision::find(weights, None, self.hidden_size)?
+            && let PartFiles::Found(found, _) = parts.vision
         {
             self.set_vision(found.weights());
+        }
+        if let PartFiles::Found(found, architecture) = parts.hearing {
+            self.set_hearing(found.weights(), &architecture);
         }
         Ok(())
     }
@@ -278,6 +291,15 @@ impl ModelInfo {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);
         self.unused_tensors.retain(|name| !is_vision(name));
+    }
+
+    /// Sets that the model hears, with these weights. The tensors for sound that the encoder does not read are unused ones.
+    pub(crate) fn set_hearing(&mut self, weights: &Weights, architecture: &HearingArchitecture) {
+        self.supports_audio = true;
+        self.hearing_bytes = hearing_bytes(weights);
+        self.unused_tensors.retain(|name| !is_sound_encoder(name));
+        self.unused_tensors.extend(architecture.unread(weights));
+        self.unused_tensors.sort_unstable();
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {
@@ -305,6 +327,7 @@ impl ModelInfo {
             convolutions: self.sizes.convolution_bytes(),
             delta_nets: self.sizes.delta_net_bytes(),
             vision: self.vision_bytes,
+            hearing: self.hearing_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

@@ -54,8 +54,11 @@ mod sample;
 mod constrain;
 // Networks.
 mod model;
-// Pictures for one model.
+// Pictures and sound for one model.
+mod rows;
+mod projectors;
 mod vision;
+mod hearing;
 // Sound that a model speaks.
 mod voice;
 pub mod companions;

@@ -2,7 +2,7 @@
 //!
 //! The language is that of GGUF files: their names of tensors, their order of rows, and an [`Architecture`] of facts. `metadata` reads
 //! the facts of a GGUF file, `config` those of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
-//! leave out. `vision` is the same for vision towers. Nothing here computes.
+//! leave out. `vision` is the same for vision towers, and `sound` for encoders of sound. Nothing here computes.
 
 mod architecture;
 mod config;
@@ -15,6 +15,7 @@ mod folder_tensors;
 mod invalid;
 mod metadata;
 mod rope;
+mod sound;
 mod speech;
 mod stated;
 mod vision;
@@ -39,6 +40,7 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
+pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
 pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};

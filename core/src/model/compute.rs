@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
-use crate::checkpoint::{Checkpoint, CodecCheckpoint, FrameCheckpoint, VisionArchitecture, WhisperCheckpoint};
+use crate::checkpoint::{
+    Checkpoint, CodecCheckpoint, FrameCheckpoint, HearingArchitecture, VisionArchitecture, WhisperCheckpoint,
+};
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
+use crate::model::hearing::SoundEncoder;
 use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
@@ -60,6 +63,17 @@ impl Compute {
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => VisionTower::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
+    /// Loads the part of a model that hears.
+    pub(crate) fn load_hearing(&self, weights: &Weights, architecture: &HearingArchitecture) -> Result<SoundEncoder> {
+        match self {
+            Self::Native { cpu, .. } => {
+                SoundEncoder::load(Native::new(Arc::clone(cpu), CacheType::F32), weights, architecture)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => SoundEncoder::load(Candle { device: device.clone() }, weights, architecture),
         }
     }
 

@@ -16,6 +16,7 @@ mod dense;
 mod experts;
 mod feed_forward;
 mod heads;
+mod hearing;
 mod layer;
 mod layer_weights;
 mod linear;
@@ -46,14 +47,15 @@ pub(crate) use compute::Compute;
 pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
+pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::{vision_bytes, weight_bytes};
+pub(crate) use native::{hearing_bytes, vision_bytes, weight_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use speech::{SoundStream, Voice};
 pub(crate) use survey::{Survey, survey};
-pub(crate) use tower::{TowerPass, VisionTower};
+pub(crate) use tower::VisionTower;
 pub(crate) use whisper::{HeardWindow, WhisperModel};
 
 /// A model in memory.

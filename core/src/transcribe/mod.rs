@@ -8,9 +8,12 @@ mod live;
 mod loaded;
 mod options;
 mod quality;
+mod quantised;
 mod rules;
 mod segments;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod text;
 mod transcriber;
 mod transcript;

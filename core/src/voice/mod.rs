@@ -4,4 +4,6 @@ mod files;
 mod frames;
 
 pub(crate) use files::{VoiceFiles, find};
+pub(crate) use frames::attach;
+#[cfg(test)]
 pub(crate) use frames::spoken_segments;

@@ -7,6 +7,7 @@ mod bytes;
 mod content;
 mod dequantise;
 mod folder;
+mod ggml;
 mod gguf;
 #[cfg(test)]
 mod golden_blocks;
@@ -34,6 +35,7 @@ pub(crate) use bundle::{
 pub use bytes::ModelBytes;
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
+pub(crate) use ggml::{GgmlFile, GgmlSizes};
 pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
@@ -45,6 +47,37 @@ pub(crate) use templates::TemplateSources;
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
 pub(crate) use tensors::{MatrixPlace, Tensor, TensorBlocks, TensorDescription, TensorPart, Tensors};
 pub(crate) use tokenizer_source::{TokenizerFiles, TokenizerSource};
+
+/// The open files of a model that hears: those of any model, or a file that only such models have.
+pub(crate) enum SpeechFiles {
+    Ggml(GgmlFile),
+    Other(Weights),
+}
+
+impl SpeechFiles {
+    /// Opens the model that `model` names, as [`Weights::open`].
+    pub(crate) fn open(model: &str) -> Result<Self> {
+        let path = location::locate(model)?;
+        let file = if path.is_dir() { None } else { GgmlFile::open(&path)? };
+        match file {
+            Some(file) => Ok(Self::Ggml(file)),
+            None => Weights::open(model).map(Self::Other),
+        }
+    }
+
+    /// As [`Weights::check_unchanged`].
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Self::Ggml(file) if !file.is_unchanged() => Err(changed()),
+            Self::Ggml(_) => Ok(()),
+            Self::Other(weights) => weights.check_unchanged(),
+        }
+    }
+}
+
+fn changed() -> SdkError {
+    SdkError::new(ErrorKind::ModelLoad, "the model's files changed while they were loaded")
+}
 
 /// The open files of a model of either form. What they say in one language is a [`Checkpoint`](crate::checkpoint::Checkpoint).
 /// Only this module and `checkpoint` ask which form it is.
@@ -119,7 +152,6 @@ impl Weights {
             Self::Gguf(file) => file.is_unchanged(),
             Self::Folder(folder) => folder.is_unchanged(),
         };
-        let changed = || SdkError::new(ErrorKind::ModelLoad, "the model's files changed while they were loaded");
         if is_unchanged { Ok(()) } else { Err(changed()) }
     }
 

@@ -8,6 +8,7 @@ mod operations;
 mod pages;
 mod rotation;
 mod rows;
+mod sound;
 mod speech;
 mod tower;
 

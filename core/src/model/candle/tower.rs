@@ -123,6 +123,7 @@ impl TowerOperations for Candle {
         inputs.set(|| match activation {
             TowerActivation::Gelu => rows.get()?.gelu_erf(),
             TowerActivation::GeluTanh => rows.get()?.gelu(),
+            TowerActivation::Silu => rows.get()?.silu(),
         })
     }
 

@@ -103,6 +103,7 @@ impl TowerOperations for Native {
         let function = match activation {
             TowerActivation::Gelu => GateFunction::Gelu,
             TowerActivation::GeluTanh => GateFunction::GeluTanh,
+            TowerActivation::Silu => GateFunction::Silu,
         };
         self.cpu.activate(function, (&rows.values, rows.width), next.is_quantised(), inputs);
         Ok(())

@@ -14,6 +14,8 @@ pub(crate) enum TowerActivation {
     Gelu,
     /// GELU, approximated by the hyperbolic tangent.
     GeluTanh,
+    /// SiLU, `x / (1 + e^-x)`.
+    Silu,
 }
 
 /// A gated convolution over a grid of patches.
