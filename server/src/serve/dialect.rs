@@ -39,6 +39,7 @@ impl Dialect {
             (Self::Messages, "json_schema_constraint") => "output_config.format",
             (Self::Transcriptions, "messages") => "file",
             (Self::Transcriptions, "temperatures") => "temperature",
+            (Self::Transcriptions, "has_word_times") => "timestamp_granularities",
             (Self::Messages, "stop_sequences") => "stop_sequences",
             (_, "stop_sequences") => "stop",
             (_, "json_schema_constraint") => "response_format",

@@ -50,7 +50,6 @@ impl TranscriptionRequest {
         let granularities = form.take_all("timestamp_granularities");
         let (has_segments, has_word_times) = granularity(&granularities)?;
         let mut options = TranscribeOptions {
-            // Full names come from servers of the web page, regions from systems.
             language: form.take("language")?.map(|language| language_code(&language)),
             task,
             prompt: form.take("prompt")?,
@@ -109,4 +108,43 @@ fn temperature(asked: Option<&str>) -> Result<Option<f32>, HttpError> {
 fn language_code(language: &str) -> String {
     let code = language.trim().split(['-', '_']).next().unwrap_or_default();
     code.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: serde_json::Value) -> TranscriptionRequest {
+        let mut body = fields;
+        body["input_audio"] = serde_json::json!({ "data": "AAAA" });
+        let mut form = SoundForm::read_json(body.to_string().as_bytes()).unwrap();
+        TranscriptionRequest::take(&mut form, SpeechTask::Transcribe).unwrap()
+    }
+
+    #[test]
+    fn words_are_found_for_the_format_that_has_them() {
+        let asked = |format: &str, granularities: &[&str]| {
+            let fields = serde_json::json!({ "response_format": format, "timestamp_granularities": granularities });
+            let request = read(fields);
+            (request.has_segments, request.options.has_word_times)
+        };
+        assert_eq!(asked("verbose_json", &[]), (true, false));
+        assert_eq!(asked("verbose_json", &["word"]), (false, true));
+        assert_eq!(asked("verbose_json", &["word", "segment"]), (true, true));
+        assert_eq!(asked("json", &["word"]), (false, false));
+    }
+
+    #[test]
+    fn a_temperature_of_0_tries_higher_ones() {
+        let temperatures = |value: f32| read(serde_json::json!({ "temperature": value })).options.temperatures;
+        assert_eq!(temperatures(0.0), TranscribeOptions::default().temperatures);
+        assert_eq!(temperatures(0.5), [0.5]);
+    }
+
+    #[test]
+    fn a_language_has_no_region() {
+        for (asked, code) in [("en", "en"), ("pt-BR", "pt"), (" DE_at", "de")] {
+            assert_eq!(read(serde_json::json!({ "language": asked })).options.language.as_deref(), Some(code));
+        }
+    }
 }
