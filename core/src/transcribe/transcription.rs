@@ -43,7 +43,7 @@ pub(super) struct Transcription {
     /// Tokens before the next window: those of the prompt, and those of earlier windows.
     previous: Vec<u32>,
     n_windows: u64,
-    stage: Stage,
+    stage: TranscriptionStage,
     segments: Vec<TranscriptSegment>,
     events: VecDeque<TranscriptEvent>,
 }
@@ -56,7 +56,7 @@ struct SpokenLanguage {
 }
 
 /// What the transcription does.
-enum Stage {
+enum TranscriptionStage {
     /// Waits for samples.
     Waiting,
     Hearing(Box<HeardWindow>, WindowLength),
@@ -115,7 +115,7 @@ impl Transcription {
             language,
             previous,
             n_windows: 0,
-            stage: Stage::Waiting,
+            stage: TranscriptionStage::Waiting,
             segments: Vec::new(),
             events,
         })
@@ -133,7 +133,7 @@ impl Transcription {
 
     /// Ends the transcription before its end.
     pub(super) fn cancel(&mut self) -> TranscriptEvent {
-        self.stage = Stage::Ended;
+        self.stage = TranscriptionStage::Ended;
         self.events.clear();
         TranscriptEvent::Complete(Transcript { was_cancelled: true, ..self.transcript() })
     }
@@ -143,28 +143,30 @@ impl Transcription {
         if let Some(event) = self.events.pop_front() {
             return Ok(TranscriptionStep::Event(event));
         }
-        match std::mem::replace(&mut self.stage, Stage::Ended) {
-            Stage::Ended => Ok(TranscriptionStep::Over),
-            Stage::Waiting => self.begin_window(),
-            Stage::Hearing(mut window, length) => {
+        match std::mem::replace(&mut self.stage, TranscriptionStage::Ended) {
+            TranscriptionStage::Ended => Ok(TranscriptionStep::Over),
+            TranscriptionStage::Waiting => self.begin_window(),
+            TranscriptionStage::Hearing(mut window, length) => {
                 self.stage = match window.advance()? {
-                    false => Stage::Hearing(window, length),
-                    true => Stage::Writing(Box::new(self.begin_text(*window)?), length),
+                    false => TranscriptionStage::Hearing(window, length),
+                    true => TranscriptionStage::Writing(Box::new(self.begin_text(*window)?), length),
                 };
                 Ok(TranscriptionStep::Worked)
             }
-            Stage::Writing(mut writer, length) => match writer.step(&self.transcriber.vocabulary, &self.options)? {
-                WindowStep::Wrote => {
-                    let text = self.transcriber.vocabulary.decode(writer.tokens());
-                    self.stage = Stage::Writing(writer, length);
-                    Ok(TranscriptionStep::Event(TranscriptEvent::Partial(text)))
+            TranscriptionStage::Writing(mut writer, length) => {
+                match writer.step(&self.transcriber.vocabulary, &self.options)? {
+                    WindowStep::Wrote => {
+                        let text = self.transcriber.vocabulary.decode(writer.tokens());
+                        self.stage = TranscriptionStage::Writing(writer, length);
+                        Ok(TranscriptionStep::Event(TranscriptEvent::Partial(text)))
+                    }
+                    WindowStep::Complete(text) => {
+                        self.stage = TranscriptionStage::Waiting;
+                        self.end_window(&text, length);
+                        Ok(TranscriptionStep::Worked)
+                    }
                 }
-                WindowStep::Complete(text) => {
-                    self.stage = Stage::Waiting;
-                    self.end_window(&text, length);
-                    Ok(TranscriptionStep::Worked)
-                }
-            },
+            }
         }
     }
 
@@ -173,7 +175,7 @@ impl Transcription {
         let available = self.samples.len() as u64;
         let is_open = !self.has_ended && available < n_window;
         if is_open && available < self.n_tried + REFRESH {
-            self.stage = Stage::Waiting;
+            self.stage = TranscriptionStage::Waiting;
             return Ok(TranscriptionStep::Waits);
         }
         if available < SHORTEST {
@@ -188,12 +190,12 @@ impl Transcription {
                 true => self.n_tried = n_samples,
                 false => self.skip(n_samples),
             }
-            self.stage = Stage::Waiting;
+            self.stage = TranscriptionStage::Waiting;
             return Ok(TranscriptionStep::Worked);
         }
         let frames = self.transcriber.features(window);
         let heard = self.transcriber.model.begin(&frames)?;
-        self.stage = Stage::Hearing(Box::new(heard), WindowLength { n_samples, is_open });
+        self.stage = TranscriptionStage::Hearing(Box::new(heard), WindowLength { n_samples, is_open });
         Ok(TranscriptionStep::Worked)
     }
 

@@ -8,6 +8,7 @@ mod documented;
 mod operations;
 mod refused;
 mod same_bits;
+mod speech_operations;
 
 use std::ops::ControlFlow;
 use std::path::Path;
