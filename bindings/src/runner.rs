@@ -46,6 +46,10 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Whether messages can contain sound.
+    pub supports_audio: bool,
+    /// Whether the model speaks: its replies may have sound.
+    pub supports_speech: bool,
     /// Estimated memory in bytes, with the context size that it was or would be loaded with.
     pub memory_estimate: SdkLong,
     /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
@@ -71,6 +75,8 @@ impl ModelInfo {
             function_call_parser: info.function_call_parser.into(),
             supports_reasoning: info.supports_reasoning,
             supports_images: info.supports_images,
+            supports_audio: info.supports_audio,
+            supports_speech: info.supports_speech,
             memory_estimate: SdkLong(memory.total()),
             vision_memory: SdkLong(memory.vision),
             unused_tensors: info.unused_tensors.clone(),

@@ -68,7 +68,7 @@ pub enum ChatMessageContent {
     Text(String),
     /// A JPEG, PNG, WebP or GIF file. Without bytes, a placeholder, which only shows in prompts.
     Image(Vec<u8>),
-    /// A WAV file.
+    /// A WAV, FLAC, MP3 or Ogg Opus file.
     Audio(Vec<u8>),
 }
 

@@ -5,12 +5,14 @@ use std::fmt;
 use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::hearing;
 use crate::info::ModelInfo;
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
+use crate::projectors;
+use crate::prompt::{Frame, PromptRenderer, joined};
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::vision;
-use crate::weights::{ModelBytes, Weights};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// The tokenizer and the chat template of a model, read from the headers of its files. The weights are not read, so a model of
 /// gigabytes is ready at once.
@@ -85,8 +87,9 @@ impl ModelText {
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if !messages.iter().flat_map(|message| &message.content).all(is_text) {
             let hidden_size = ModelInfo::of_weights(&self.weights)?.hidden_size;
-            let files = vision::find(&self.weights, None, hidden_size)?;
-            vision::attach_markers(&files, &self.control, &mut renderer);
+            let parts = projectors::find(&self.weights, None, hidden_size)?;
+            vision::attach_markers(&parts.vision, &self.control, &mut renderer);
+            hearing::attach_hidden(&parts.hearing, &self.control, &mut renderer);
         }
         let segments = renderer.render(messages, &Frame::shown(&Zoned::now(), add_generation_prompt))?;
         Ok(joined(&segments))

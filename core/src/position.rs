@@ -32,6 +32,11 @@ pub(crate) trait EmbeddingSource: Send + Sync {
     /// Number of rows, known without computing them; at least one.
     fn n_rows(&self) -> u32;
 
+    /// What kind of content it is.
+    fn kind(&self) -> EmbeddedKind {
+        EmbeddedKind::Image
+    }
+
     /// Prepares the computation of the rows, on a thread of the preparation pool: decodes an image, for example. It is called
     /// only for rows that no cached state covers.
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>>;
@@ -43,6 +48,13 @@ pub(crate) trait EmbeddingJob: Send {
     /// Computes the next piece, which must not take longer than a chunk of a prompt. Returns the rows, `(n_rows, hidden)`, after
     /// the last one.
     fn advance(&mut self) -> Result<Option<Arc<[f32]>>>;
+}
+
+/// A kind of embedded content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EmbeddedKind {
+    Image,
+    Sound,
 }
 
 /// Embedded content of a prompt.
@@ -99,6 +111,10 @@ pub(crate) fn tokens(positions: &[Position]) -> impl Iterator<Item = u32> {
 }
 
 impl ContentDigest {
+    pub(crate) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// The digest of content that consists of these parts.
     pub(crate) fn from_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();

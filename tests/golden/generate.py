@@ -21,6 +21,7 @@ import printable
 import prompts
 import representation
 import schemes
+import sound
 import template_inputs
 import tensor_types
 import tokens
@@ -46,6 +47,7 @@ def main():
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     picture_files.write_picture_files(GOLDEN)
+    sound.write_sound(GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
     printable.write_printable(GOLDEN)

@@ -27,6 +27,10 @@ const BACKEND: [&str; 9] = [
 /// The only files of `core` that may name `causerie_jinja`: prompts, and how numbers and strings print.
 const JINJA: [&str; 2] = ["function/", "prompt/"];
 
+/// The only files of `core` that may ask which form a model's files have: the others ask `Weights` or a `Checkpoint` what they
+/// need.
+const FORMS: [&str; 3] = ["checkpoint/", "tokenizer/gguf.rs", "weights/"];
+
 /// The sources of the crates whose files have no cycles.
 const CRATES: [&str; 6] = ["core/src", "core/backend/src", "core/jinja/src", "hub/src", "server/src", "cli/src"];
 
@@ -235,6 +239,17 @@ fn only_the_listed_files_name_candle_and_the_crates_below() {
             let is_listed = files.iter().any(|file| source.path.starts_with(file));
             assert!(is_listed || !source.code.contains(name), "{} names {name}", source.path);
         }
+    }
+}
+
+#[test]
+fn only_the_listed_files_ask_for_the_form_of_model_files() {
+    let words = ["Weights::Gguf", "Weights::Folder", "GgufFile", "weights::Folder"];
+    for source in sources("core/src").iter().filter(|source| !FORMS.iter().any(|file| source.path.starts_with(file))) {
+        let named = words.iter().find(|word| source.code.contains(*word));
+        assert!(named.is_none(), "{} names {named:?}", source.path);
+        let imported = paths(&source.code).into_iter().find(|path| path[..] == ["crate", "weights", "Folder"]);
+        assert!(imported.is_none(), "{} uses {imported:?}", source.path);
     }
 }
 

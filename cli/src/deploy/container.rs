@@ -19,6 +19,7 @@ use crate::deploy::announcement;
 use crate::deploy::image::ImageRecipe;
 use crate::deploy::tool::Tool;
 use crate::failure::Failure;
+use crate::models::pull;
 use crate::output::remark;
 use crate::service::{model_id, signals};
 
@@ -79,8 +80,8 @@ fn run_in(
 
 /// Builds the image as `deploy` would, and returns its name.
 fn build(arguments: &RunArguments, is_offline: bool, engine: &Tool, folder: &Path) -> Result<String, Failure> {
-    let model = (arguments.image.model.as_deref(), is_offline);
-    let recipe = ImageRecipe::new("run", &arguments.image, None, model)?;
+    let model = pull::ensure(arguments.image.model.as_deref(), is_offline, |_| {})?;
+    let recipe = ImageRecipe::new("run", &arguments.image, None, &model)?;
     recipe.write(folder)?;
     recipe.build(engine, folder)?;
     Ok(recipe.reference)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
+use causerie_hub::PullProgress;
 use causerie_server::access::keys::KeyRing;
 use causerie_server::access::{Auth, Hosted, LocalKeys};
 use causerie_server::serve::{DownloadGauge, Server, Settings};
@@ -20,7 +21,7 @@ use tokio::task::spawn_blocking;
 use crate::arguments::{ServeArguments, ServerLimits};
 use crate::failure::Failure;
 use crate::folder::key_file;
-use crate::{model, models};
+use crate::models::pull;
 
 /// Few threads suffice: they only wait for requests, and the engine computes on a thread of its own.
 const THREADS: usize = 2;
@@ -103,8 +104,8 @@ async fn load(
     gauge: Arc<DownloadGauge>,
 ) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
-        models::pull::ensure(name.as_deref(), is_offline, |progress| gauge.report(progress.done, progress.total))?;
-        let runner = model::load_with(name.as_deref(), options)?;
+        let watch = |progress: &PullProgress| gauge.report(progress.done, progress.total);
+        let runner = pull::ensure(name.as_deref(), is_offline, watch)?.load(options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };
             runner.complete("\n", options).into_iter().try_for_each(|event| event.map(drop))?;

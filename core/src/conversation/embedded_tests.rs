@@ -14,11 +14,11 @@ use crate::message::{ChatMessage, ChatMessageContent};
 use crate::model::{Compute, Model};
 use crate::options::{ContextPolicy, GenerationOptions, LoadOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
-use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment, TemplateSources};
+use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
 use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
-use crate::weights::Weights;
+use crate::weights::{TemplateSources, Weights};
 
 /// Rows of most images here: more than a chunk of the prompt.
 const N_ROWS: usize = 200;

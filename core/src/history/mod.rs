@@ -50,7 +50,9 @@ mod tests {
         question.content.push(ChatMessageContent::Image(b"\xff\xd8\xff...".to_vec()));
         question.content.push(ChatMessageContent::Image(b"RIFF....WEBP".to_vec()));
         question.content.push(ChatMessageContent::Image(Vec::new()));
-        question.content.push(ChatMessageContent::Audio(b"RIFF....WAVE".to_vec()));
+        for file in [&b"RIFF....WAVE"[..], b"fLaC", b"OggS", b"ID3", b"\xff\xfb"] {
+            question.content.push(ChatMessageContent::Audio(file.to_vec()));
+        }
         question.name = Some("Ana".to_owned());
         question.extra = Arguments::from([("weight".to_owned(), Value::Integer(1))]);
         let mut reply = ChatMessage::assistant("");

@@ -14,11 +14,14 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::notation::read_json;
 use crate::schema::read_functions;
 
+/// Formats of `input_audio`.
+const AUDIO_FORMATS: [&str; 5] = ["wav", "flac", "mp3", "ogg", "opus"];
+
 /// Reads a history from JSON text: a chat-completions array, as [`messages_to_json`](crate::messages_to_json) and other
 /// programs write it.
 ///
 /// `content` is a string, null, or an array of parts: `text`, `image_url` with a `data:` URL, or `input_audio` of format
-/// `wav`. A part `image` is a placeholder: an image without data. A call's `arguments` are an object or a string of JSON with
+/// `wav`, `flac`, `mp3`, `ogg` or `opus`. A part `image` is a placeholder: an image without data. A call's `arguments` are an object or a string of JSON with
 /// one; integers stay exact at any size. The system message may carry functions as `tools`. `reasoning` is another name of
 /// `reasoning_content`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
@@ -139,8 +142,12 @@ fn read_part(json: &Json, place: &str) -> Result<ChatMessageContent> {
         Some("input_audio") => {
             let audio = inner("input_audio")?;
             let data = needed(&audio, "data")?;
-            let is_wav = |format: &Json| (format == "wav").then_some(());
-            audio.required("format", audio.value("format", "\"wav\"", is_wav)?)?;
+            // The file says which of them it is.
+            let is_known = |format: &Json| AUDIO_FORMATS.contains(&format.as_str()?).then_some(());
+            audio.required(
+                "format",
+                audio.value("format", "\"wav\", \"flac\", \"mp3\", \"ogg\" or \"opus\"", is_known)?,
+            )?;
             Ok(ChatMessageContent::Audio(decode(&data, &audio.place_of("data"))?))
         }
         Some("image") => match json.as_object().and_then(|part| part.keys().find(|key| *key != "type")) {

@@ -114,6 +114,9 @@ pub(crate) trait Operations:
     /// Rows as inputs of the maps `next`.
     fn inputs(&self, rows: &Self::Rows, next: &[&Linear<Self>], inputs: &mut Self::Inputs) -> Result<()>;
 
+    /// The values of inputs, as rows.
+    fn input_rows(&self, inputs: &Self::Inputs, rows: &mut Self::Rows) -> Result<()>;
+
     /// `rows / sqrt(mean(rows²) + epsilon) * weight`, as inputs of the maps `next`.
     fn norm(
         &self,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 use super::range::out_of_range;
+use super::speech::SpeechOptions;
 use crate::error::Result;
 use crate::function::Arguments;
 use crate::notation::FunctionCallParser;
@@ -97,6 +98,8 @@ pub struct GenerationOptions {
     pub template_variables: Arguments,
     /// Ends the reply after its first block of calls. Some models regularly write text after calls. Default false.
     pub stop_after_tool_calls: bool,
+    /// How a model that speaks does it. Default: as the system prompt asks.
+    pub speech: SpeechOptions,
     /// What remains of a cancelled reply in the history. Default: the text so far.
     pub on_cancel: OnCancel,
     /// How a request is handled while the conversation is generating another reply. Default: an error.
@@ -137,6 +140,7 @@ impl Default for GenerationOptions {
             inline_thinking_tags: false,
             template_variables: Arguments::new(),
             stop_after_tool_calls: false,
+            speech: SpeechOptions::default(),
             on_cancel: OnCancel::default(),
             on_busy: OnBusy::default(),
             context_policy: ContextPolicy::default(),
@@ -176,6 +180,7 @@ impl GenerationOptions {
         if let Some(logprobs) = self.logprobs.filter(|logprobs| MAX_ALTERNATIVES < *logprobs) {
             return Err(out_of_range("logprobs", logprobs, "between 0 and 20"));
         }
+        self.speech.check()?;
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
         }

@@ -32,6 +32,12 @@ pub struct LoadOptions {
     /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
     /// a file beside the model's, whose name contains `mmproj` or `projector`.
     pub projector: Option<String>,
+    /// A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own folder,
+    /// or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+    pub audio_decoder: Option<String>,
+    /// A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder `audio_detokenizer` in
+    /// the model's own, or a file beside the model's, whose name contains `tokenizer`.
+    pub audio_tokenizer: Option<String>,
     /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
     /// never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
     pub ignores_transparency: bool,
@@ -56,6 +62,8 @@ impl Default for LoadOptions {
             cache_type: CacheType::default(),
             chat_template: None,
             projector: None,
+            audio_decoder: None,
+            audio_tokenizer: None,
             ignores_transparency: false,
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),

@@ -5,8 +5,10 @@ mod choices;
 mod generation;
 mod sampling;
 mod loading;
+mod speech;
 
 pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 pub use generation::GenerationOptions;
 pub use loading::{CacheType, Device, LoadOptions};
 pub use sampling::{Sampling, SamplingDefaults};
+pub use speech::{SpeechMode, SpeechOptions};

@@ -20,7 +20,7 @@ mod report_tests;
 mod results;
 mod roles;
 mod segments;
-mod sources;
+mod sounds;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -31,28 +31,31 @@ mod unanswered;
 mod view;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use causerie_jinja::{Fuel, Value as TemplateValue};
 use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
-use crate::message::ChatMessage;
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::notation::FunctionCallParser;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
-pub(crate) use sources::TemplateSources;
+pub(crate) use sounds::{NO_AUDIO, SoundReader};
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
 use images::ImageSupport;
 use probed::TemplateKey;
+use sounds::{SoundSupport, embed_recordings};
 use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
@@ -69,6 +72,7 @@ pub(crate) struct PromptRenderer {
     /// The notation in which the model writes calls.
     notation: FunctionCallParser,
     images: ImageSupport,
+    sounds: SoundSupport,
 }
 
 /// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
@@ -90,7 +94,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) variables: Option<&'a Arguments>,
     /// The current time for the template.
     pub(crate) now: &'a Zoned,
-    /// Whether the images of messages are read and take the place of the template's markers.
+    /// Whether the images and the recordings of messages are read. If not, the template's markers stand for images, and nothing for
+    /// recordings.
     pub(crate) embeds_images: bool,
 }
 
@@ -161,6 +166,7 @@ impl PromptRenderer {
             capabilities,
             notation: FunctionCallParser::default(),
             images: ImageSupport::Missing(TEXT_ONLY.to_owned()),
+            sounds: SoundSupport::Missing(None),
         };
         renderer.set_notation(source);
         Ok(renderer)
@@ -209,6 +215,36 @@ impl PromptRenderer {
             tool_use.images = images.clone();
         }
         self.images = images;
+    }
+
+    /// Lets messages contain sound.
+    pub(crate) fn set_sound_reader(&mut self, reader: Arc<dyn SoundReader>) {
+        self.set_sounds(SoundSupport::Read(reader));
+    }
+
+    /// What reads the sound of messages, if something does.
+    pub(crate) fn sound_reader(&self) -> Option<Arc<dyn SoundReader>> {
+        match &self.sounds {
+            SoundSupport::Read(reader) => Some(Arc::clone(reader)),
+            SoundSupport::Hidden | SoundSupport::Missing(_) => None,
+        }
+    }
+
+    /// Lets messages contain sound, which is not shown.
+    pub(crate) fn hide_sound(&mut self) {
+        self.set_sounds(SoundSupport::Hidden);
+    }
+
+    /// Sets why messages cannot contain sound.
+    pub(crate) fn refuse_sound(&mut self, reason: &str) {
+        self.set_sounds(SoundSupport::Missing(Some(reason.to_owned())));
+    }
+
+    fn set_sounds(&mut self, sounds: SoundSupport) {
+        if let Some(tool_use) = &mut self.tool_use {
+            tool_use.sounds = sounds.clone();
+        }
+        self.sounds = sounds;
     }
 
     /// Replaces the markers for images in a prompt by these files.
@@ -276,12 +312,16 @@ impl PromptRenderer {
     /// The first content part that cannot be in a prompt, and why.
     fn refused_part(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Option<(String, SdkError)> {
         let parts = messages.iter().enumerate().flat_map(|(i, message)| {
-            message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
+            let place = move |j: usize| format!("messages[{i}].content[{j}]");
+            message.content.iter().enumerate().map(move |(j, part)| (place(j), message.role, part))
         });
-        parts.into_iter().find_map(|(place, part)| {
-            let refusal = self.images.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
-            Some((place, refusal))
-        })
+        let embeds = frame.embeds_images;
+        let refusal = |role: Role, part: &ChatMessageContent| match part {
+            ChatMessageContent::Text(_) => None,
+            ChatMessageContent::Image(file) => self.images.read(file, self.capabilities.images, embeds).err(),
+            ChatMessageContent::Audio(file) => self.sounds.read((file, role), self.images.has_input(), embeds).err(),
+        };
+        parts.into_iter().find_map(|(place, role, part)| Some((place, refusal(role, part)?)))
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
@@ -322,7 +362,8 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View::new(capabilities, &marker, self.notation, &self.images, frame.embeds_images);
+        let mut view =
+            View::new(capabilities, &marker, self.notation, (&self.images, &self.sounds), frame.embeds_images);
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
@@ -359,8 +400,9 @@ impl PromptRenderer {
         };
         let special = TemplateValue::from_pairs(self.special.iter());
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
-        let images = view.shown_images;
+        let (images, recordings) = (view.shown_images, view.recordings);
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
+        let segments = embed_recordings(segments, marker.content(), recordings)?;
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),

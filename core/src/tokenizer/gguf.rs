@@ -22,6 +22,12 @@ const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 const UNUSED: i64 = 5;
 
+/// The names of the scheme and of the rule that splits words, as the file has them.
+pub(super) fn name(file: &GgufFile) -> Result<String> {
+    let scheme = file.text("tokenizer.ggml.model")?.unwrap_or_default();
+    Ok(file.text("tokenizer.ggml.pre")?.map_or(scheme.to_owned(), |rule| format!("{scheme} ({rule})")))
+}
+
 pub(super) fn read(file: &GgufFile) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
     let scheme = match file.text("tokenizer.ggml.model")? {

@@ -32,7 +32,7 @@ use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenize
 
 use crate::error::Result;
 use crate::position::Position;
-use crate::weights::Weights;
+use crate::weights::{TokenizerSource, Weights};
 
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
@@ -64,6 +64,7 @@ const TURN_ENDS: [&str; 15] = [
 
 /// Encodes and decodes text for one model.
 pub(crate) struct ModelTokenizer {
+    name: String,
     encoder: tokenizers::Tokenizer,
     /// Splits text after the first control token into words, if that differs from the beginning of the prompt.
     later_splitter: Option<PreTokenizerWrapper>,
@@ -91,12 +92,13 @@ pub(crate) struct ModelTokenizer {
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let parts = match weights {
-            Weights::Gguf(file) => gguf::read(file)?,
-            Weights::Folder(folder) => folder::read(folder)?,
+        let (parts, name) = match TokenizerSource::from_weights(weights)? {
+            TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
+            TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };
         check_lengths(&parts.texts)?;
-        Self::new(parts)
+        let tokenizer = Self::new(parts)?;
+        Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
     }
 
     /// Creates the tokenizer from the content of a tokenizer.json.
@@ -136,16 +138,13 @@ impl ModelTokenizer {
                 }
             }
         }
-        let n_tokens = parts.texts.len();
-        // Models whose vocabulary was replaced may still state ids of the earlier one.
-        let is_known = |id: &u32| (*id as usize) < n_tokens;
         let mut end_ids = parts.end_ids;
-        end_ids.retain(is_known);
         let eos_id = end_ids.first().copied();
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
         end_ids.dedup();
         Ok(Self {
+            name: String::new(),
             later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
             encoder: parts.encoder,
             longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
@@ -154,7 +153,7 @@ impl ModelTokenizer {
             unknown_id: parts.unknown_id,
             control_ids,
             byte_ids,
-            bos_id: parts.bos_id.filter(is_known),
+            bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
             eos_id,
             end_ids,
@@ -164,8 +163,13 @@ impl ModelTokenizer {
         })
     }
 
+    /// The name of its kind: as a GGUF file has it, or else the tokenizers library's.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The tokenizers library's name of the tokenization model.
-    pub(crate) fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match self.encoder.get_model() {
             ModelWrapper::BPE(_) => "BPE",
             ModelWrapper::Unigram(_) => "Unigram",

@@ -10,11 +10,10 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, TilingRules, Transparency, decode};
 use crate::model::VisionTower;
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
+use crate::projectors::VisionFiles;
 use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
+use crate::rows::RowCache;
 use crate::tokenizer::ControlTokens;
-use crate::vision::files::VisionFiles;
-use crate::vision::job::{CachedRows, ImageJob};
-use crate::vision::rows::RowCache;
 
 /// The control token before the smaller copy of a picture that has tiles.
 const THUMBNAIL: &str = "<|img_thumbnail|>";
@@ -240,10 +239,9 @@ impl EmbeddingSource for ShownImage {
 
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {
         let ShownPicture { rows, tower, .. } = &*self.picture;
-        if let Some(rows) = rows.find(self.digest) {
-            return Ok(Box::new(CachedRows(rows)));
+        match rows.cached_job(self.digest) {
+            Some(job) => Ok(job),
+            None => Ok(rows.job(self.digest, tower.begin(self.picture.take(self.index)?))),
         }
-        let pass = tower.begin(self.picture.take(self.index)?);
-        Ok(Box::new(ImageJob { digest: self.digest, pass, cache: rows.clone() }))
     }
 }

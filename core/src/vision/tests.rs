@@ -16,9 +16,10 @@ use crate::media::testing::{file, picture, png};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::Compute;
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::position::EmbeddingJob;
+use crate::projectors::{VisionFiles, find};
 use crate::response::{Completion, MessageResponse};
 use crate::runner::ModelRunner;
-use crate::vision::files::{VisionFiles, find};
 use crate::weights::Weights;
 
 fn models() -> PathBuf {
@@ -151,7 +152,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     let (file, model) = files(name);
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
-    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else {
+    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap().vision else {
         panic!("{name} is a vision model")
     };
     let tower = compute.load_vision(found.weights(), &architecture).unwrap();
@@ -374,7 +375,7 @@ fn check_damaged(family: &str) {
     let file = std::env::temp_dir().join(format!("causerie-damaged-mmproj-{family}-{}.gguf", std::process::id()));
     let load = |bytes: &[u8]| -> crate::error::Result<()> {
         std::fs::write(&file, bytes).unwrap();
-        match find(&weights, file.to_str(), 32)? {
+        match find(&weights, file.to_str(), 32)?.vision {
             VisionFiles::Found(found, architecture) => {
                 Compute::native(1, CacheType::F32).load_vision(found.weights(), &architecture)?.check_row_size(32)
             }

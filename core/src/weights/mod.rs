@@ -10,13 +10,19 @@ mod folder;
 mod gguf;
 #[cfg(test)]
 mod golden_blocks;
+mod listing;
 mod location;
 mod origin;
 mod row_table;
 mod source;
+mod templates;
 mod tensor_type;
 mod tensors;
+#[cfg(test)]
+pub(crate) mod testing;
+mod tokenizer_source;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -31,13 +37,17 @@ pub(crate) use folder::Folder;
 pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
+pub(crate) use listing::ListedModel;
 pub(crate) use origin::ModelOrigin;
 pub(crate) use row_table::RowTable;
 pub(crate) use source::{FileBytes, MappedRows, TensorSource};
+pub(crate) use templates::TemplateSources;
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
 pub(crate) use tensors::{MatrixPlace, Tensor, TensorBlocks, TensorDescription, TensorPart, Tensors};
+pub(crate) use tokenizer_source::{TokenizerFiles, TokenizerSource};
 
 /// The open files of a model of either form. What they say in one language is a [`Checkpoint`](crate::checkpoint::Checkpoint).
+/// Only this module and `checkpoint` ask which form it is.
 pub(crate) enum Weights {
     Gguf(GgufFile),
     Folder(Folder),
@@ -56,6 +66,32 @@ impl Weights {
         match is_folder {
             true => Folder::open(&path, origin).map(Self::Folder),
             false => GgufFile::open(&path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// Opens a GGUF file.
+    pub(crate) fn open_file(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        GgufFile::open(path, origin).map(Self::Gguf)
+    }
+
+    /// Reads the header of a GGUF file of this size, of which only the beginning is here.
+    pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
+        GgufFile::of_head(head, file_size).map(Self::Gguf)
+    }
+
+    /// Opens a file or folder that belongs to a model.
+    pub(crate) fn open_part(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        match path.is_dir() {
+            true => Folder::open(path, origin).map(Self::Folder),
+            false => GgufFile::open(path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// The file or folder; `None` for a model in memory.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Gguf(file) => file.path(),
+            Self::Folder(folder) => Some(folder.path()),
         }
     }
 
@@ -92,6 +128,46 @@ impl Weights {
         match self {
             Self::Gguf(file) => Box::new(file.tensors()),
             Self::Folder(folder) => Box::new(folder.tensors()),
+        }
+    }
+
+    /// The path of the model's file; `None` of a folder, and of a file in memory.
+    pub(crate) fn file_path(&self) -> Option<&Path> {
+        match self {
+            Self::Gguf(file) => file.path(),
+            Self::Folder(_) => None,
+        }
+    }
+
+    /// The name of the model's folder; `None` of a file.
+    pub(crate) fn folder_name(&self) -> Option<&str> {
+        match self {
+            Self::Gguf(_) => None,
+            Self::Folder(folder) => folder.name(),
+        }
+    }
+
+    /// A string of the metadata, if the key exists. Folders have no metadata.
+    pub(crate) fn metadata_text(&self, key: &str) -> Result<Option<&str>> {
+        match self {
+            Self::Gguf(file) => file.text(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// All metadata, in the order of the file; `None` of a folder.
+    pub(crate) fn metadata(&self) -> Option<Vec<(&str, MetadataValue)>> {
+        match self {
+            Self::Gguf(file) => Some(file.metadata()),
+            Self::Folder(_) => None,
+        }
+    }
+
+    /// The names of all tensors, in the order of the file; `None` of a folder, whose tensors have names and types of its own.
+    pub(crate) fn tensor_names(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Gguf(file) => Some(file.tensor_names()),
+            Self::Folder(_) => None,
         }
     }
 

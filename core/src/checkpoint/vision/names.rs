@@ -4,7 +4,11 @@
 const GGUF_PREFIXES: [&str; 2] = ["v.", "mm."];
 const FOLDER_PARTS: [&str; 2] = ["vision_tower.", "multi_modal_projector."];
 
+/// How the names of adapters of sound begin, which are no part of a tower.
+const SOUND: &str = "mm.a.";
+
 /// Whether a tensor belongs to a vision tower or its projector.
 pub(crate) fn is_vision(name: &str) -> bool {
-    GGUF_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || FOLDER_PARTS.iter().any(|part| name.contains(part))
+    GGUF_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.starts_with(SOUND)
+        || FOLDER_PARTS.iter().any(|part| name.contains(part))
 }

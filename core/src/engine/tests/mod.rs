@@ -2,6 +2,7 @@
 
 mod cuts;
 mod preparation;
+mod speech;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +17,7 @@ use super::*;
 use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::message::ChatMessage;
 use crate::model::{Compute, Model};
-use crate::options::{GenerationOptions, ToolChoice};
+use crate::options::{GenerationOptions, SpeechMode, ToolChoice};
 use crate::position::Position;
 use crate::prompt::Segment;
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
@@ -71,6 +72,7 @@ impl ReplyOwner for TestOwner {
 fn prompt_of(tokens: Vec<u32>) -> Prepared {
     let positions = tokens.into_iter().map(Position::Token).collect();
     Prepared {
+        speech: SpeechMode::Off,
         messages: Vec::new(),
         positions,
         embedded: Vec::new(),

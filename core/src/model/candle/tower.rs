@@ -61,10 +61,6 @@ impl TowerOperations for Candle {
         })
     }
 
-    fn input_rows(&self, inputs: &TensorRows, rows: &mut TensorRows) -> Result<()> {
-        rows.set(|| inputs.get().cloned())
-    }
-
     fn rotate_halves(
         &self,
         rows: &mut TensorRows,
@@ -127,6 +123,7 @@ impl TowerOperations for Candle {
         inputs.set(|| match activation {
             TowerActivation::Gelu => rows.get()?.gelu_erf(),
             TowerActivation::GeluTanh => rows.get()?.gelu(),
+            TowerActivation::Silu => rows.get()?.silu(),
         })
     }
 

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::media::Picture;
 use crate::model::tower::network::{ImagePass, LoadedTower, TowerNetwork};
 use crate::model::tower::operations::TowerOperations;
+use crate::position::EmbeddingJob;
 use crate::weights::Weights;
 
 /// The vision part of a model. Clones share it.
@@ -52,12 +53,12 @@ impl VisionTower {
     }
 }
 
-impl TowerPass {
+impl EmbeddingJob for TowerPass {
     /// Computes the patches, then the layers, a piece at a time, then the rows, `(rows, row size)`. They come last.
     ///
     /// # Errors
     /// A device that fails, or memory that has ended. The pass must not be used afterwards.
-    pub(crate) fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
+    fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         self.0.advance()
     }
 }

@@ -3,7 +3,9 @@
 use serde_json::Value as Json;
 
 use crate::error::Result;
-use crate::weights::{Folder, GgufFile, Weights};
+use crate::weights::Weights;
+use crate::weights::folder::Folder;
+use crate::weights::gguf::GgufFile;
 
 /// The sources of a model's chat templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

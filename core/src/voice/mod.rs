@@ -1,0 +1,9 @@
+//! Speech for one loaded model: [`files`] finds the parts that speak, and [`frames`] puts the sound of earlier replies into prompts.
+
+mod files;
+mod frames;
+
+pub(crate) use files::{VoiceFiles, find};
+pub(crate) use frames::attach;
+#[cfg(test)]
+pub(crate) use frames::spoken_segments;
