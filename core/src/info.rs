@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound, is_sound_encoder, is_speech, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
@@ -298,12 +298,8 @@ impl ModelInfo {
         self.supports_audio = true;
         self.hearing_bytes = hearing_bytes(weights);
         self.unused_tensors.retain(|name| !is_sound_encoder(name));
-        if let Weights::Gguf(_) = weights {
-            let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !architecture.reads(tensor.name));
-            self.unused_tensors.extend(unread.map(|tensor| tensor.name.to_owned()));
-            self.unused_tensors.sort_unstable();
-            self.unused_tensors.dedup();
-        }
+        self.unused_tensors.extend(architecture.unread(weights));
+        self.unused_tensors.sort_unstable();
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {

@@ -148,6 +148,11 @@ impl Embedded {
     }
 }
 
+/// The rows of all contents of one kind.
+pub(crate) fn n_rows_of(contents: &[Embedded], kind: EmbeddedKind) -> usize {
+    contents.iter().filter(|content| content.0.kind() == kind).map(|content| content.0.n_rows() as usize).sum()
+}
+
 impl PartialEq for Embedded {
     fn eq(&self, other: &Self) -> bool {
         self.0.digest() == other.0.digest()

@@ -21,7 +21,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
 use crate::options::SpeechOptions;
-use crate::position::{Position, tokens};
+use crate::position::{EmbeddedKind, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
@@ -216,6 +216,7 @@ impl Generation {
         self.timing.record_start(&mut self.stats, prepared.positions.len());
         self.sampler.add_prompt(tokens(&prepared.positions));
         self.positions = prepared.positions;
+        self.stats.audio_tokens = n_rows_of(&prepared.embedded, EmbeddedKind::Sound);
         self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;

@@ -15,6 +15,7 @@ mod gguf;
 mod growth;
 mod guarded;
 mod merges;
+mod ranks;
 mod parts;
 #[cfg(test)]
 mod scheme_tests;
@@ -99,6 +100,13 @@ impl ModelTokenizer {
         check_lengths(&parts.texts)?;
         let tokenizer = Self::new(parts)?;
         Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
+    }
+
+    /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
+    pub(crate) fn of_ranks(tokens: &[Box<[u8]>]) -> Result<Self> {
+        let parts = ranks::parts(tokens)?;
+        check_lengths(&parts.texts)?;
+        Self::new(parts)
     }
 
     /// Creates the tokenizer from the content of a tokenizer.json.

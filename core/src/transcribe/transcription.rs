@@ -16,6 +16,10 @@ use crate::transcribe::window::{WindowPrompt, WindowStep, WindowWriter, log_sum}
 
 /// Samples of a millisecond.
 const MILLISECOND: u64 = RATE as u64 / 1000;
+/// New samples of which a text that may still change is written.
+const REFRESH: u64 = 1000 * MILLISECOND;
+/// Samples after a segment that does not change any more: the model has heard what follows it.
+const SETTLED: u64 = 2000 * MILLISECOND;
 /// Samples at the end of a sound that are too few for a word.
 const MIN_LENGTH: u64 = 100 * MILLISECOND;
 /// Larger samples are not silence.
@@ -32,6 +36,8 @@ pub(super) struct Transcription {
     /// Samples before the next window.
     position: u64,
     has_ended: bool,
+    /// Samples of the next window that the last text, which may still change, was written of.
+    n_tried: u64,
     /// The language, once it is known.
     language: Option<SpokenLanguage>,
     /// Tokens before the next window: from the prompt, and from earlier windows.
@@ -62,6 +68,8 @@ enum Stage {
 #[derive(Clone, Copy)]
 struct WindowLength {
     n_samples: u64,
+    /// Whether more of the window may come.
+    is_open: bool,
 }
 
 /// What a step of a transcription did.
@@ -103,6 +111,7 @@ impl Transcription {
             samples: Vec::new(),
             position: 0,
             has_ended: false,
+            n_tried: 0,
             language,
             previous,
             n_windows: 0,
@@ -162,7 +171,8 @@ impl Transcription {
     fn begin_window(&mut self) -> Result<TranscriptionStep> {
         let n_window = self.transcriber.n_samples();
         let available = self.samples.len() as u64;
-        if !self.has_ended && available < n_window {
+        let is_open = !self.has_ended && available < n_window;
+        if is_open && available < self.n_tried + REFRESH {
             self.stage = Stage::Waiting;
             return Ok(TranscriptionStep::Waits);
         }
@@ -174,13 +184,16 @@ impl Transcription {
         let n_samples = available.min(n_window);
         let window = &self.samples[..n_samples as usize];
         if window.iter().all(|sample| sample.abs() < SILENCE) {
-            self.skip(n_samples);
+            match is_open {
+                true => self.n_tried = n_samples,
+                false => self.skip(n_samples),
+            }
             self.stage = Stage::Waiting;
             return Ok(TranscriptionStep::Worked);
         }
         let frames = self.transcriber.features(window);
         let heard = self.transcriber.model.begin(&frames)?;
-        self.stage = Stage::Hearing(Box::new(heard), WindowLength { n_samples });
+        self.stage = Stage::Hearing(Box::new(heard), WindowLength { n_samples, is_open });
         Ok(TranscriptionStep::Worked)
     }
 
@@ -238,27 +251,45 @@ impl Transcription {
     }
 
     /// Keeps the segments of a window, and goes on after them.
-    fn end_window(&mut self, text: &WindowText, WindowLength { n_samples }: WindowLength) {
+    fn end_window(&mut self, text: &WindowText, WindowLength { n_samples, is_open }: WindowLength) {
         self.n_windows += 1;
+        self.n_tried = n_samples;
         if is_silent(text, &self.options) {
-            return self.skip(n_samples);
+            if !is_open {
+                self.skip(n_samples);
+            }
+            return;
         }
         let length = n_samples.div_ceil(MILLISECOND);
-        let CutWindow { segments, next } = cut(&self.transcriber.vocabulary, text, self.position / MILLISECOND, length);
+        let start = self.position / MILLISECOND;
+        let CutWindow { mut segments, next } = cut(&self.transcriber.vocabulary, text, start, length);
+        let mut passed = next.map_or(n_samples, |next| next * MILLISECOND);
+        if is_open {
+            let settled = Duration::from_millis(start + n_samples.saturating_sub(SETTLED) / MILLISECOND);
+            let n_settled = segments.iter().take_while(|segment| segment.end <= settled).count();
+            // The last segment may go on.
+            let later = segments.split_off(n_settled.min(segments.len().saturating_sub(1)));
+            let end = segments.last().map(|segment| segment.end.as_millis() as u64 - start); // it begins after the window does
+            passed = end.unwrap_or_default() * MILLISECOND;
+            let text = later.iter().map(|segment| segment.text.as_str()).collect();
+            self.events.push_back(TranscriptEvent::Partial(text));
+        }
         if !self.options.uses_previous_text || MAX_FAITHFUL < text.temperature {
             self.previous.clear();
         }
         if self.options.uses_previous_text {
             self.previous.extend(segments.iter().flat_map(|segment| &segment.tokens));
         }
-        self.events.extend(segments.iter().cloned().map(TranscriptEvent::Segment));
+        // Segments come before the text after them.
+        segments.iter().rev().cloned().map(TranscriptEvent::Segment).for_each(|event| self.events.push_front(event));
         self.segments.extend(segments);
-        self.skip(next.map_or(n_samples, |next| next * MILLISECOND));
+        self.skip(passed);
     }
 
     fn skip(&mut self, n_samples: u64) {
-        self.samples.drain(..n_samples as usize);
+        self.samples.drain(..self.samples.len().min(n_samples as usize));
         self.position += n_samples;
+        self.n_tried = self.n_tried.saturating_sub(n_samples);
     }
 
     /// What is known so far.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::names::{ModelFiles, choose_files, files_below, weights_of_index};
-use crate::weights::Weights;
+use crate::weights::files::Weights;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::GgufFile;
 

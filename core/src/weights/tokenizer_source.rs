@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::Weights;
+use crate::weights::files::Weights;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::GgufFile;
 

@@ -6,7 +6,7 @@ use crate::checkpoint::architecture::check_layers;
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::sound::family::{FAMILIES, HearingFamily};
-use crate::checkpoint::sound::names::is_sound_encoder;
+use crate::checkpoint::sound::names::{is_sound, is_sound_encoder};
 use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
@@ -53,8 +53,15 @@ impl HearingArchitecture {
         Ok(Some(architecture))
     }
 
+    /// The names of the tensors for sound in a projector file that the encoder does not read, which belong to speech parts.
+    pub(crate) fn unread(&self, weights: &Weights) -> Vec<String> {
+        let Weights::Gguf(_) = weights else { return Vec::new() };
+        let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !self.reads(tensor.name));
+        unread.map(|tensor| tensor.name.to_owned()).collect()
+    }
+
     /// Whether the encoder reads a tensor of its file.
-    pub(crate) fn reads(&self, name: &str) -> bool {
+    pub(super) fn reads(&self, name: &str) -> bool {
         let layer = name.strip_prefix("a.blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
         is_sound_encoder(name) && layer.is_none_or(|layer| layer < self.n_layers)
     }

@@ -6,4 +6,4 @@ mod names;
 mod tensors;
 
 pub(crate) use description::HearingArchitecture;
-pub(crate) use names::{is_sound, is_sound_encoder};
+pub(crate) use names::is_sound_encoder;
