@@ -193,13 +193,13 @@ impl BundleSources {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }
-        let ListedModel { first, mut files } = ListedModel::of(weights)?;
+        let ListedModel { first, mut files } = ListedModel::new(weights)?;
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(first))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        // A bundle has one projector file: that of the part that sees, if it is not the same.
+        // A bundle has one projector file: that of the vision part, if it is not the same.
         let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
         if let Some(projector) = vision.projector().or(hearing.projector()) {
-            let ListedModel { first, files: parts } = ListedModel::of(projector)?;
+            let ListedModel { first, files: parts } = ListedModel::new(projector)?;
             parameters.insert(PROJECTOR.to_owned(), first.into());
             files.extend(parts);
         }

@@ -140,7 +140,7 @@ pub struct MemoryEstimate {
     pub delta_nets: u64,
     /// The vision part: its tower and its projector.
     pub vision: u64,
-    /// The part that hears: its encoder and its adapter.
+    /// The audio part: its encoder and its adapter.
     pub hearing: u64,
     /// Intermediate values during prefill.
     pub working: u64,
@@ -293,7 +293,7 @@ impl ModelInfo {
         self.unused_tensors.retain(|name| !is_vision(name));
     }
 
-    /// Sets that the model hears, with these weights. The tensors for sound that the encoder does not read are unused ones.
+    /// Sets that this is an audio model, with these weights. The tensors for sound that the encoder does not read are unused ones.
     pub(crate) fn set_hearing(&mut self, weights: &Weights, architecture: &HearingArchitecture) {
         self.supports_audio = true;
         self.hearing_bytes = hearing_bytes(weights);

@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 /// Bytes that a tokenizer takes per token, at least: a low estimate, so that no model that fits is refused. Not measured.
 const VOCABULARY_BYTES: u64 = 128;
 
-/// The part of the prefix cache's limit that the rows of images may take besides, and those of recordings.
+/// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
 const CONTENT_SHARE: usize = 8;
 
 /// Loads a model. The returned options have the sampling values of its files where none were given.

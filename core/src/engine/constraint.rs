@@ -119,7 +119,7 @@ impl ReplyConstraint {
             is_single: !options.parallel_tool_calls,
             ..Self::default()
         };
-        let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
+        let identifiers = PythonNames::new(functions.iter().map(|function| function.name.as_str()));
         let rules = notation.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,

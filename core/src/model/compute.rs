@@ -66,7 +66,7 @@ impl Compute {
         }
     }
 
-    /// Loads the part of a model that hears.
+    /// Loads the audio part of a model.
     pub(crate) fn load_hearing(&self, weights: &Weights, architecture: &HearingArchitecture) -> Result<SoundEncoder> {
         match self {
             Self::Native { cpu, .. } => {

@@ -93,7 +93,7 @@ pub(crate) struct ModelTokenizer {
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let (parts, name) = match TokenizerSource::of(weights)? {
+        let (parts, name) = match TokenizerSource::from_weights(weights)? {
             TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
             TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };

@@ -303,7 +303,7 @@ fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
     }
 }
 
-/// Sets the scores of tokens that a query does not attend to to minus infinity.
+/// Sets the scores to minus infinity of tokens that a query does not attend to.
 #[inline(always)]
 fn hide(scores: &mut [f32; PAGE], seen: Range<usize>, first: usize) {
     let (start, end) = (seen.start.saturating_sub(first).min(PAGE), seen.end.saturating_sub(first).min(PAGE));

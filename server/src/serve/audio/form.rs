@@ -13,9 +13,9 @@ use serde_json::{Map, Value as Json};
 use crate::serve::error::HttpError;
 
 /// Parts of a form at most.
-const MOST_PARTS: usize = 200;
+const MAX_PARTS: usize = 200;
 /// Bytes of a field's text at most.
-const LONGEST_TEXT: usize = 64 << 10;
+const MAX_TEXT: usize = 64 << 10;
 /// The field with the sound, in JSON.
 const INPUT_AUDIO: &str = "input_audio";
 
@@ -32,7 +32,7 @@ impl SoundForm {
     pub(super) async fn read_parts(body: Bytes, boundary: &str) -> Result<Self, HttpError> {
         let mut parts = Multipart::new(Once(Some(body)), boundary);
         let mut form = Self::default();
-        for _ in 0..MOST_PARTS {
+        for _ in 0..MAX_PARTS {
             let Some(part) = parts.next_field().await.map_err(|err| malformed(&err))? else { return Ok(form) };
             let Some(name) = part.name().map(str::to_owned) else {
                 return Err(invalid_form("each part must have a name"));
@@ -42,14 +42,14 @@ impl SoundForm {
                 form.set_file(bytes, "file")?;
                 continue;
             }
-            if LONGEST_TEXT < bytes.len() {
+            if MAX_TEXT < bytes.len() {
                 return Err(too_long(&name, bytes.len()));
             }
             let text = std::str::from_utf8(&bytes);
             let text = text.map_err(|_| HttpError::value(&name, format!("{name} must be text in UTF-8")))?;
             form.fields.push((name, text.to_owned()));
         }
-        Err(invalid_form(&format!("the form must have at most {MOST_PARTS} parts")))
+        Err(invalid_form(&format!("the form must have at most {MAX_PARTS} parts")))
     }
 
     /// Reads a JSON object: `input_audio` with `data` in base64 is the file, and arrays are names that occur more than once.
@@ -87,7 +87,7 @@ impl SoundForm {
             Json::Bool(_) | Json::Number(_) => value.to_string(),
             _ => return Err(HttpError::value(&name, format!("{name} must be a string, a number or a boolean"))),
         };
-        if LONGEST_TEXT < text.len() {
+        if MAX_TEXT < text.len() {
             return Err(too_long(&name, text.len()));
         }
         self.fields.push((name, text));
@@ -144,7 +144,7 @@ fn sound_of(audio: &Map<String, Json>) -> Result<Bytes, HttpError> {
     bytes.map(Bytes::from).map_err(|_| HttpError::value(&place, format!("{place} must be valid base64")))
 }
 
-/// A body that is there.
+/// A body that is in memory.
 struct Once(Option<Bytes>);
 
 impl Stream for Once {
@@ -167,5 +167,5 @@ fn invalid_form(message: &str) -> HttpError {
 }
 
 fn too_long(name: &str, found: usize) -> HttpError {
-    HttpError::value(name, format!("{name} must have at most {LONGEST_TEXT} bytes, found {found}"))
+    HttpError::value(name, format!("{name} must have at most {MAX_TEXT} bytes, found {found}"))
 }

@@ -22,7 +22,7 @@ use crate::serve::error::HttpError;
 use crate::serve::http::ResponseBody;
 use crate::serve::request::RequestNotes;
 
-/// Samples per second of models that hear.
+/// Samples per second of speech-to-text models.
 const RATE: u32 = 16_000;
 
 /// A model that transcribes, and how clients call it.
