@@ -169,6 +169,7 @@ SEEDS = {
     "projector": lambda: headers("models/lfm2vl/mmproj-*-q8_0.gguf"),
     "tokenizer_json": lambda: read("tokenizers/*.json"),
     "chat_template": lambda: read("templates/*.jinja"),
+    "sound": lambda: read("sounds/*.[!j]*"),
     "picture": lambda: [png(3, 2, *kind) for kind in [(0, 1), (2, 3), (3, 1), (4, 2), (6, 4)]] + [*map(base64.b64decode, PIXELS)],
     "call_grammar": grammars,
     "reply_schema": schemas,

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::BenchArguments;
 use crate::failure::Failure;
+use crate::model::LocalModel;
 use crate::output::print_line;
-use crate::{byte_size, interrupt, model};
+use crate::{byte_size, interrupt};
 
 /// Tokens of prompt and reply in the warm-up, after which the weights are in memory and the threads awake.
 const WARM_UP: (usize, usize) = (16, 4);
@@ -39,9 +40,9 @@ struct ReplySpeed {
     time_to_first_token_seconds: f64,
 }
 
-pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArguments, model: &LocalModel) -> Result<(), Failure> {
     if arguments.here {
-        let measurement = measure(arguments)?;
+        let measurement = measure(arguments, model)?;
         return Ok(print_line(json(&measurement)?)?);
     }
     let threads = match &arguments.threads[..] {
@@ -49,21 +50,21 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         given => given.to_vec(),
     };
     if !arguments.json {
-        print_head(arguments)?;
+        print_head(arguments, model)?;
     }
     let mut measurements = Vec::new();
     for threads in threads {
-        let measurement = measure_in_process(arguments, threads)?;
+        let measurement = measure_in_process(arguments, model, threads)?;
         if !arguments.json {
             print_row(&measurement)?;
         }
         measurements.push(measurement);
     }
     if arguments.json {
-        let info = model::info(arguments.model.name.as_deref())?;
+        let info = model.info()?;
         let runs = measurements.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
         let object = serde_json::json!({
-            "model": arguments.model.name,
+            "model": model.name(),
             "architecture": info.architecture,
             "parameters": info.n_parameters,
             "quantisation": info.quantisation.first().map(|part| &part.name),
@@ -80,11 +81,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
 }
 
 /// Measures in a new process with this number of threads.
-fn measure_in_process(arguments: &BenchArguments, threads: usize) -> Result<Measurement, Failure> {
+fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: usize) -> Result<Measurement, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bench", "--here"]).stderr(Stdio::inherit());
-    if let Some(name) = &arguments.model.name {
-        command.arg("--model").arg(name);
+    if let Some(place) = model.to_load() {
+        command.arg("--model").arg(place);
     }
     for (option, number) in [
         ("--prompt-tokens", arguments.prompt_tokens as u64),
@@ -105,12 +106,12 @@ fn measure_in_process(arguments: &BenchArguments, threads: usize) -> Result<Meas
         .map_err(|err| Failure(format!("measuring with {threads} threads printed invalid results: {err}")))
 }
 
-fn measure(arguments: &BenchArguments) -> Result<Measurement, Failure> {
+fn measure(arguments: &BenchArguments, model: &LocalModel) -> Result<Measurement, Failure> {
     let before = Instant::now();
     let threads = arguments.threads.first().copied();
     let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
     let options = LoadOptions { threads, context_size: Some(needed), ..Default::default() };
-    let runner = model::load_with(arguments.model.name.as_deref(), options)?;
+    let runner = model.load(options)?;
     let load_time = before.elapsed();
     if runner.context_size() < needed {
         return Err(Failure(format!(
@@ -241,8 +242,8 @@ fn json(measurement: &Measurement) -> Result<String, Failure> {
     serde_json::to_string(measurement).map_err(|err| Failure(err.to_string()))
 }
 
-fn print_head(arguments: &BenchArguments) -> Result<(), Failure> {
-    let info = model::info(arguments.model.name.as_deref())?;
+fn print_head(arguments: &BenchArguments, model: &LocalModel) -> Result<(), Failure> {
+    let info = model.info()?;
     let kinds = info.quantisation.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let BenchArguments { prompt_tokens, reply_tokens, at_once, repeats, .. } = arguments;

@@ -9,14 +9,15 @@ use causerie::bundle::{self, BundledFile};
 
 use crate::arguments::BundleAction;
 use crate::failure::Failure;
+use crate::model::LocalModel;
 use crate::output::print_line;
 use crate::{byte_size, interrupt, model};
 
-pub(crate) fn run(action: &BundleAction) -> Result<(), Failure> {
+pub(crate) fn run(action: &BundleAction, source: &LocalModel) -> Result<(), Failure> {
     match action {
         BundleAction::Make { model, output, projector } => {
             let made = watched(format!("bundling {model}"), |progress| {
-                bundle::make(model, projector.as_deref(), output, progress)
+                bundle::make(source.to_load().unwrap_or(model), projector.as_deref(), output, progress)
             })?;
             if made.is_some() {
                 print(output, &bundle::list(output)?)?;

@@ -4,13 +4,14 @@ use causerie::{ChatMessage, DiagnosticCode, FinishReason, GenerationOptions, Mes
 
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;
+use crate::interrupt;
+use crate::model::{LocalModel, load_options};
 use crate::output::{print, remark};
-use crate::{interrupt, model};
 
-pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &GenerateArguments, model: &LocalModel) -> Result<(), Failure> {
     let options = GenerationOptions { function_call_parser: None, ..arguments.sampling.options() };
     options.check()?;
-    let runner = model::load(Some(&arguments.model), arguments.context.size)?;
+    let runner = model.load(load_options(arguments.context.size))?;
     let mut reply = if arguments.raw {
         runner.complete(arguments.prompt.as_str(), options)
     } else {

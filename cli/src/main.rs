@@ -24,6 +24,7 @@ mod generate;
 mod inspect;
 mod quantize;
 mod service;
+mod transcribe;
 
 mod deploy;
 
@@ -49,21 +50,22 @@ fn main() -> ExitCode {
         CauserieCommand::Run(_) | CauserieCommand::Serve(_) => Ok(()),
         _ => interrupt::install(),
     };
-    let present = installed.and_then(|()| models::pull::ensure(line.command.model_to_load(), line.offline, |_| {}));
-    let done = present.and_then(|()| match &line.command {
+    let model = installed.and_then(|()| models::pull::ensure(line.command.model_to_load(), line.offline, |_| {}));
+    let done = model.and_then(|model| match &line.command {
         CauserieCommand::Apps(apps) => deploy::apps::run(apps),
-        CauserieCommand::Bench(bench) => bench::run(bench),
-        CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action),
-        CauserieCommand::Chat(chat) => chat::run(chat),
+        CauserieCommand::Bench(bench) => bench::run(bench, &model),
+        CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action, &model),
+        CauserieCommand::Chat(chat) => chat::run(chat, &model),
         CauserieCommand::Deploy(deploy) => deploy::cluster::run(deploy, line.offline),
-        CauserieCommand::Generate(generate) => generate::run(generate),
-        CauserieCommand::Inspect { command } => inspect::run(command),
+        CauserieCommand::Generate(generate) => generate::run(generate, &model),
+        CauserieCommand::Inspect { command } => inspect::run(command, &model),
         CauserieCommand::Models(models) => models::cache::run(models),
         CauserieCommand::Pull(pull) => models::pull::run(pull, line.offline),
         CauserieCommand::Keys(keys) => deploy::keys::run(keys),
-        CauserieCommand::Quantize(quantize) => quantize::run(quantize),
+        CauserieCommand::Quantize(quantize) => quantize::run(quantize, &model),
         CauserieCommand::Run(run) if run.container => deploy::container::run(run, line.offline),
         CauserieCommand::Run(run) => deploy::temporary::run(run, line.offline),
+        CauserieCommand::Transcribe(arguments) => transcribe::run(arguments, &model),
         CauserieCommand::Serve(serve) => service::run(serve, line.offline),
     });
     match done {

@@ -1,6 +1,7 @@
 //! Loads models, with a progress bar.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use causerie::{FunctionNames, LoadOptions, ModelBytes, ModelInfo, ModelRunner, ModelText};
@@ -8,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// The demo model and what it sees with, which are parts of this program.
+/// The demo model and its projector, which are parts of this program.
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 static DEMO_PROJECTOR: &[u8] = include_bytes!("../../models/demo-mmproj.gguf");
 
@@ -22,22 +23,63 @@ pub(crate) fn load_options(context_size: Option<usize>) -> LoadOptions {
     LoadOptions { function_names: FunctionNames::Dotted, context_size, ..LoadOptions::default() }
 }
 
-/// Loads the model that was named, or the demo model.
-pub(crate) fn load(name: Option<&str>, context_size: Option<usize>) -> Result<ModelRunner, Failure> {
-    load_with(name, load_options(context_size))
+/// A model on this device that a command uses.
+pub(crate) enum LocalModel {
+    Demo,
+    Named {
+        /// As the user named it.
+        name: String,
+        /// Its file or folder.
+        place: PathBuf,
+    },
 }
 
-pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<ModelRunner, Failure> {
-    let Some(name) = name else {
-        return Ok(ModelRunner::load_from_bytes(demo(), options)?);
-    };
-    let bar = progress_bar(format!("loading {name}"));
-    let runner = ModelRunner::load_watched(name, options, |loaded| {
-        bar.set_position((loaded * 100.0) as u64); // from 0 to 1
-        ControlFlow::Continue(())
-    });
-    bar.finish_and_clear();
-    Ok(runner?)
+impl LocalModel {
+    /// The name that the user gave; `None` for the demo model.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Demo => None,
+            Self::Named { name, .. } => Some(name),
+        }
+    }
+
+    /// What the engine loads; `None` for the demo model. A place that is not UTF-8 is looked up by its name again.
+    pub(crate) fn to_load(&self) -> Option<&str> {
+        match self {
+            Self::Demo => None,
+            Self::Named { name, place } => Some(place.to_str().unwrap_or(name)),
+        }
+    }
+
+    /// Loads the model, with a progress bar.
+    pub(crate) fn load(&self, options: LoadOptions) -> Result<ModelRunner, Failure> {
+        let Some(place) = self.to_load() else {
+            return Ok(ModelRunner::load_from_bytes(demo(), options)?);
+        };
+        let bar = progress_bar(format!("loading {}", self.name().unwrap_or(place)));
+        let runner = ModelRunner::load_watched(place, options, |loaded| {
+            bar.set_position((loaded * 100.0) as u64); // from 0 to 1
+            ControlFlow::Continue(())
+        });
+        bar.finish_and_clear();
+        Ok(runner?)
+    }
+
+    /// Reads the tokenizer and the chat template, without loading the model.
+    pub(crate) fn text(&self) -> Result<ModelText, Failure> {
+        Ok(match self.to_load() {
+            Some(place) => ModelText::read(place)?,
+            None => ModelText::read_from_bytes(demo())?,
+        })
+    }
+
+    /// Describes the model without loading it.
+    pub(crate) fn info(&self) -> Result<ModelInfo, Failure> {
+        Ok(match self.to_load() {
+            Some(place) => ModelInfo::read(place)?,
+            None => ModelInfo::read_from_bytes(demo())?,
+        })
+    }
 }
 
 /// A bar of 100 steps. It draws nothing if standard error is not a terminal.
@@ -47,22 +89,6 @@ pub(crate) fn progress_bar(message: String) -> ProgressBar {
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
-}
-
-/// Reads the tokenizer and the chat template of the model that was named, or of the demo model, without loading it.
-pub(crate) fn text(name: Option<&str>) -> Result<ModelText, Failure> {
-    Ok(match name {
-        Some(name) => ModelText::read(name)?,
-        None => ModelText::read_from_bytes(demo())?,
-    })
-}
-
-/// Describes the model that was named, or the demo model, without loading it.
-pub(crate) fn info(name: Option<&str>) -> Result<ModelInfo, Failure> {
-    Ok(match name {
-        Some(name) => ModelInfo::read(name)?,
-        None => ModelInfo::read_from_bytes(demo())?,
-    })
 }
 
 /// A number of parameters, in words.

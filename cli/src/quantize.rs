@@ -6,14 +6,15 @@ use causerie::{ErrorKind, ModelInfo};
 
 use crate::arguments::QuantizeArguments;
 use crate::failure::Failure;
+use crate::model::LocalModel;
 use crate::output::print_line;
 use crate::{byte_size, interrupt, model};
 
-pub(crate) fn run(arguments: &QuantizeArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &QuantizeArguments, source: &LocalModel) -> Result<(), Failure> {
     let QuantizeArguments { model, gguf_type, output } = arguments;
     let bar = model::progress_bar(format!("quantising {model}"));
     interrupt::remember_press();
-    let done = causerie::quantize(model, *gguf_type, output, |fraction| {
+    let done = causerie::quantize(source.to_load().unwrap_or(model), *gguf_type, output, |fraction| {
         bar.set_position((fraction * 100.0) as u64); // from 0 to 1
         if interrupt::was_pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -26,12 +26,12 @@ use sha2::{Digest, Sha256};
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::embedding_shape;
+use crate::names::is_plain_path;
 use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
-use crate::names::{ModelFiles, choose_files, files_below, is_plain_path, weights_of_index};
+use crate::projectors::{self, ModelParts};
 use crate::quantise::PartialFile;
-use crate::vision::{self, FoundWeights, VisionFiles};
 use crate::weights::{
-    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, Folder, GgufFile, LOCAL, LOCAL_LENGTH, LOCATOR_64,
+    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, ListedModel,
     ModelOrigin, WIDE, Weights,
 };
 
@@ -93,7 +93,7 @@ pub fn make(
     output: impl AsRef<Path>,
     progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let sources = BundleSources::of(&Weights::open(model)?, projector)?;
+    let sources = BundleSources::new(&Weights::open(model)?, projector)?;
     let archive =
         ArchiveWriter { file: PartialFile::create(output.as_ref())?, length: 0, directory: Vec::new(), n_files: 0 };
     sources.write(archive, progress)
@@ -189,22 +189,18 @@ struct BundleSources {
 }
 
 impl BundleSources {
-    fn of(weights: &Weights, projector: Option<&str>) -> Result<Self> {
+    fn new(weights: &Weights, projector: Option<&str>) -> Result<Self> {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }
-        let (model, mut files) = match weights {
-            Weights::Gguf(file) => of_file(file)?,
-            Weights::Folder(folder) => ("./".to_owned(), of_folder(folder)?),
-        };
-        let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(model))]);
+        let ListedModel { first, mut files } = ListedModel::new(weights)?;
+        let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(first))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        let vision = vision::find(weights, projector, hidden)?;
-        if let VisionFiles::Found(FoundWeights::Projector(projector), _) = &vision
-            && let Weights::Gguf(file) = &**projector
-        {
-            let (path, parts) = of_file(file)?;
-            parameters.insert(PROJECTOR.to_owned(), path.into());
+        // A bundle has one projector file: that of the vision part, if it is not the same.
+        let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
+        if let Some(projector) = vision.projector().or(hearing.projector()) {
+            let ListedModel { first, files: parts } = ListedModel::new(projector)?;
+            parameters.insert(PROJECTOR.to_owned(), first.into());
             files.extend(parts);
         }
         let mut names = BTreeSet::from([FILE_NAME.to_owned()]);
@@ -262,28 +258,6 @@ impl BundleSources {
         }
         archive.finish()
     }
-}
-
-/// The path of a model's first file in a bundle, and all of its files.
-fn of_file(file: &GgufFile) -> Result<(String, Vec<(String, PathBuf)>)> {
-    let name = |path: PathBuf| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), path);
-    let files: Vec<_> = file.paths()?.into_iter().map(name).collect();
-    let first = files.first().map(|(name, _)| format!("./{name}")).unwrap_or_default();
-    Ok((first, files))
-}
-
-fn of_folder(folder: &Folder) -> Result<Vec<(String, PathBuf)>> {
-    let path = folder.path();
-    let chosen = choose_files(&path.display().to_string(), &files_below(path), Some("safetensors"))?;
-    let mut names = Vec::new();
-    if let ModelFiles::Folder { files, index } = chosen {
-        names = files;
-        if let Some(index) = index {
-            let json = folder.text(&index)?.unwrap_or_default();
-            names.extend(weights_of_index(json.as_bytes()).unwrap_or_default());
-        }
-    }
-    Ok(names.into_iter().map(|name| (name.clone(), path.join(name))).collect())
 }
 
 /// The manifest of a model, which keeps what the model's own manifest says besides its files.

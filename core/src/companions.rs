@@ -21,8 +21,8 @@ use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::model::embedding_shape;
 use crate::names::ListedFile;
-use crate::vision::{self, FoundWeights, VisionFiles};
-use crate::weights::{GgufFile, ModelOrigin, Weights};
+use crate::projectors;
+use crate::weights::{ModelOrigin, Weights};
 
 /// Chooses the projector file of a GGUF model in the listing of a repository, without having the files. `head` returns a number
 /// of bytes from the beginning of a file, or the whole file if it has fewer. `None` if there is none that this library can use
@@ -43,7 +43,7 @@ pub fn choose_projector(
     listing: &[ListedFile],
     head: impl FnMut(&str, usize) -> Result<Vec<u8>>,
 ) -> Result<Option<String>> {
-    vision::in_listing(model, listing, head)
+    projectors::in_listing(model, listing, head)
 }
 
 /// The projector file that loading takes with a GGUF file on disk: the one beside it whose header fits. `None` if there is none,
@@ -59,16 +59,11 @@ pub fn choose_projector(
 /// ```
 pub fn projector_beside(model: &Path) -> Option<PathBuf> {
     // Most models have none, and their headers are long.
-    if !vision::has_candidates(model) {
+    if !projectors::has_candidates(model) {
         return None;
     }
-    let weights = Weights::Gguf(GgufFile::open(model, ModelOrigin::Disk).ok()?);
+    let weights = Weights::open_file(model, ModelOrigin::Disk).ok()?;
     let (_, hidden) = embedding_shape(&Checkpoint::read(&weights).ok()?.tensors).ok()?;
-    match vision::find(&weights, None, hidden).ok()? {
-        VisionFiles::Found(FoundWeights::Projector(projector), _) => match *projector {
-            Weights::Gguf(file) => file.path().map(Path::to_owned),
-            Weights::Folder(_) => None,
-        },
-        _ => None,
-    }
+    let parts = projectors::find(&weights, None, hidden).ok()?;
+    parts.vision.projector().or(parts.hearing.projector())?.file_path().map(Path::to_owned)
 }

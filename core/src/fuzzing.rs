@@ -10,6 +10,7 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use jiff::Zoned;
 
@@ -19,6 +20,7 @@ use crate::constrain::CallGrammar;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::info::ModelInfo;
+use crate::media::sound::{MelFilters, MelRules, Sound, SoundOptions};
 use crate::media::{Transparency, decode};
 use crate::message::ChatMessage;
 use crate::model::Compute;
@@ -257,6 +259,21 @@ pub fn bundle(place: &Path, mut pieces: &[u8]) -> Result<()> {
     bundle::verify(place, |_| ControlFlow::Continue(()))?;
     let total = bundle::list(place)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size));
     assert!(total <= length, "files of {total} bytes in a bundle of {length}");
+    Ok(())
+}
+
+/// Reads a file of sound, at most a minute, at a rate of models, and computes what models hear of its start.
+///
+/// # Errors
+/// The same errors as for a message with such a sound.
+pub fn sound(bytes: &[u8]) -> Result<()> {
+    let options = SoundOptions { sample_rate: Some(16_000), max_duration: Duration::from_secs(60) };
+    let sound = Sound::read_with(bytes, options)?;
+    let start = &sound.samples()[..sound.samples().len().min(1_000)];
+    for rules in [MelRules::LFM2, MelRules::LFM3, MelRules::GEMMA4, MelRules::whisper(80)] {
+        let features = MelFilters::new(rules).features(start);
+        assert!(features.values.iter().all(|value| value.is_finite()), "features of finite samples are finite");
+    }
     Ok(())
 }
 

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
+use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::projectors::{self, PartFiles};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
-use crate::vision::{self, VisionFiles};
-use crate::weights::{ModelBytes, Weights};
+use crate::voice::{self, VoiceFiles};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
 ///
@@ -76,6 +77,10 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Whether messages can contain sound.
+    pub supports_audio: bool,
+    /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample).
+    pub supports_speech: bool,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -86,6 +91,8 @@ pub struct ModelInfo {
     prints_images: bool,
     /// Bytes of the vision tower once loaded.
     vision_bytes: u64,
+    /// Bytes of the encoder of sound once loaded.
+    hearing_bytes: u64,
 }
 
 /// The weights of one type.
@@ -131,8 +138,10 @@ pub struct MemoryEstimate {
     pub convolutions: u64,
     /// The states of the sequence in delta nets.
     pub delta_nets: u64,
-    /// The part that sees: its vision tower and its projector.
+    /// The vision part: its tower and its projector.
     pub vision: u64,
+    /// The audio part: its encoder and its adapter.
+    pub hearing: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -147,7 +156,7 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.working];
+        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -165,7 +174,7 @@ impl ModelInfo {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(&Weights::open(model)?)
+        Self::from_weights(&Weights::open(model)?)
     }
 
     /// Reads the headers of a model that is held in memory.
@@ -180,15 +189,16 @@ impl ModelInfo {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(&Weights::from_bytes(bytes.into())?)
+        Self::from_weights(&Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: &Weights) -> Result<Self> {
+    fn from_weights(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
-                info.set_tokenizer(weights, &tokenizer)?;
-                if let Err(err) = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights)) {
+                info.set_tokenizer(&tokenizer);
+                let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
+                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
                     info.problems.push(err.to_string());
                 }
             }
@@ -207,7 +217,7 @@ impl ModelInfo {
         let mut sizes = Sizes::read(&Checkpoint::read(weights)?)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
         Ok(Self {
-            name: name(weights)?,
+            name: weights.metadata_text("general.name")?.map(str::to_owned),
             architecture: sizes.architecture.to_owned(),
             n_parameters: weights.tensors().map(|tensor| tensor.n_values()).sum(),
             n_layers: sizes.heads.len() + sizes.convolutions.len() + sizes.delta_nets.len(),
@@ -232,43 +242,64 @@ impl ModelInfo {
         })
     }
 
-    pub(crate) fn set_tokenizer(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
-        let name = match weights {
-            Weights::Gguf(file) => {
-                let kind = file.text("tokenizer.ggml.model")?.unwrap_or_default();
-                file.text("tokenizer.ggml.pre")?.map_or(kind.to_owned(), |cut| format!("{kind} ({cut})"))
-            }
-            Weights::Folder(_) => tokenizer.kind().to_owned(),
-        };
-        self.tokenizer = Some(name);
+    pub(crate) fn set_tokenizer(&mut self, tokenizer: &ModelTokenizer) {
+        self.tokenizer = Some(tokenizer.name().to_owned());
         if self.n_vocabulary < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), self.n_vocabulary);
             self.problems.push(format!("the vocabulary must have at most {rows} tokens, found {tokens}"));
         }
-        Ok(())
     }
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         if let Some(sources) = TemplateSources::read(weights)? {
-            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer)?);
+            self.set_template(&sources.chat, &PromptRenderer::from_sources(&sources, tokenizer)?);
         }
         Ok(())
     }
 
-    fn read_vision(&mut self, weights: &Weights) -> Result<()> {
+    fn read_parts(&mut self, weights: &Weights) -> Result<()> {
+        if !self.has_chat_template {
+            return Ok(());
+        }
+        let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let VisionFiles::Found(found, _) = vision::find(weights, None, self.hidden_size)?
+            && let PartFiles::Found(found, _) = parts.vision
         {
             self.set_vision(found.weights());
         }
+        if let PartFiles::Found(found, architecture) = parts.hearing {
+            self.set_hearing(found.weights(), &architecture);
+        }
         Ok(())
     }
 
-    /// Sets that the model sees, with these weights.
+    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
+        self.set_voice(&voice::find(weights, None, None)?);
+        Ok(())
+    }
+
+    /// Sets whether the model speaks.
+    pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
+        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
+        if self.supports_speech {
+            self.unused_tensors.retain(|name| !is_speech(name));
+        }
+    }
+
+    /// Sets that this is a vision model, with these weights.
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);
         self.unused_tensors.retain(|name| !is_vision(name));
+    }
+
+    /// Sets that this is an audio model, with these weights. The tensors for sound that the encoder does not read are unused ones.
+    pub(crate) fn set_hearing(&mut self, weights: &Weights, architecture: &HearingArchitecture) {
+        self.supports_audio = true;
+        self.hearing_bytes = hearing_bytes(weights);
+        self.unused_tensors.retain(|name| !is_sound_encoder(name));
+        self.unused_tensors.extend(architecture.unread(weights));
+        self.unused_tensors.sort_unstable();
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {
@@ -296,15 +327,9 @@ impl ModelInfo {
             convolutions: self.sizes.convolution_bytes(),
             delta_nets: self.sizes.delta_net_bytes(),
             vision: self.vision_bytes,
+            hearing: self.hearing_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
-    }
-}
-
-fn name(weights: &Weights) -> Result<Option<String>> {
-    match weights {
-        Weights::Gguf(file) => Ok(file.text("general.name")?.map(str::to_owned)),
-        Weights::Folder(_) => Ok(None),
     }
 }
 

@@ -40,7 +40,7 @@ mod parse;
 mod validate;
 pub mod typed;
 mod history;
-// Pictures: one stage each.
+// Pictures and sound: one stage each.
 mod media;
 // Model files and their tokens.
 pub mod names;
@@ -54,14 +54,21 @@ mod sample;
 mod constrain;
 // Networks.
 mod model;
-// Pictures for one model.
+// Pictures and sound for one model.
+mod rows;
+mod projectors;
 mod vision;
+mod hearing;
+// Sound that a model speaks.
+mod voice;
 pub mod companions;
 // Model files again: written.
 mod quantise;
 pub mod bundle;
 // The loop.
 mod engine;
+// Speech to text.
+pub mod transcribe;
 // The API for apps.
 mod info;
 mod model_text;
@@ -106,12 +113,13 @@ pub use function::{
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
+pub use media::sound::{Sound, SoundOptions, WavSamples};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    Strictness, ToolCallConstraint, ToolChoice,
+    SpeechMode, SpeechOptions, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};

@@ -8,15 +8,18 @@ use std::thread;
 use crate::deep_stack;
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, report_progress, vision_bytes};
+use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes, weight_bytes};
 use crate::options::{Device, LoadOptions};
-use crate::prompt::{PromptRenderer, TemplateSources};
+use crate::projectors::{self, ModelParts, PartFiles};
+use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
-use crate::vision::{self, VisionFiles};
-use crate::weights::Weights;
+use crate::vision;
+use crate::voice::{self, VoiceFiles};
+use crate::weights::{TemplateSources, Weights};
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
@@ -24,8 +27,8 @@ const STACK: usize = 8 << 20;
 /// Bytes that a tokenizer takes per token, at least: a low estimate, so that no model that fits is refused. Not measured.
 const VOCABULARY_BYTES: u64 = 128;
 
-/// The part of the prefix cache's limit that the rows of images may take besides.
-const IMAGE_SHARE: usize = 8;
+/// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
+const CONTENT_SHARE: usize = 8;
 
 /// Loads a model. The returned options have the sampling values of its files where none were given.
 pub(crate) fn load_model(
@@ -43,31 +46,50 @@ pub(crate) fn load_model(
             Some(template) => Some(TemplateSources::from(template.clone())),
             None => TemplateSources::read(weights)?,
         };
-        let renderer =
-            |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
+        let renderer = |sources: TemplateSources| {
+            Ok::<_, SdkError>((PromptRenderer::from_sources(&sources, &tokenizer)?, sources.chat))
+        };
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))
     };
     let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
-    let vision = vision::find(weights, options.projector.as_deref(), info.hidden_size)?;
+    let parts = projectors::find(weights, options.projector.as_deref(), info.hidden_size)?;
+    let voice = voice::find(weights, options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref())?;
+    info.set_voice(&voice);
     if options.device == Device::Cpu {
-        memory_need(&info, &vision).check("the model")?;
+        memory_need(&info, &parts, &voice).check("the model")?;
     }
     let load = |progress: LoadProgress<'_>| {
         let model = Model::load(weights, compute.clone(), context_size, progress)?;
-        let tower = match &vision {
-            VisionFiles::Found(found, architecture) => {
+        let tower = match &parts.vision {
+            PartFiles::Found(found, architecture) => {
                 let tower = compute.load_vision(found.weights(), architecture)?;
                 tower.check_row_size(model.hidden_size())?;
                 Some(tower)
             }
-            VisionFiles::Missing(_) => None,
+            PartFiles::Missing(_) => None,
         };
-        Ok((model, tower))
+        let encoder = match &parts.hearing {
+            PartFiles::Found(found, architecture) => {
+                let encoder = compute.load_hearing(found.weights(), architecture)?;
+                encoder.check_row_size(model.hidden_size())?;
+                Some(encoder)
+            }
+            PartFiles::Missing(_) => None,
+        };
+        let voice = match &voice {
+            VoiceFiles::Found(found) => Some(compute.load_voice(&found.0, &found.1, model.hidden_size())?),
+            VoiceFiles::Missing(reason) => {
+                log::warn!("{reason}");
+                None
+            }
+            VoiceFiles::None => None,
+        };
+        Ok((model, tower, encoder, voice))
     };
-    let ((tokenizer, renderer), (model, tower)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
-    info.set_tokenizer(weights, &tokenizer)?;
+    info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
         info.set_template(&source, &renderer);
         renderer
@@ -78,10 +100,19 @@ pub(crate) fn load_model(
             true => Transparency::Ignored,
             false => Transparency::OnWhite,
         };
-        if vision::attach(&vision, tower, &control, renderer, transparency, options.cache_bytes / IMAGE_SHARE)
-            && let VisionFiles::Found(found, _) = &vision
+        let cache_bytes = options.cache_bytes / CONTENT_SHARE;
+        if vision::attach(&parts.vision, tower, &control, renderer, transparency, cache_bytes)
+            && let PartFiles::Found(found, _) = &parts.vision
         {
             info.set_vision(found.weights());
+        }
+        if hearing::attach(&parts.hearing, encoder, &control, renderer, cache_bytes)
+            && let PartFiles::Found(found, architecture) = &parts.hearing
+        {
+            info.set_hearing(found.weights(), architecture);
+        }
+        if let Some(voice) = &voice {
+            voice::attach(voice, renderer);
         }
     }
     if model.n_vocabulary() < tokenizer.n_tokens() {
@@ -95,18 +126,28 @@ pub(crate) fn load_model(
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    Ok((LoadedModel::new(model, tokenizer, renderer, context_size), info, options))
+    let loaded = LoadedModel { voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    Ok((loaded, info, options))
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, the values between operations, a vocabulary, and
 /// the stack on which prompts are prepared.
-fn memory_need(info: &ModelInfo, vision: &VisionFiles<'_>) -> MemoryNeed {
-    let tower = match vision {
-        VisionFiles::Found(found, _) => vision_bytes(found.weights()),
-        VisionFiles::Missing(_) => 0,
+fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> MemoryNeed {
+    let tower = match &parts.vision {
+        PartFiles::Found(found, _) => vision_bytes(found.weights()),
+        PartFiles::Missing(_) => 0,
+    };
+    let encoder = match &parts.hearing {
+        PartFiles::Found(found, _) => hearing_bytes(found.weights()),
+        PartFiles::Missing(_) => 0,
+    };
+    let voice = match voice {
+        VoiceFiles::Found(found) => weight_bytes(&found.0.tensors).saturating_add(weight_bytes(&found.1.tensors)),
+        VoiceFiles::Missing(_) | VoiceFiles::None => 0,
     };
     let estimate = info.memory_estimate(1);
-    let written = estimate.weights.saturating_add(tower);
+    let parts = [tower, encoder, voice];
+    let written = parts.into_iter().fold(estimate.weights, u64::saturating_add);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];
     MemoryNeed { written, reserved: others.into_iter().fold(written, u64::saturating_add) }

@@ -5,12 +5,14 @@ use std::fmt;
 use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::hearing;
 use crate::info::ModelInfo;
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
+use crate::projectors;
+use crate::prompt::{Frame, PromptRenderer, joined};
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::vision;
-use crate::weights::{ModelBytes, Weights};
+use crate::weights::{ModelBytes, TemplateSources, Weights};
 
 /// The tokenizer and the chat template of a model, read from the headers of its files. The weights are not read, so a model of
 /// gigabytes is ready at once.
@@ -42,7 +44,7 @@ impl ModelText {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for headers and the tokenizer.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(Weights::open(model)?)
+        Self::from_weights(Weights::open(model)?)
     }
 
     /// Reads the tokenizer of a model that is held in memory.
@@ -57,10 +59,10 @@ impl ModelText {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(Weights::from_bytes(bytes.into())?)
+        Self::from_weights(Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: Weights) -> Result<Self> {
+    fn from_weights(weights: Weights) -> Result<Self> {
         let tokenizer = ModelTokenizer::load(&weights)?;
         let control = tokenizer.control_tokens()?;
         Ok(Self { weights, tokenizer, control })
@@ -81,12 +83,13 @@ impl ModelText {
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
         let sources = TemplateSources::read(&self.weights)?.ok_or_else(missing)?;
-        let mut renderer = PromptRenderer::of(&sources, &self.tokenizer)?;
+        let mut renderer = PromptRenderer::from_sources(&sources, &self.tokenizer)?;
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if !messages.iter().flat_map(|message| &message.content).all(is_text) {
             let hidden_size = ModelInfo::of_weights(&self.weights)?.hidden_size;
-            let files = vision::find(&self.weights, None, hidden_size)?;
-            vision::attach_markers(&files, &self.control, &mut renderer);
+            let parts = projectors::find(&self.weights, None, hidden_size)?;
+            vision::attach_markers(&parts.vision, &self.control, &mut renderer);
+            hearing::attach_hidden(&parts.hearing, &self.control, &mut renderer);
         }
         let segments = renderer.render(messages, &Frame::shown(&Zoned::now(), add_generation_prompt))?;
         Ok(joined(&segments))

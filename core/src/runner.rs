@@ -256,6 +256,7 @@ impl ModelRunner {
                     functions: Vec::new(),
                     constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
                     report: PromptReport::default(),
+                    speech: asked.speech.mode.resolved(""),
                     positions,
                     embedded,
                 })

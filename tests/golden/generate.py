@@ -21,12 +21,14 @@ import printable
 import prompts
 import representation
 import schemes
+import sound
 import template_inputs
 import tensor_types
 import tokens
 import vision
 import vision_lfm3
 import vocabulary
+import whisper
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 FIXTURES = GOLDEN.parent / "fixtures"
@@ -46,6 +48,8 @@ def main():
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     picture_files.write_picture_files(GOLDEN)
+    sound.write_sound(GOLDEN)
+    whisper.write(FIXTURES / "models", GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
     printable.write_printable(GOLDEN)

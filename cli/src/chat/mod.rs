@@ -20,19 +20,20 @@ use crate::arguments::ChatArguments;
 use crate::failure::Failure;
 use crate::folder::data_folder;
 use crate::functions::{BuiltInFunctions, ListFile, definitions, read_definitions};
+use crate::interrupt;
+use crate::model::{LocalModel, load_options};
 use crate::output;
-use crate::{interrupt, model};
 
 use commands::{ChatCommand, HELP};
 use terminal::{ChatTerminal, ring};
 
 /// Maximum rounds of calls per message, so that a model cannot call functions forever.
 const MAX_ROUNDS: usize = 8;
-/// Number of user messages that the demo model sees. It was trained on conversations of about this length, and its answers
+/// Number of user messages in the demo model's prompts. It was trained on conversations of about this length, and its answers
 /// in longer ones are garbled.
 const DEMO_TURNS: usize = 10;
 
-pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), Failure> {
     // With the constraint, a small model gets more calls right: models/README.md has the figures.
     let options = GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..arguments.sampling.options() };
     options.check()?;
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
         Some(file) => read_definitions(file)?,
         None => definitions()?,
     };
-    let runner = model::load(arguments.model.name.as_deref(), arguments.context.size)?;
+    let runner = model.load(load_options(arguments.context.size))?;
     let system = arguments.system.as_deref().unwrap_or(include_str!("../../../server/src/chat/system_prompt.txt"));
     let conversation = runner.create_conversation(system);
     let terminal = ChatTerminal::new(arguments.show_calls, ListFile::new(data_folder().join("lines.json")));
@@ -53,16 +54,16 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
     }
     let functions =
         arguments.functions.is_none().then(|| BuiltInFunctions::new(&data_folder(), Zoned::now)).map(Arc::new);
-    let max_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
+    let max_turns = model.name().is_none().then_some(DEMO_TURNS);
     let images = arguments.image.iter().map(|file| read_image(file)).collect::<Result<_, _>>()?;
-    let described = match &arguments.model.name {
+    let described = match model.name() {
         Some(name) => greeting::of_model(name, runner.info(), runner.context_size()),
         None => greeting::of_demo(runner.info()),
     };
     let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, images };
     if chat.terminal.is_interactive() && arguments.prompt.is_none() {
         chat.terminal.greet(&described, &chat.conversation.functions())?;
-    } else if arguments.model.name.is_none() {
+    } else if model.name().is_none() {
         chat.terminal.mention(&described);
     }
     match &arguments.prompt {
@@ -82,7 +83,7 @@ struct ChatLoop {
     functions: Option<Arc<BuiltInFunctions>>,
     options: GenerationOptions,
     terminal: ChatTerminal,
-    /// Number of recent turns that the model sees; `None` for all.
+    /// Number of recent turns in the prompt; `None` for all.
     max_turns: Option<usize>,
     /// Pictures to show with the next message.
     images: Vec<ChatMessageContent>,

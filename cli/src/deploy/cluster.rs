@@ -18,7 +18,8 @@ use crate::deploy::manifests::{self, ManifestValues};
 use crate::deploy::tool::Tool;
 use crate::failure::Failure;
 use crate::folder::key_file;
-use crate::model;
+use crate::model::LocalModel;
+use crate::models::pull;
 use crate::output::{print_line, remark};
 
 /// The server's file of keys. The volume is mounted as a folder, so that the cluster can replace keys while it runs.
@@ -29,9 +30,10 @@ pub(crate) fn run(arguments: &DeployArguments, is_offline: bool) -> Result<(), F
     check_name_length(arguments)?;
     let keys = key_hashes(arguments)?;
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-deploy", arguments.app_name)));
+    let model = local_model(arguments, is_offline)?;
     let recipe = match &arguments.image.image {
         Some(_) => None,
-        None => Some(recipe(arguments, is_offline)?),
+        None => Some(recipe(arguments, &model)?),
     };
     let tools = if arguments.dry_run { None } else { Some(DeployTools::find(arguments, recipe.is_some())?) };
     let scale = match &tools {
@@ -39,7 +41,7 @@ pub(crate) fn run(arguments: &DeployArguments, is_offline: bool) -> Result<(), F
         None => (None, None),
     };
     let reference = recipe.as_ref().map(|recipe| &recipe.reference).or(arguments.image.image.as_ref());
-    let values = values(arguments, reference.cloned().unwrap_or_default(), keys, scale)?;
+    let values = values(arguments, &model, reference.cloned().unwrap_or_default(), keys, scale)?;
     let manifests = manifests::manifests(arguments.target, &values);
     write(&folder, recipe.as_ref(), &manifests)?;
     let Some(tools) = tools else {
@@ -106,13 +108,23 @@ fn key_hashes(arguments: &DeployArguments) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(serde_json::to_vec(&known).map_err(std::io::Error::from)?))
 }
 
-fn recipe(arguments: &DeployArguments, is_offline: bool) -> Result<ImageRecipe, Failure> {
-    let model = arguments.image.model.as_deref().filter(|_| arguments.model_volume.is_none());
-    ImageRecipe::new(&arguments.app_name, &arguments.image, arguments.registry.as_deref(), (model, is_offline))
+/// The model of the image, which is downloaded if it is built from it. One in a volume is not on this machine.
+fn local_model(arguments: &DeployArguments, is_offline: bool) -> Result<LocalModel, Failure> {
+    let name = arguments.image.model.as_deref().filter(|_| arguments.model_volume.is_none());
+    match (name, &arguments.image.image) {
+        // Only its memory use may be asked for.
+        (Some(name), Some(_)) => Ok(LocalModel::Named { name: name.to_owned(), place: PathBuf::from(name) }),
+        _ => pull::ensure(name, is_offline, |_| {}),
+    }
+}
+
+fn recipe(arguments: &DeployArguments, model: &LocalModel) -> Result<ImageRecipe, Failure> {
+    ImageRecipe::new(&arguments.app_name, &arguments.image, arguments.registry.as_deref(), model)
 }
 
 fn values(
     arguments: &DeployArguments,
+    model: &LocalModel,
     image: String,
     keys: Option<Vec<u8>>,
     (min_now, max_now): (Option<u32>, Option<u32>),
@@ -137,7 +149,7 @@ fn values(
         keys: keys.map(|keys| STANDARD.encode(keys)),
         volume: arguments.model_volume.clone(),
         cpu: arguments.cpu.clone(),
-        memory: arguments.memory.clone().map_or_else(|| memory(arguments), Ok)?,
+        memory: arguments.memory.clone().map_or_else(|| memory(arguments, model), Ok)?,
         slots: arguments.slots,
         min_scale,
         max_scale,
@@ -172,7 +184,7 @@ fn args(arguments: &DeployArguments) -> Vec<String> {
 }
 
 /// Returns the memory that a pod needs when all slots are busy, including the server itself, rounded up to 256 MiB.
-fn memory(arguments: &DeployArguments) -> Result<String, Failure> {
+fn memory(arguments: &DeployArguments, model: &LocalModel) -> Result<String, Failure> {
     const CACHE_AND_BODIES: u64 = (512 + 256) << 20;
     const STEP: u64 = 256 << 20;
     if arguments.model_volume.is_some() || (arguments.image.image.is_some() && arguments.image.model.is_none()) {
@@ -180,7 +192,7 @@ fn memory(arguments: &DeployArguments) -> Result<String, Failure> {
             "cannot estimate the memory of a model that is not on this machine: set it with --memory".to_owned(),
         ));
     }
-    let info = model::info(arguments.image.model.as_deref())?;
+    let info = model.info()?;
     let context_size = arguments.context.size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
     let estimate = info.memory_estimate(info.context_size.min(context_size));
     let sequence = estimate.key_values + estimate.convolutions + estimate.delta_nets;

@@ -19,6 +19,7 @@ use crate::deploy::announcement;
 use crate::deploy::image::ImageRecipe;
 use crate::deploy::tool::Tool;
 use crate::failure::Failure;
+use crate::models::pull;
 use crate::output::remark;
 use crate::service::{model_id, signals};
 
@@ -79,8 +80,8 @@ fn run_in(
 
 /// Builds the image as `deploy` would, and returns its name.
 fn build(arguments: &RunArguments, is_offline: bool, engine: &Tool, folder: &Path) -> Result<String, Failure> {
-    let model = (arguments.image.model.as_deref(), is_offline);
-    let recipe = ImageRecipe::new("run", &arguments.image, None, model)?;
+    let model = pull::ensure(arguments.image.model.as_deref(), is_offline, |_| {})?;
+    let recipe = ImageRecipe::new("run", &arguments.image, None, &model)?;
     recipe.write(folder)?;
     recipe.build(engine, folder)?;
     Ok(recipe.reference)
@@ -92,6 +93,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
         slots,
         queue,
         max_body,
+        max_sound,
         max_connections,
         drain_timeout,
         allow_host,
@@ -106,6 +108,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
         options.push(format!("--keys={KEYS}/keys.json"));
     }
     options.extend([format!("--slots={slots}"), format!("--queue={queue}"), format!("--max-body={max_body}")]);
+    options.push(format!("--max-sound={max_sound}"));
     options.extend([format!("--max-connections={max_connections}"), format!("--drain-timeout={drain_timeout}")]);
     options.extend(arguments.context.size.map(|size| format!("--context={size}")));
     options.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));

@@ -15,7 +15,7 @@ use crate::arguments::{Builder, ImageOptions};
 use crate::deploy::manifests::render;
 use crate::deploy::tool::Tool;
 use crate::failure::Failure;
-use crate::models;
+use crate::model::LocalModel;
 use crate::output::remark;
 
 /// The parts that an image is built from.
@@ -28,12 +28,12 @@ pub(crate) struct ImageRecipe {
 }
 
 impl ImageRecipe {
-    /// Reads and checks all files, and writes nothing. A model that is named and not in the local cache is downloaded first.
+    /// Reads and checks all files, and writes nothing.
     pub(crate) fn new(
         app: &str,
         options: &ImageOptions,
         registry: Option<&str>,
-        (model, is_offline): (Option<&str>, bool),
+        model: &LocalModel,
     ) -> Result<Self, Failure> {
         let binary = match &options.binary {
             Some(binary) => binary.clone(),
@@ -42,18 +42,17 @@ impl ImageRecipe {
         check_program(&binary, options.base == "scratch")?;
         let mut files = vec![(binary, PathBuf::from("causerie"))];
         let mut entrypoint = vec!["/causerie".to_owned(), "serve".to_owned()];
-        if let Some(model) = model {
-            let place = models::pull::place(model, is_offline)?;
-            let inside = add_model(&place, &mut files)?;
+        if let LocalModel::Named { name, place } = model {
+            let inside = add_model(place, &mut files)?;
             entrypoint.extend(["--model".to_owned(), format!("/{}", inside.display())]);
-            if place != Path::new(model) {
-                entrypoint.extend(["--model-id".to_owned(), model.to_owned()]); // the cache's names of folders are hashes
+            if place != Path::new(name) {
+                entrypoint.extend(["--model-id".to_owned(), name.clone()]); // the cache's names of folders are hashes
             }
         }
         let base = &options.base;
         let containerfile = render(
             "Containerfile",
-            context! { base, entrypoint => Value::from_iter(entrypoint), model => model.is_some() },
+            context! { base, entrypoint => Value::from_iter(entrypoint), model => model.name().is_some() },
         );
         let hash = hash(&containerfile, &files)?;
         let prefix = registry.unwrap_or("localhost").trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! `causerie inspect`: shows what the engine sees.
+//! `causerie inspect`: shows what the engine works with.
 
 mod json;
 
@@ -14,23 +14,23 @@ use causerie::{ChatMessage, Role, Value, function_schema, functions_to_json, mes
 use crate::arguments::{InspectCommand, InspectPrompt, InspectSchema, InspectTokens};
 use crate::failure::Failure;
 use crate::functions::read_definitions;
-use crate::model as models;
+use crate::model::LocalModel;
 use crate::output::{print, print_line};
 use json::object;
 
-pub(crate) fn run(command: &InspectCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &InspectCommand, model: &LocalModel) -> Result<(), Failure> {
     match command {
         InspectCommand::Calls(calls) => calls::run(calls),
         InspectCommand::Constrain(grammar) => constrain::check_calls(grammar),
         InspectCommand::Grammar(grammar) => constrain::show_grammar(grammar),
-        InspectCommand::Model(model) => model::run(model),
-        InspectCommand::Prompt(prompt) => show_prompt(prompt),
+        InspectCommand::Model(arguments) => model::run(arguments, model),
+        InspectCommand::Prompt(prompt) => show_prompt(prompt, model),
         InspectCommand::Schema(schema) => show_schema(schema),
-        InspectCommand::Tokens(tokens) => show_tokens(tokens),
+        InspectCommand::Tokens(tokens) => show_tokens(tokens, model),
     }
 }
 
-fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
+fn show_prompt(arguments: &InspectPrompt, model: &LocalModel) -> Result<(), Failure> {
     let file = &arguments.messages;
     let text = fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
     let mut messages = messages_from_json(&text)?;
@@ -40,7 +40,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         }
         messages[0].functions = read_definitions(file)?;
     }
-    let prompt = models::text(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
+    let prompt = model.text()?.render_prompt(&messages, true)?;
     match arguments.json {
         true => print_line(object([("prompt", prompt.as_str().into())]))?,
         false => print(prompt)?,
@@ -56,10 +56,10 @@ fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
     Ok(functions.iter().try_for_each(|function| print_line(function_schema(function)))?)
 }
 
-fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
+fn show_tokens(arguments: &InspectTokens, model: &LocalModel) -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let model = models::text(arguments.model.name.as_deref())?;
+    let model = model.text()?;
     for id in model.tokenize(&text)? {
         let piece = model.token_text(id).unwrap_or_default();
         if arguments.json {

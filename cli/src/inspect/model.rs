@@ -7,12 +7,13 @@ use causerie::{LoadOptions, MemoryEstimate, ModelInfo};
 use serde_json::json;
 
 use crate::arguments::InspectModel;
+use crate::byte_size;
 use crate::failure::Failure;
+use crate::model::{LocalModel, count};
 use crate::output::print_line;
-use crate::{byte_size, model};
 
-pub(super) fn run(arguments: &InspectModel) -> Result<(), Failure> {
-    let info = model::info(arguments.model.as_deref())?;
+pub(super) fn run(arguments: &InspectModel, model: &LocalModel) -> Result<(), Failure> {
+    let info = model.info()?;
     let context_size = arguments.context.size.unwrap_or(info.context_size.min(LoadOptions::DEFAULT_CONTEXT_SIZE));
     let memory = info.memory_estimate(context_size);
     if arguments.json {
@@ -75,7 +76,7 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
         line("name", &name.escape_debug())?;
     }
     line("architecture", &info.architecture)?;
-    line("parameters", &model::count(info.n_parameters))?;
+    line("parameters", &count(info.n_parameters))?;
     let mut kinds = format!("{} attention, {} convolution", info.n_attentions, info.n_convolutions);
     if 0 < info.n_delta_nets {
         kinds += &format!(", {} delta net", info.n_delta_nets);

@@ -8,6 +8,7 @@ use causerie_hub::{DownloadPlan, Hub, HubOptions, ModelLock, PullProgress};
 
 use crate::arguments::PullArguments;
 use crate::failure::Failure;
+use crate::model::LocalModel;
 use crate::models::report::DownloadReport;
 
 /// The options of the environment and of the command line.
@@ -48,27 +49,30 @@ pub(crate) fn run(arguments: &PullArguments, is_offline: bool) -> Result<(), Fai
     }
 }
 
-/// Downloads the model that a command names, unless the cache has it, after a line with its size. `watch` gets the progress.
-pub(crate) fn ensure(name: Option<&str>, is_offline: bool, watch: impl FnMut(&PullProgress)) -> Result<(), Failure> {
-    // What is not a name, loading reports.
-    let Some(model) = name.filter(|name| !Path::new(name).exists()).and_then(ModelName::parse) else { return Ok(()) };
+/// The model that a command names, or the demo model. Unless the cache has it, it is downloaded, after a line with its size.
+/// `watch` gets the progress.
+pub(crate) fn ensure(
+    name: Option<&str>,
+    is_offline: bool,
+    watch: impl FnMut(&PullProgress),
+) -> Result<LocalModel, Failure> {
+    let Some(name) = name else { return Ok(LocalModel::Demo) };
+    let place = match ModelName::parse(name).filter(|_| !Path::new(name).exists()) {
+        Some(model) => find_or_download(&model, is_offline, watch)?,
+        // A path. If nothing is there, loading reports it.
+        None => PathBuf::from(name),
+    };
+    Ok(LocalModel::Named { name: name.to_owned(), place })
+}
+
+fn find_or_download(model: &ModelName, is_offline: bool, watch: impl FnMut(&PullProgress)) -> Result<PathBuf, Failure> {
     let options = options(is_offline)?;
-    if find_in_cache(&model, &options.cache).is_ok() {
-        return Ok(());
+    if let Ok(place) = find_in_cache(model, &options.cache) {
+        return Ok(place);
     }
     let (hub, report) = (Hub::new(options.clone()), DownloadReport::Terminal);
     let plan = hub.plan(&model.to_string())?;
-    Download { hub, options, report }.begin(&plan, watch).map(drop)
-}
-
-/// The files of a model that a command names, the one to load first, or its folder: the place that was given, or that of the
-/// cache.
-pub(crate) fn place(name: &str, is_offline: bool) -> Result<PathBuf, Failure> {
-    ensure(Some(name), is_offline, |_| {})?;
-    match ModelName::parse(name).filter(|_| !Path::new(name).exists()) {
-        Some(model) => Ok(find_in_cache(&model, &options(is_offline)?.cache)?),
-        None => Ok(PathBuf::from(name)),
-    }
+    Download { hub, options, report }.begin(&plan, watch)
 }
 
 struct Download {

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use causerie::transcribe::{Transcriber, TranscriberOptions};
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
+use causerie_hub::PullProgress;
 use causerie_server::access::keys::KeyRing;
 use causerie_server::access::{Auth, Hosted, LocalKeys};
 use causerie_server::serve::{DownloadGauge, Server, Settings};
@@ -20,7 +22,7 @@ use tokio::task::spawn_blocking;
 use crate::arguments::{ServeArguments, ServerLimits};
 use crate::failure::Failure;
 use crate::folder::key_file;
-use crate::{model, models};
+use crate::models::pull;
 
 /// Few threads suffice: they only wait for requests, and the engine computes on a thread of its own.
 const THREADS: usize = 2;
@@ -40,7 +42,9 @@ pub(crate) fn run(arguments: &ServeArguments, is_offline: bool) -> Result<(), Fa
     let local_keys = if hosted.is_none() { local_keys(arguments)? } else { None };
     let settings = Settings { hosted, local_keys, ..settings(&arguments.limits) };
     let announced = model_id.clone();
-    start((host, port), (name, arguments.load_options(), is_offline), &model_id, settings, move |address| {
+    let transcriber = transcriber(arguments.transcriber.as_deref(), arguments.threads, is_offline)?;
+    let model = (name, arguments.load_options(), is_offline);
+    start((host, port), model, transcriber, &model_id, settings, move |address| {
         let mut out = io::stdout();
         writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
         out.flush()
@@ -52,6 +56,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
         slots: limits.slots,
         queue: limits.queue,
         max_body: limits.max_body << 20,
+        max_sound: Duration::from_secs(limits.max_sound as u64 * 60), // of a small number
         max_connections: limits.max_connections,
         drain_timeout: Duration::from_secs(limits.drain_timeout),
         allowed_hosts: limits.allow_host.clone(),
@@ -67,6 +72,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
 pub(crate) fn start(
     listen: (&str, u16),
     (model, options, is_offline): (Option<&str>, LoadOptions, bool),
+    transcriber: Option<(String, Transcriber)>,
     model_id: &str,
     settings: Settings,
     announce: impl FnOnce(SocketAddr) -> io::Result<()>,
@@ -79,7 +85,10 @@ pub(crate) fn start(
             .map_err(|err| Failure(format!("cannot listen on {} port {}: {err}", listen.0, listen.1)))?;
         let stop = signals::signals()?;
         let is_hosted = settings.hosted.is_some();
-        let server = Server::new(listener, model_id, settings)?;
+        let mut server = Server::new(listener, model_id, settings)?;
+        if let Some((id, transcriber)) = transcriber {
+            server = server.with_transcriber(id, transcriber);
+        }
         let (address, gauge) = (server.address(), server.download_gauge());
         let model = async {
             let name = (model.map(str::to_owned), is_offline);
@@ -94,6 +103,19 @@ pub(crate) fn start(
     served
 }
 
+/// Loads the model that transcribes, with its id for clients, if one was named.
+fn transcriber(
+    name: Option<&str>,
+    threads: Option<usize>,
+    is_offline: bool,
+) -> Result<Option<(String, Transcriber)>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let model = pull::ensure(Some(name), is_offline, |_| {})?;
+    let options = TranscriberOptions { threads, ..TranscriberOptions::default() };
+    let transcriber = Transcriber::load_with(model.to_load().unwrap_or(name), options)?;
+    Ok(Some((model_id(Some(name)), transcriber)))
+}
+
 /// Loads the model on another thread, while the server already answers liveness probes. The hosted form is ready only
 /// after it has generated one token, because the weights are in memory then.
 async fn load(
@@ -103,8 +125,8 @@ async fn load(
     gauge: Arc<DownloadGauge>,
 ) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
-        models::pull::ensure(name.as_deref(), is_offline, |progress| gauge.report(progress.done, progress.total))?;
-        let runner = model::load_with(name.as_deref(), options)?;
+        let watch = |progress: &PullProgress| gauge.report(progress.done, progress.total);
+        let runner = pull::ensure(name.as_deref(), is_offline, watch)?.load(options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };
             runner.complete("\n", options).into_iter().try_for_each(|event| event.map(drop))?;

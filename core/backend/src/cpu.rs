@@ -11,11 +11,13 @@ use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
 use crate::ops::attention::{AttentionMask, BLOCK, HeadAttention};
 use crate::ops::bound::Bound;
+use crate::ops::channel_convolution::{ChannelConvolution, ChannelGrid};
 use crate::ops::convolution::{self, Convolution};
 use crate::ops::delta_net::{COLUMNS, DeltaInputs, DeltaShape, DeltaTokens, GatedNorms};
 use crate::ops::gate::{Activate, Gate, GateFunction, Sigmoid};
 use crate::ops::grid_convolution::{GridConvolution, PatchGrid};
 use crate::ops::norm::{AddRow, HeadNorms, LayerNorm, Norm};
+use crate::ops::relative_attention::{HeadColumns, QUERIES, RelativeAttention, RelativeHead};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
 use crate::pool::Pool;
@@ -188,6 +190,14 @@ impl Cpu {
         });
     }
 
+    /// Computes `first * function(second)` of the two halves of rows; a row of the output has `width` elements.
+    pub fn gate_halves(&self, function: GateFunction, pairs: &[f32], out: &mut [f32], width: usize) {
+        self.for_rows(out, width, |row, y| {
+            let (up, gate) = pairs[row * 2 * width..][..2 * width].split_at(width);
+            self.tier.run(Gate { function, gate, up, y });
+        });
+    }
+
     /// Replaces values by their sigmoid, `1 / (1 + e^-x)`.
     pub fn sigmoid(&self, values: &mut [f32]) {
         self.tier.run(Sigmoid(values));
@@ -254,7 +264,10 @@ impl Cpu {
         mixed: &mut [f32],
     ) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
-        let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && step.rows.len() <= step.past.n_tokens();
+        // All of the tokens may be tokens of another sequence, shorter than the rows.
+        let includes_rows =
+            |step: &AttentionStep<'_>| mask == AttentionMask::Bidirectional || step.rows.len() <= step.past.n_tokens();
+        let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && includes_rows(step);
         assert!(steps.iter().all(is_known), "keys and values must include the rows and have one shape");
         // Two threads must not write to the same row.
         assert!(
@@ -281,7 +294,7 @@ impl Cpu {
                         queries: &queries[step.rows.start * width..step.rows.end * width],
                         past: step.past,
                         rows: first..step.rows.len().min(first + rows_of_piece),
-                        n_before: step.past.n_tokens() - step.rows.len(),
+                        n_before: step.past.n_tokens().saturating_sub(step.rows.len()),
                         key_head: left % shape.n_heads,
                         n_sharing,
                         mask,
@@ -338,6 +351,56 @@ impl Cpu {
         );
         self.inputs(x, (patches.len(), hidden), quantises, |row, y| {
             self.tier.run(GridConvolution { grid, patch: patches.start + row, y });
+        });
+    }
+
+    /// The depthwise convolution of some grid rows, `(grid rows * columns of outputs, channels)`.
+    ///
+    /// # Panics
+    /// If sizes do not match.
+    pub fn channel_convolution(&self, grid: ChannelGrid<'_>, rows: Range<usize>, out: &mut [f32]) {
+        let (n_channels, n_outputs) = (grid.n_channels, grid.n_outputs());
+        assert!(
+            grid.taps.len() == grid.kernel.0 * grid.kernel.1 * n_channels
+                && grid.bias.is_none_or(|bias| bias.len() == n_channels)
+                && out.len() == rows.len() * n_outputs * n_channels,
+            "sizes must match"
+        );
+        self.for_rows(out, n_channels, |at, y| {
+            let place = (rows.start + at / n_outputs, at % n_outputs);
+            self.tier.run(ChannelConvolution { grid, place, y });
+        });
+    }
+
+    /// Attention with relative positions. Writes the weighted values to `mixed`, which has the shape of the queries.
+    ///
+    /// # Panics
+    /// If sizes do not match.
+    pub fn relative_attention(&self, all: RelativeAttention<'_>, mixed: &mut [f32]) {
+        let width = all.width();
+        let n_queries = all.queries.len() / width;
+        assert!(
+            width.is_multiple_of(all.n_heads)
+                && all.position_bias.len() == width
+                && all.queries.len() == mixed.len()
+                && all.keys.len() == all.values.len()
+                && (all.first_query + n_queries) * width <= all.keys.len()
+                && all.positions.len() == (all.n_before + 1 + all.n_after) * width,
+            "sizes must match"
+        );
+        let columns = HeadColumns::new(&all, |rows, width, write| self.for_rows(rows, width, write));
+        let out = Grid::new(mixed, width);
+        // As many queries as keep a piece small, and the keys of a head in the cache.
+        let rows_of_piece = 4 * QUERIES;
+        self.pool.run(n_queries.div_ceil(rows_of_piece) * all.n_heads, &|piece| {
+            let first = piece / all.n_heads * rows_of_piece;
+            self.tier.run(RelativeHead {
+                all,
+                columns: &columns,
+                head: piece % all.n_heads,
+                queries: first..n_queries.min(first + rows_of_piece),
+                out: &out,
+            });
         });
     }
 

@@ -3,8 +3,8 @@
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use crate::filters::{Side, check_width, padded};
 use crate::fuel;
+use crate::padding::{Side, check_width, padded};
 use crate::python;
 
 /// How a value is printed.

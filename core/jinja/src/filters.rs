@@ -7,12 +7,10 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args}
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::engine_filters::check_name;
-use crate::fuel::{self, refused};
+use crate::fuel;
+use crate::padding::{Side, check_width, padded};
 use crate::wrapping::word_wrap;
 use crate::{formatting, markup, methods, python};
-
-/// Limit of widths and counts. Chat templates indent by a few spaces.
-const WIDEST: usize = 1024;
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
@@ -49,38 +47,6 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         ValueKind::String => python::repr(state, value),
         _ => python::text(state, value).map(Cow::into_owned),
     });
-}
-
-/// Where padding goes.
-#[derive(Clone, Copy)]
-pub(super) enum Side {
-    Before,
-    After,
-    Both,
-}
-
-pub(super) fn padded(
-    state: &mut State<'_, '_>,
-    text: &str,
-    width: usize,
-    fill: char,
-    side: Side,
-) -> Result<Value, Error> {
-    check_width(width)?;
-    fuel::bytes(state, text.len() + width * fill.len_utf8())?;
-    let n_missing = width.saturating_sub(text.chars().count());
-    let n_before = match side {
-        Side::Before => n_missing,
-        Side::After => 0,
-        // Python puts the odd one before the text if the width is odd.
-        Side::Both => n_missing / 2 + (n_missing & width & 1),
-    };
-    let pad = |n: usize| std::iter::repeat_n(fill, n);
-    Ok(Value::from(pad(n_before).chain(text.chars()).chain(pad(n_missing - n_before)).collect::<String>()))
-}
-
-pub(super) fn check_width(width: usize) -> Result<(), Error> {
-    if WIDEST < width { Err(refused("a width or a count must be at most 1024")) } else { Ok(()) }
 }
 
 fn indent(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>) -> Result<String, Error> {

@@ -6,8 +6,8 @@ use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
 use crate::field_format::{FormatReader, unsupported};
-use crate::filters::Side;
 use crate::fuel;
+use crate::padding::Side;
 use crate::python;
 
 /// Filter in place of the operator `%`: `template % arguments`, or the remainder of numbers.

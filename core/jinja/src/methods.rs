@@ -7,12 +7,12 @@ use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::engine_filters::check_name;
-use crate::filters::{Side, padded};
 use crate::formatting;
 use crate::fuel;
+use crate::padding::{Side, padded};
 use crate::printable::{is_kept, is_printable};
 use crate::python::{self, is_space};
-use crate::source::is_word;
+use crate::tag_tokens::is_word;
 
 /// Methods that read a string as fast as it can be copied, which the engine charges.
 const QUICK: [&str; 18] = [

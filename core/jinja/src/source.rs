@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::guards::guarded;
-use crate::strings::with_plain_strings;
-use crate::tag_tokens::{TagTokens, ends_operand};
+use crate::strings::{string_end, with_plain_strings};
+use crate::tag_tokens::{TagTokens, ends_operand, token_ranges};
 
 /// The filters in place of the operators `%` and `*`.
 pub(super) const PERCENT_FILTER: &str = "causerie_percent";
@@ -23,16 +23,16 @@ pub(super) const PRODUCT_FILTER: &str = "causerie_product";
 const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
-const LONGEST: usize = 1 << 20;
+const MAX_SOURCE: usize = 1 << 20;
 /// Limits of the tags of a template, of the tokens of a tag, and of all tokens. They limit the nesting, and so the stack that the template
 /// engine needs, and the time to compile a template, which grows with the square of a tag's tokens.
-const MOST_TAGS: usize = 4096;
-const MOST_TOKENS: usize = 1024;
-const MOST_TOKENS_IN_ALL: usize = 128 << 10;
+const MAX_TAGS: usize = 4096;
+const MAX_TOKENS: usize = 1024;
+const MAX_TOKENS_IN_ALL: usize = 128 << 10;
 
 /// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
-    if LONGEST < source.len() {
+    if MAX_SOURCE < source.len() {
         return Err("it must have at most 1 MiB");
     }
     let mut out = String::with_capacity(source.len());
@@ -41,11 +41,11 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     let mut macros = MacroNames::default();
     while let Some((before, tag, after)) = next_tag(rest) {
         out.push_str(before);
-        let tag = &*with_plain_strings(tag, &tokens(tag))?;
-        let tokens = tokens(tag);
+        let tag = &*with_plain_strings(tag, &token_ranges(tag))?;
+        let tokens = token_ranges(tag);
         n_tags += 1;
         n_tokens += tokens.len();
-        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() || MOST_TOKENS_IN_ALL < n_tokens {
+        if MAX_TAGS < n_tags || MAX_TOKENS < tokens.len() || MAX_TOKENS_IN_ALL < n_tokens {
             return Err("it must have at most 4096 tags with at most 1024 tokens each, and 131072 tokens in all");
         }
         match tokens.first().map(|token| &tag[token.clone()]) {
@@ -59,7 +59,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
                 continue;
             }
             _ => {
-                macros.check(&TagTokens::of(tag, &tokens))?;
+                macros.check(&TagTokens::new(tag, &tokens))?;
                 for tag in with_late_defaults(tag, &tokens).unwrap_or_else(|| vec![tag.to_owned()]) {
                     out.push_str(&prepared(&tag)?);
                 }
@@ -72,10 +72,10 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
 
 /// A tag with its operators replaced, and guarded.
 fn prepared(tag: &str) -> Result<String, &'static str> {
-    let tokens = tokens(tag);
-    TagTokens::of(tag, &tokens).check()?;
+    let tokens = token_ranges(tag);
+    TagTokens::new(tag, &tokens).check()?;
     Ok(match without_python_operators(tag, &tokens) {
-        Some(tag) => guarded(&tag, &self::tokens(&tag)),
+        Some(tag) => guarded(&tag, &token_ranges(&tag)),
         None => guarded(tag, &tokens),
     })
 }
@@ -83,7 +83,7 @@ fn prepared(tag: &str) -> Result<String, &'static str> {
 /// The tag that opens a macro, and tags that set those arguments whose default mentions an earlier argument; `None` if there are
 /// no such defaults.
 fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let end = tokens.group_end(2);
     if tokens.statement() != "macro" || tokens.at(2) != "(" || tokens.at(end) != ")" {
         return None;
@@ -198,19 +198,6 @@ fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
     None
 }
 
-/// The position after the string that starts at `open`.
-fn string_end(source: &str, open: usize) -> Option<usize> {
-    let quote = source.as_bytes()[open];
-    let mut is_escaped = false;
-    // Quotes and backslashes are ASCII, and so never part of another character.
-    let inside = |byte: &u8| {
-        let is_end = *byte == quote && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        is_end
-    };
-    source.as_bytes()[open + 1..].iter().position(inside).map(|at| open + 1 + at + 1)
-}
-
 /// The tag that opens raw text. The engine drops the line feed after it as after other tags, Jinja2 does not.
 fn with_kept_line_feed(tag: &str) -> String {
     let inside =
@@ -227,38 +214,10 @@ fn raw_length(source: &str) -> usize {
     source.match_indices("{%").find(is_end).map_or(source.len(), |(at, _)| at)
 }
 
-/// The tokens between a tag's delimiters.
-fn tokens(tag: &str) -> Vec<Range<usize>> {
-    let inside = 2..tag.len() - 2;
-    let start = inside.start + usize::from(tag[inside.clone()].starts_with(['-', '+']));
-    let end = inside.end.max(start) - usize::from(tag[start..inside.end.max(start)].ends_with(['-', '+']));
-    let mut tokens = Vec::new();
-    let mut at = start;
-    while at < end {
-        let rest = &tag[at..end];
-        let first = rest.chars().next().unwrap_or(' ');
-        let length = match first {
-            '"' | '\'' => string_end(tag, at).unwrap_or(end).min(end) - at,
-            _ if is_word(first) => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
-            _ if ["**", "==", "!=", "<=", ">="].iter().any(|operator| rest.starts_with(operator)) => 2,
-            _ => first.len_utf8(),
-        };
-        if !first.is_whitespace() {
-            tokens.push(at..at + length);
-        }
-        at += length;
-    }
-    tokens
-}
-
-pub(super) fn is_word(character: char) -> bool {
-    character == '_' || character.is_alphanumeric()
-}
-
 /// The tag without the operators that the template engine lacks or does not limit; `None` if there are none. Filters take the
 /// place of each `%` and `*`. A `+` without a left operand changes nothing.
 fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for i in 0..tokens.len().saturating_sub(1) {
         if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {
@@ -315,10 +274,10 @@ mod tests {
             ("{{ +a % +b % c }}", "{{ (a|causerie_percent(b))|causerie_percent(c) }}"),
             ("{{ 'a' % 2 ** -b ** 3 - 1 }}", "{{ 'a'|causerie_percent(2 ** -b ** 3) - 1 }}"),
         ] {
-            assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
+            assert_eq!(without_python_operators(source, &token_ranges(source)).as_deref(), Some(expect));
         }
         for source in ["{{ 'a' % }}", "{{ % a }}", "{{ a % .b % c }}", "{{ a is b % c }}", "{% if 'a' %}"] {
-            assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+            assert_eq!(without_python_operators(source, &token_ranges(source)), None, "{source}");
         }
     }
 
@@ -330,7 +289,7 @@ mod tests {
             0..12,
         )) {
             let tag = format!("{{{{ {} }}}}", words.join(" "));
-            let rewritten = without_python_operators(&tag, &tokens(&tag)).unwrap_or(tag);
+            let rewritten = without_python_operators(&tag, &token_ranges(&tag)).unwrap_or(tag);
             proptest::prop_assert!(rewritten.starts_with("{{") && rewritten.ends_with("}}"), "{rewritten}");
         }
     }
@@ -338,10 +297,10 @@ mod tests {
     #[test]
     fn a_plus_without_a_left_operand_is_left_out() {
         for (source, expect) in [("{{ +a - (+b) }}", "{{ a - (b) }}"), ("{% if +c %}", "{% if c %}")] {
-            assert_eq!(without_python_operators(source, &tokens(source)).as_deref(), Some(expect));
+            assert_eq!(without_python_operators(source, &token_ranges(source)).as_deref(), Some(expect));
         }
         for source in ["{{ a + b }}", "{{+ a }}", "{{ 'a' + 'b' }}", "{{ [a] + (b) +}}"] {
-            assert_eq!(without_python_operators(source, &tokens(source)), None, "{source}");
+            assert_eq!(without_python_operators(source, &token_ranges(source)), None, "{source}");
         }
     }
 

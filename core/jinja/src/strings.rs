@@ -92,11 +92,24 @@ fn surrogates(high: u32, rest: &mut &str) -> Result<char, &'static str> {
     char::decode_utf16(units).next().and_then(Result::ok).ok_or(lone)
 }
 
+/// The position after the string that starts at `open`.
+pub(super) fn string_end(source: &str, open: usize) -> Option<usize> {
+    let quote = source.as_bytes()[open];
+    let mut is_escaped = false;
+    // Quotes and backslashes are ASCII, and so never part of another character.
+    let inside = |byte: &u8| {
+        let is_end = *byte == quote && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    };
+    source.as_bytes()[open + 1..].iter().position(inside).map(|at| open + 1 + at + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The expected strings are those of Jinja2.
+    /// The expected strings come from Jinja2.
     #[test]
     fn escapes_are_those_of_python() {
         for (content, expect) in [

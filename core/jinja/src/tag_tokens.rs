@@ -2,12 +2,36 @@
 
 use std::ops::Range;
 
-use crate::source::is_word;
+use crate::strings::string_end;
 
 const KEYWORDS: [&str; 8] = ["in", "not", "and", "or", "if", "else", "is", "elif"];
 /// Tokens that end the operand of a comparison: comparisons, and what binds less than they do.
 const BOUNDS: [&str; 16] =
     ["==", "!=", "<=", ">=", "<", ">", "in", "not", "and", "or", "if", "else", "elif", "=", ",", ":"];
+
+/// The places of the tokens between a tag's delimiters.
+pub(super) fn token_ranges(tag: &str) -> Vec<Range<usize>> {
+    let inside = 2..tag.len() - 2;
+    let start = inside.start + usize::from(tag[inside.clone()].starts_with(['-', '+']));
+    let end = inside.end.max(start) - usize::from(tag[start..inside.end.max(start)].ends_with(['-', '+']));
+    let mut tokens = Vec::new();
+    let mut at = start;
+    while at < end {
+        let rest = &tag[at..end];
+        let first = rest.chars().next().unwrap_or(' ');
+        let length = match first {
+            '"' | '\'' => string_end(tag, at).unwrap_or(end).min(end) - at,
+            _ if is_word(first) => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
+            _ if ["**", "==", "!=", "<=", ">="].iter().any(|operator| rest.starts_with(operator)) => 2,
+            _ => first.len_utf8(),
+        };
+        if !first.is_whitespace() {
+            tokens.push(at..at + length);
+        }
+        at += length;
+    }
+    tokens
+}
 
 /// The tokens of a tag.
 pub(super) struct TagTokens<'a> {
@@ -16,7 +40,7 @@ pub(super) struct TagTokens<'a> {
 }
 
 impl<'a> TagTokens<'a> {
-    pub(super) fn of(tag: &'a str, tokens: &[Range<usize>]) -> Self {
+    pub(super) fn new(tag: &'a str, tokens: &[Range<usize>]) -> Self {
         let tokens = tokens.iter().map(|token| &tag[token.clone()]).collect();
         Self { tokens, is_statement: tag.starts_with("{%") }
     }
@@ -267,4 +291,9 @@ impl<'a> TagTokens<'a> {
 /// Whether a token ends an operand, so that a `+` or `*` after it is a binary operator.
 pub(super) fn ends_operand(token: &str) -> bool {
     token.ends_with([')', ']', '}', '"', '\'']) || token.ends_with(is_word) && !KEYWORDS.contains(&token)
+}
+
+/// Whether a character may be in a name.
+pub(super) fn is_word(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
 }

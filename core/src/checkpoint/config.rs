@@ -56,7 +56,12 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
 
 /// Models with several parts, such as one for images, describe the decoder apart.
 fn decoder(whole: Config<'_>) -> Result<Config<'_>> {
-    Ok(whole.object("text_config")?.unwrap_or(whole))
+    for key in ["text_config", "lfm"] {
+        if let Some(decoder) = whole.object(key)? {
+            return Ok(decoder);
+        }
+    }
+    Ok(whole)
 }
 
 /// Whether the embedding also gives the logits, if config.json says.

@@ -14,11 +14,11 @@ pub(crate) const FULL: &str = "full_attention";
 pub(crate) const SLIDING: &str = "sliding_attention";
 
 /// The sections of Qwen3.5, if config.json has none.
-const DEFAULT_SECTIONS: [i32; 4] = [11, 11, 10, 0];
+pub(super) const DEFAULT_SECTIONS: [i32; 4] = [11, 11, 10, 0];
 
 /// The rotary positions of layers of one kind.
 pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) -> Result<RopeSettings> {
-    // Settings without a kind are not those of layers with a window, if these have their own.
+    // Settings without a kind do not apply to layers with a window, if these have their own.
     let sliding_theta = family.sliding_theta.filter(|_| kind == SLIDING);
     let settings = KindSettings::read(config, kind, sliding_theta.is_none())?;
     let theta = match (settings.number("rope_theta")?, sliding_theta) {
@@ -54,9 +54,8 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
     })
 }
 
-/// How many pairs rotate by time, by height, by width and by nothing else, which GGUF files of some families must say. The
-/// positions of text are the same in all of them.
-pub(crate) fn rope_sections(config: &Json) -> Result<Vec<i32>> {
+/// The sections that a folder's config.json has, or the usual ones.
+pub(super) fn rope_sections(config: &Json) -> Result<Vec<i32>> {
     let whole = Config(config);
     let config = whole.object("text_config")?.unwrap_or(whole);
     for key in ["rope_parameters", "rope_scaling"] {

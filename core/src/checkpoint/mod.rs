@@ -1,8 +1,8 @@
 //! Checkpoints: what a model's files hold, in one language for all forms of files.
 //!
 //! The language is that of GGUF files: their names of tensors, their order of rows, and an [`Architecture`] of facts. `metadata` reads
-//! the facts of a GGUF file, `config` those of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
-//! leave out. `vision` is the same for vision towers. Nothing here computes.
+//! the facts of a GGUF file, `config` the facts of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
+//! leave out. `vision` is the same for vision towers, and `sound` for encoders of sound. Nothing here computes.
 
 mod architecture;
 mod config;
@@ -15,8 +15,11 @@ mod folder_tensors;
 mod invalid;
 mod metadata;
 mod rope;
+mod sound;
+mod speech;
 mod stated;
 mod vision;
+mod whisper;
 
 use std::collections::HashMap;
 
@@ -29,7 +32,6 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
-pub(crate) use config_rope::rope_sections;
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
 pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
@@ -38,8 +40,20 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
+pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
+pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
+pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};
+
+/// How many pairs rotate by time, by height, by width and by nothing else, which GGUF files of some families must say. The
+/// positions of text are the same in all of them.
+pub(crate) fn rope_sections(files: &Weights) -> Result<Vec<i32>> {
+    match files {
+        Weights::Gguf(_) => Ok(config_rope::DEFAULT_SECTIONS.to_vec()), // copied with the other metadata
+        Weights::Folder(folder) => config_rope::rope_sections(folder.config()),
+    }
+}
 
 /// The tensors and the facts of a language model's decoder.
 pub(crate) struct Checkpoint {

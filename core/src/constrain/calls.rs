@@ -1,48 +1,17 @@
 //! The grammar of a block of calls: calls of the offered functions, with arguments of the declared types in any order, each
 //! once, the required ones always.
 
-use std::collections::BTreeMap;
-
-use crate::constrain::literals::{rules, spellings};
-use crate::constrain::{Grammar, GrammarFault, HEADER};
-use crate::function::{FunctionNames, PythonNames, SdkFunction, Value};
-use crate::notation::Notation;
-pub(crate) use crate::notation::grammar::BlockPart;
-use crate::notation::grammar::{LiteralSyntax, Member, literal};
-use crate::schema::definition;
-
-/// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
-const MOST_IN_ANY_ORDER: usize = 64;
-
-/// The markers before and after a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BlockEdges {
-    pub(crate) start: Edge,
-    /// Empty text, if a block lasts until the next one or the end of the reply.
-    pub(crate) end: Edge,
-    /// Control tokens inside of blocks, as far as the vocabulary has them.
-    pub(crate) inner: Vec<(&'static str, Edge)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Edge {
-    /// A control token, by its ids: some vocabularies have it several times.
-    Control(Vec<u32>),
-    Text(&'static str),
-}
-
-/// What a block of calls may contain.
-#[derive(Clone, Copy)]
-pub(crate) struct CallRules<'a> {
-    pub(crate) notation: &'static Notation,
-    pub(crate) functions: &'a [SdkFunction],
-    /// How Python writes the names of these functions among all that are offered.
-    pub(crate) identifiers: &'a PythonNames,
-    /// Whether the block contains exactly one call.
-    pub(crate) is_single: bool,
-    pub(crate) edges: &'a BlockEdges,
-    pub(crate) part: BlockPart,
-}
+use crate::constrain::block::CallRules;
+use crate::constrain::fault::GrammarFault;
+use crate::constrain::grammar::{Grammar, HEADER};
+use crate::constrain::limits;
+use crate::constrain::literals::rules;
+use crate::constrain::writer::GrammarWriter;
+use crate::function::{FunctionNames, SdkFunction, Value};
+use crate::notation::grammar::{BlockPart, CallSymbols, CallWriter, LiteralSyntax, Member};
+use crate::notation::limits::MAX_CALLS;
+use crate::notation::python;
+use crate::schema::parameter_schema;
 
 impl CallRules<'_> {
     /// The grammar, with calls in the order of the functions. The first of two functions with the same name counts. Functions
@@ -65,7 +34,7 @@ impl CallRules<'_> {
     }
 
     /// The rules of the grammar.
-    pub(super) fn text(&self, writer: &mut GrammarWriter<'_>) -> Result<String, GrammarFault> {
+    fn text(&self, writer: &mut GrammarWriter<'_>) -> Result<String, GrammarFault> {
         let mut names: Vec<&str> = Vec::new();
         let (mut calls, mut fault) = (Vec::new(), GrammarFault::new("at least one function must be allowed"));
         for function in self.functions {
@@ -100,55 +69,22 @@ impl CallRules<'_> {
             rules(grammar.literals, &quote)
         ))
     }
-}
 
-impl Edge {
-    pub(super) fn symbol(&self) -> String {
-        match self {
-            Self::Control(ids) => {
-                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-                format!("<[{}]>", ids.join(","))
-            }
-            Self::Text(text) => literal(text),
+    /// How calls may write the name of a function. Without markers, a model may write the name itself where the prompt has an
+    /// identifier.
+    fn spellings<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
+        let written = self.identifiers.written(name);
+        if self.notation.grammar.literals != LiteralSyntax::Python {
+            vec![name]
+        } else if self.part != BlockPart::FromName || written == name {
+            vec![written]
+        } else {
+            vec![written, name]
         }
     }
 }
 
-/// Writes the rules of a grammar, and names them.
-pub(super) struct GrammarWriter<'r> {
-    pub(super) rules: CallRules<'r>,
-    pub(super) syntax: LiteralSyntax,
-    /// Whether the limits of schemas are enforced.
-    pub(super) keeps_limits: bool,
-    /// Whether the schemas have limits.
-    pub(super) has_limits: bool,
-    pub(super) text: String,
-    n_rules: usize,
-    /// The names of rules for JSON Schemas, by schema.
-    schema_rules: BTreeMap<String, String>,
-    /// The schema of the parameter that is written, which has the definitions.
-    definitions: Value,
-    /// The names of rules for its definitions, by name.
-    definition_rules: BTreeMap<String, String>,
-    pub(super) has_free_maps: bool,
-}
-
-impl<'r> GrammarWriter<'r> {
-    pub(super) fn new(rules: CallRules<'r>, keeps_limits: bool) -> Self {
-        Self {
-            rules,
-            syntax: rules.notation.grammar.literals,
-            keeps_limits,
-            has_limits: false,
-            text: String::new(),
-            n_rules: 0,
-            schema_rules: BTreeMap::new(),
-            definitions: Value::Null,
-            definition_rules: BTreeMap::new(),
-            has_free_maps: false,
-        }
-    }
-
+impl GrammarWriter<'_> {
     /// Writes the rule for calls of a function.
     fn call(&mut self, function: &SdkFunction, names: &[&str]) -> Result<String, GrammarFault> {
         function.check_with(FunctionNames::Dotted).map_err(|err| GrammarFault::new(err.message()))?;
@@ -156,98 +92,85 @@ impl<'r> GrammarWriter<'r> {
         Ok(self.rule(&body))
     }
 
-    /// The symbol for members in any order, each at most once, the required ones always. If there are more than can be
-    /// tracked together, each group comes before the next.
-    pub(super) fn members(&mut self, mut members: Vec<Member>, separator: &str) -> String {
-        // The symbols for what may follow: if no member comes before it, and if one does.
-        let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
-        while !members.is_empty() {
-            let n_before = (members.len() - 1) / MOST_IN_ANY_ORDER * MOST_IN_ANY_ORDER;
-            (first, more) = self.counted(members.split_off(n_before), separator, &first, &more);
-        }
-        first
+    /// The symbols for a call of a function with one of these names, without what all calls begin with.
+    fn call_body(&mut self, function: &SdkFunction, names: &[&str]) -> Result<String, GrammarFault> {
+        let grammar = &self.rules.notation.grammar;
+        let members = self.parameters(function)?;
+        let is_empty = members.is_empty();
+        let members = self.members(members, grammar.separator);
+        Ok((grammar.call)(self, &CallSymbols { name: &function.name, names, members: &members, is_empty }))
     }
 
-    /// Symbols for members that are tracked together, followed by `first` or `more`.
-    fn counted(&mut self, members: Vec<Member>, separator: &str, first: &str, more: &str) -> (String, String) {
-        let (required, optional): (Vec<Member>, Vec<Member>) =
-            members.into_iter().partition(|member| member.is_required);
-        let (here_first, here_more) = (self.name("a"), self.name("m"));
-        let (mut firsts, mut others) = (Vec::new(), Vec::new());
-        match required.len() {
-            0 => {
-                firsts.push(first.to_owned());
-                others.push(more.to_owned());
+    fn parameters(&mut self, function: &SdkFunction) -> Result<Vec<Member>, GrammarFault> {
+        let grammar = &self.rules.notation.grammar;
+        let mut members = Vec::new();
+        for parameter in &function.parameters {
+            let (name, is_required) = (&parameter.name, !parameter.optional);
+            if (grammar.can_name)(name) {
+                let schema = parameter_schema(parameter);
+                self.enter(&schema);
+                members.push(Member { symbols: (grammar.argument)(self, name, &schema), is_required });
+            } else if is_required {
+                let kind = if grammar.literals == LiteralSyntax::Python {
+                    "is valid in Python"
+                } else {
+                    "the notation can express"
+                };
+                let function = &function.name;
+                return Err(GrammarFault::new(format!(
+                    "parameter {name:?} of {function} must have a name that {kind}"
+                )));
             }
-            n_required => others.push(format!("{more} %if is_ones([0:{n_required}])")),
         }
-        for (bit, member) in required.iter().chain(&optional).enumerate() {
-            let taken = format!("{} {here_more}::set_bit({bit})", member.symbols);
-            others.push(format!("{separator} {taken} %if bit_clear({bit})"));
-            firsts.push(taken);
+        Ok(members)
+    }
+}
+
+impl CallWriter for GrammarWriter<'_> {
+    fn part(&self) -> BlockPart {
+        self.rules.part
+    }
+
+    fn start(&self) -> String {
+        self.rules.edges.start.symbol()
+    }
+
+    fn inner(&self, spelling: &str) -> Option<String> {
+        let found = self.rules.edges.inner.iter().find(|(known, _)| *known == spelling);
+        found.map(|(_, edge)| edge.symbol())
+    }
+
+    fn more(&mut self, separator: &str) -> String {
+        if self.rules.is_single {
+            return String::new();
         }
-        self.text += &format!("{here_first}::_: {}\n", firsts.join("\n  | "));
-        self.text += &format!("{here_more}::_: {}\n", others.join("\n  | "));
-        (format!("{here_first}::0x0"), format!("{here_more}::0x0"))
+        let most = MAX_CALLS - 1;
+        self.text += &format!("more::_: \"\" | {separator} call more::incr(_) %if lt(_, {most})\n");
+        "more::0x0".to_owned()
     }
 
-    /// The name of a property, and the colon after it.
-    pub(super) fn key_of(&self, name: &str) -> String {
-        let spellings: Vec<String> = spellings(self.syntax, name).iter().map(|name| literal(name)).collect();
-        format!("({}) COLON", spellings.join(" | "))
+    fn key(&self, name: &str) -> String {
+        self.key_of(name)
     }
 
-    /// Writes a terminal for one of several texts.
-    pub(super) fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
-        let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
-        self.write_terminal(&texts.join(" | "))
+    fn value(&mut self, schema: &Value) -> String {
+        self.value_of(schema)
     }
 
-    /// Writes a terminal.
-    pub(super) fn write_terminal(&mut self, body: &str) -> String {
-        let name = self.name("E");
-        self.text += &format!("{name}: {body}\n");
-        name
+    fn terminal(&mut self, body: &str) -> String {
+        self.write_terminal(body)
     }
 
-    /// Writes a rule for JSON text that fits a schema, which llguidance interprets.
-    pub(super) fn json(&mut self, schema: String) -> String {
-        if let Some(known) = self.schema_rules.get(&schema) {
-            return known.clone();
-        }
-        let name = self.rule(&format!("%json {schema}"));
-        self.schema_rules.insert(schema, name.clone());
-        name
+    fn text_limits(&mut self, schema: &Value) -> Option<String> {
+        self.limits(|| limits::of_text(schema))
     }
 
-    /// Makes references refer to the definitions of a parameter's schema.
-    pub(super) fn enter(&mut self, schema: &Value) {
-        self.definition_rules.clear();
-        self.definitions = schema.clone();
-    }
-
-    /// The symbol for values that fit the definition that a schema refers to. Its rule may contain itself.
-    pub(super) fn defined(&mut self, schema: &Value) -> Option<String> {
-        let definition = definition(schema, &self.definitions)?.clone();
-        let reference = schema.get("$ref")?.as_str()?;
-        if let Some(known) = self.definition_rules.get(reference) {
-            return Some(known.clone());
-        }
-        let name = self.name("d");
-        self.definition_rules.insert(reference.to_owned(), name.clone());
-        let body = self.value_of(&definition);
-        self.text += &format!("{name}: {body}\n");
-        Some(name)
-    }
-
-    pub(super) fn rule(&mut self, body: &str) -> String {
-        let name = self.name("r");
-        self.text += &format!("{name}: {body}\n");
-        name
-    }
-
-    fn name(&mut self, letter: &str) -> String {
-        self.n_rules += 1;
-        format!("{letter}{}", self.n_rules)
+    fn python_list(&mut self) -> Option<String> {
+        let rules = CallRules { notation: &python::NOTATION, part: BlockPart::FromName, ..self.rules };
+        let mut writer = GrammarWriter::new(rules, self.keeps_limits);
+        let text = rules.text(&mut writer).ok()?;
+        self.has_limits |= writer.has_limits;
+        self.has_free_maps |= writer.has_free_maps;
+        Some(self.rule(&format!("%lark {{\n{text}}}")))
     }
 }

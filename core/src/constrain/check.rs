@@ -3,13 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::constrain::block::{BlockEdges, CallRules, Edge};
+use crate::constrain::constrainer::Constrainer;
+use crate::constrain::constraint::Constraint;
+use crate::constrain::fault::GrammarFault;
 #[cfg(feature = "fuzzing")]
-use crate::constrain::Grammar;
-use crate::constrain::{
-    BlockEdges, BlockPart, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word,
-};
+use crate::constrain::grammar::Grammar;
+use crate::constrain::vocabulary::{Vocabulary, Word};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{PythonNames, SdkFunction};
+use crate::notation::grammar::BlockPart;
 use crate::notation::{FunctionCallParser, Notation};
 
 /// The grammar of the calls that [`Typed`](crate::ToolCallConstraint::Typed) allows a model to write.
@@ -72,7 +75,7 @@ impl CallGrammar {
         let rules = CallRules {
             notation: parser.notation(),
             functions,
-            identifiers: &PythonNames::of(functions.iter().map(|function| function.name.as_str())),
+            identifiers: &PythonNames::new(functions.iter().map(|function| function.name.as_str())),
             is_single: !parallel,
             edges: &edges,
             part: BlockPart::AfterStart,

@@ -3,7 +3,7 @@
 use llguidance::Matcher;
 use llguidance::toktrie::TokEnv;
 
-use crate::constrain::GrammarFault;
+use crate::constrain::fault::GrammarFault;
 use crate::constrain::keys::ObjectNames;
 
 /// Decides which tokens may come next. Clones are independent.

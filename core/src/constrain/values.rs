@@ -2,15 +2,36 @@
 
 use std::slice;
 
-use crate::constrain::calls::GrammarWriter;
 use crate::constrain::literals::{number_spellings, spellings};
+use crate::constrain::writer::GrammarWriter;
 use crate::constrain::{limits, whole_values};
 use crate::function::{Arguments, Value};
 use crate::notation::gemma::is_word;
 use crate::notation::grammar::{LiteralSyntax, Member, literal};
+use crate::schema::definition;
 use crate::validate::{as_passed_on, fits_schema};
 
 impl GrammarWriter<'_> {
+    /// Makes references refer to the definitions of a parameter's schema.
+    pub(super) fn enter(&mut self, schema: &Value) {
+        self.definition_rules.clear();
+        self.definitions = schema.clone();
+    }
+
+    /// The symbol for values that fit the definition that a schema refers to. Its rule may contain itself.
+    fn defined(&mut self, schema: &Value) -> Option<String> {
+        let definition = definition(schema, &self.definitions)?.clone();
+        let reference = schema.get("$ref")?.as_str()?;
+        if let Some(known) = self.definition_rules.get(reference) {
+            return Some(known.clone());
+        }
+        let name = self.name("d");
+        self.definition_rules.insert(reference.to_owned(), name.clone());
+        let body = self.value_of(&definition);
+        self.text += &format!("{name}: {body}\n");
+        Some(name)
+    }
+
     /// The symbol for values that fit a schema. It covers `enum` and `const`; types, with `items` of arrays, and `properties`
     /// or `additionalProperties` of objects; combinations, if there is no type; definitions that a `$ref` names; and the
     /// [`limits`] of strings, integers and arrays. All other keywords are left to the app's own checks.
@@ -143,13 +164,6 @@ impl GrammarWriter<'_> {
         });
         let spellings: Vec<String> = spellings.collect();
         self.rule(&spellings.join(" | "))
-    }
-
-    /// The limits that a schema sets, if they are enforced.
-    pub(super) fn limits<T>(&mut self, read: impl FnOnce() -> Option<T>) -> Option<T> {
-        let limits = read();
-        self.has_limits |= limits.is_some();
-        limits.filter(|_| self.keeps_limits)
     }
 
     fn object(&mut self, schema: &Value) -> String {

@@ -11,13 +11,15 @@ use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, LONGEST_PROMPT, Segment, embedded, is_in_reasoning, joined};
+use crate::prompt::{Frame, MAX_PROMPT, Segment, embedded, is_in_reasoning, joined};
 use crate::response::PromptReport;
 
 /// Tokens kept free for the reply when turns are left out and the options set no maximum.
 const REPLY_BUDGET: usize = 256;
 /// What an image counts beside text when turns are measured, in bytes: as some hundred tokens.
 const IMAGE_BYTES: usize = 1024;
+/// Bytes of a sound file that count as a byte of text: in a WAV file of 16 bits at 16 kHz, a row of 80 ms counts as a token.
+const SOUND_BYTES: usize = 640;
 /// Characters kept of a result that is cut short.
 const SHRUNK_RESULT: usize = 64;
 
@@ -76,6 +78,7 @@ impl ContextWindow {
             functions,
             constraint,
             report,
+            speech: self.options.speech.mode.resolved(&system_prompt(history)),
         })
     }
 
@@ -88,7 +91,7 @@ impl ContextWindow {
     fn render_bounded(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<RenderedPrompt> {
         let n_bytes = messages.iter().map(n_bytes).sum();
         // A template is not run on more text than it can print.
-        if LONGEST_PROMPT < n_bytes {
+        if MAX_PROMPT < n_bytes {
             loaded.check_length(n_bytes, 0)?;
         }
         self.render_up_to(loaded, messages, |segments| {
@@ -222,10 +225,15 @@ fn n_bytes(message: &ChatMessage) -> usize {
     parts.map(|part| if let ChatMessageContent::Text(text) = part { text.len() } else { 0 }).sum()
 }
 
-/// How long a message is, without reading its images.
+/// How long a message is, without reading its images and recordings.
 fn length(message: &ChatMessage) -> usize {
     let is_image = |part: &&ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
-    n_bytes(message) + IMAGE_BYTES * message.content.iter().filter(is_image).count()
+    let of_sound = |part: &ChatMessageContent| match part {
+        ChatMessageContent::Audio(file) => file.len() / SOUND_BYTES,
+        ChatMessageContent::Text(_) | ChatMessageContent::Image(_) => 0,
+    };
+    let n_images = message.content.iter().filter(is_image).count();
+    n_bytes(message) + IMAGE_BYTES * n_images + message.content.iter().map(of_sound).sum::<usize>()
 }
 
 /// The turns of a history: each begins with a message of the user and lasts until the next one. The system message belongs
@@ -298,4 +306,10 @@ fn miscounted_results(history: &[ChatMessage]) -> Vec<usize> {
         history[*at].role == Role::Assistant && calls(&history[*at]) != results
     };
     (0..history.len()).filter(is_miscounted).collect()
+}
+
+/// The text of the system message; empty without one.
+fn system_prompt(history: &[ChatMessage]) -> String {
+    let system = history.first().filter(|message| message.role == Role::System);
+    system.map(ChatMessage::text).unwrap_or_default()
 }

@@ -14,11 +14,11 @@ use crate::message::{ChatMessage, ChatMessageContent};
 use crate::model::{Compute, Model};
 use crate::options::{ContextPolicy, GenerationOptions, LoadOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
-use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment, TemplateSources};
+use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
 use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
-use crate::weights::Weights;
+use crate::weights::{TemplateSources, Weights};
 
 /// Rows of most images here: more than a chunk of the prompt.
 const N_ROWS: usize = 200;
@@ -51,7 +51,7 @@ impl ImageReader for TestReader {
         let n_rows =
             n_rows.ok_or_else(|| SdkError::new(ErrorKind::UnsupportedContent, "the image must name its rows"))?;
         Ok(vec![Segment::Embedded(Embedded(Arc::new(TestImage {
-            digest: ContentDigest::of(&[file]),
+            digest: ContentDigest::from_parts(&[file]),
             n_rows,
             hidden_size: self.hidden_size,
             n_computed: Arc::clone(&self.n_computed),
@@ -119,7 +119,7 @@ impl Vision {
         let model = Model::load(&weights, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap();
         let (marker, n_computed) = (unused_control(&tokenizer), Arc::new(AtomicUsize::new(0)));
         let template = include_str!("embedded_tests.jinja").replace("IMAGE", &marker);
-        let mut renderer = PromptRenderer::of(&TemplateSources::from(template), &tokenizer).unwrap();
+        let mut renderer = PromptRenderer::from_sources(&TemplateSources::from(template), &tokenizer).unwrap();
         let reader = TestReader { hidden_size: model.hidden_size(), n_computed: Arc::clone(&n_computed) };
         renderer.set_image_input(ImageInput::new(&marker, Arc::new(reader)));
         let loaded = LoadedModel::new(model, tokenizer, Some(renderer), CONTEXT);

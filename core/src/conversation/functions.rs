@@ -1,6 +1,6 @@
 //! The functions that a conversation offers to the model.
 
-use crate::conversation::Conversation;
+use crate::conversation::messages::Conversation;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};

@@ -53,6 +53,11 @@ impl Embeddings {
         Ok(false)
     }
 
+    /// Takes the rows of content that were computed elsewhere.
+    pub(super) fn set_ready(&mut self, digest: ContentDigest, rows: Arc<[f32]>, hidden_size: usize) {
+        self.current = Some((digest, Rows::Ready { rows, hidden_size }));
+    }
+
     /// Whether there is a piece to compute.
     pub(super) fn can_compute(&self) -> bool {
         matches!(self.current, Some((_, Rows::Begun(_))))

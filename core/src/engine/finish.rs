@@ -20,6 +20,9 @@ impl Generation {
         let is_interrupted = reason == FinishReason::Interrupted;
         let is_cut = is_interrupted || reason == FinishReason::Constraint;
         self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
+        if let Some(speech) = &mut self.speech {
+            self.transcript.reply.sound(&speech.finish());
+        }
         let reply = &self.transcript.reply;
         let stop_sequence = reply.stop_sequence().map(str::to_owned);
         let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());

@@ -13,13 +13,15 @@ use crate::engine::pool::PreparationPool;
 use crate::engine::repetition::RepetitionFinder;
 use crate::engine::request::{Prepared, ReplyOwner, Request};
 use crate::engine::speculative::Drafter;
+use crate::engine::speech::Speech;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
 use crate::engine::transcript::Transcript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
-use crate::position::{Position, tokens};
+use crate::options::SpeechOptions;
+use crate::position::{EmbeddedKind, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
@@ -62,6 +64,9 @@ pub(crate) struct Generation {
     /// Whether the reply was ended in a loop.
     pub(super) repeats: bool,
     sampler: Sampler,
+    speech_options: SpeechOptions,
+    /// What the reply speaks with; `None` for text alone.
+    pub(super) speech: Option<Speech>,
     pub(super) transcript: Transcript,
     pub(super) sender: EventSender,
     /// Taken at the end, which is reported to it once.
@@ -95,6 +100,8 @@ impl Generation {
             repetition: options.stop_on_repetition.unwrap_or(loaded.stops_on_repetition).then(RepetitionFinder::new),
             repeats: false,
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
+            speech_options: options.speech,
+            speech: None,
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
             transcript: Transcript::new(options, &loaded.tokenizer),
@@ -155,7 +162,7 @@ impl Generation {
         let Some(owner) = self.reply_owner.as_deref_mut() else { return Ok(ReplyProgress::Waiting) };
         let Some(prepared) = pending.poll(owner, loaded, pool) else { return Ok(ReplyProgress::Waiting) };
         self.pending_prompt = None;
-        self.begin(prepared?);
+        self.begin(prepared?, loaded)?;
         Ok(ReplyProgress::Worked)
     }
 
@@ -180,7 +187,8 @@ impl Generation {
             }
             PlannedInputs::Tokens(_) => self.embeddings.release(),
         }
-        if plan.end == self.positions.len() && loaded.looks_ahead && loaded.model.shares_passes() {
+        let looks_ahead = loaded.looks_ahead && self.speech.is_none();
+        if plan.end == self.positions.len() && looks_ahead && loaded.model.shares_passes() {
             let draft = self.drafter.draft(self.transcript.section(), &self.positions, &loaded.tokenizer);
             plan.add_draft(self.constraint.possible(&draft));
         }
@@ -201,13 +209,14 @@ impl Generation {
         ReplyProgress::Worked
     }
 
-    fn begin(&mut self, prepared: Prepared) {
+    fn begin(&mut self, prepared: Prepared, loaded: &LoadedModel) -> Result<()> {
         if let Some(owner) = &mut self.reply_owner {
             owner.begin(prepared.messages);
         }
         self.timing.record_start(&mut self.stats, prepared.positions.len());
         self.sampler.add_prompt(tokens(&prepared.positions));
         self.positions = prepared.positions;
+        self.stats.audio_tokens = n_rows_of(&prepared.embedded, EmbeddedKind::Sound);
         self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
@@ -216,6 +225,12 @@ impl Generation {
             self.transcript.keep_space();
         }
         self.constraint = prepared.constraint;
+        // A reply that is held to a schema is text.
+        if let Some(voice) = loaded.voice.as_ref().filter(|_| !self.constraint.holds_text()) {
+            let (mode, options) = (prepared.speech, &self.speech_options);
+            self.speech = Speech::begin(voice, &loaded.tokenizer, mode, options, self.stats.seed)?;
+        }
+        Ok(())
     }
 
     /// Whether a chunk of the prompt is planned.
@@ -271,12 +286,15 @@ impl Generation {
     /// The planned step, for the model.
     pub(crate) fn step(&mut self) -> Option<Step<'_>> {
         let plan = self.plan.as_ref()?;
-        let n_logits = if plan.end == self.positions.len() { 1 + plan.draft().len() } else { 0 };
+        let is_last = plan.end == self.positions.len();
+        let is_sound = self.speech.as_ref().is_some_and(Speech::is_sound);
+        let n_logits = if is_last && !is_sound { 1 + plan.draft().len() } else { 0 };
+        let hidden = self.speech.as_mut().filter(|_| is_last && is_sound).map(|speech| &mut speech.hidden);
         let inputs = match &plan.inputs {
             PlannedInputs::Tokens(ids) => Inputs::Tokens(ids),
             PlannedInputs::Rows { rows, .. } => self.embeddings.inputs(rows.clone()),
         };
-        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits })
+        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden })
     }
 
     /// Takes the outcome of the planned step.
@@ -319,6 +337,9 @@ impl Generation {
             return Ok(());
         }
         self.timing.record_decode(&mut self.stats, plan);
+        if self.speech.as_ref().is_some_and(Speech::is_sound) {
+            return self.speak(loaded.model.hidden_size());
+        }
         let n_calls = self.transcript.reply.n_calls();
         let mut logits = std::mem::take(&mut self.logits);
         self.decode(&mut logits, plan.draft(), loaded)?;
@@ -329,6 +350,20 @@ impl Generation {
         {
             cache.keep(&self.positions[..state.n_positions()], state.clone(), self.owner);
         }
+        Ok(())
+    }
+
+    /// Adds the frame of sound that follows from the last step.
+    fn speak(&mut self, hidden_size: usize) -> Result<()> {
+        let Some(speech) = &mut self.speech else { return Ok(()) };
+        let frame = speech.frame()?;
+        self.transcript.reply.speak(&frame, speech.voice());
+        if let Position::Embedded { digest, .. } = frame.position {
+            self.embeddings.set_ready(digest, frame.row, hidden_size);
+        }
+        self.positions.push(frame.position);
+        self.stats.completion_tokens += 1;
+        self.end_at_limits();
         Ok(())
     }
 
@@ -360,7 +395,7 @@ impl Generation {
         let n_known = logits.len().min(tokenizer.n_tokens()); // the padding of a vocabulary has logits without tokens
         self.transcript.record_logits(&logits[..n_known]);
         // A token's log-probability is known only right after the token before it.
-        let steps_together = loaded.looks_ahead && !self.transcript.has_logprobs();
+        let steps_together = loaded.looks_ahead && !self.transcript.has_logprobs() && self.speech.is_none();
         let mut forced = self.constraint.forced(self.transcript.section());
         if forced.is_empty() {
             match self.choose(&mut logits[..n_known], tokenizer)? {
@@ -410,6 +445,9 @@ impl Generation {
     /// Adds a token to the reply, and ends the reply if it is complete.
     fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.positions.push(Position::Token(token));
+        if let Some(speech) = &mut self.speech {
+            speech.follow_token(token);
+        }
         self.constraint.take(token);
         self.stats.completion_tokens += 1;
         match (tokenizer.is_end(token), self.ignores_end) {
@@ -424,7 +462,14 @@ impl Generation {
         } else if self.transcript.reply.has_stopped() || self.repeats || self.constraint.is_done() && !self.ignores_end
         {
             self.end(FinishReason::Stop);
-        } else if self.max_tokens <= self.stats.completion_tokens {
+        } else {
+            self.end_at_limits();
+        }
+    }
+
+    /// Ends the reply where its own tokens and frames, or the context, end.
+    fn end_at_limits(&mut self) {
+        if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
         } else if self.stats.context_size <= self.stats.total_tokens() {
             self.end(FinishReason::ExceedContext);

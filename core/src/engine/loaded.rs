@@ -7,7 +7,7 @@ use crate::engine::pool::PREPARATION_THREADS;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::message::ChatMessage;
-use crate::model::Model;
+use crate::model::{Model, Voice};
 use crate::position::{Position, tokens};
 use crate::prompt::{Frame, PromptRenderer, Segment, TEXT_ONLY};
 use crate::tokenizer::ModelTokenizer;
@@ -18,6 +18,8 @@ pub(crate) struct LoadedModel {
     pub(crate) tokenizer: Arc<ModelTokenizer>,
     /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
     pub(crate) renderer: Option<PromptRenderer>,
+    /// `None` for a model that does not speak.
+    pub(crate) voice: Option<Voice>,
     pub(crate) context_size: usize,
     /// Which names functions in prompts may have.
     pub(crate) function_names: FunctionNames,
@@ -43,6 +45,7 @@ impl LoadedModel {
             model,
             tokenizer,
             renderer,
+            voice: None,
             context_size,
             function_names: FunctionNames::default(),
             constrainer: Constrainer::new(vocabulary),

@@ -11,9 +11,11 @@ mod constraint;
 mod embeddings;
 mod end_report;
 mod finish;
+mod frame_sampler;
 mod generate;
 mod loaded;
 mod logprobs;
+mod modality;
 mod pending_prompt;
 mod pool;
 mod prefill_progress;
@@ -21,6 +23,7 @@ mod reply_builder;
 mod repetition;
 mod request;
 mod speculative;
+mod speech;
 mod step_plan;
 mod stop;
 mod stream;
@@ -57,7 +60,7 @@ pub use stream::{BlockingIterator, ResponseStream, TextStream};
 pub(crate) struct Engine {
     /// `None` once the model is unloaded.
     loaded: Mutex<Option<Arc<LoadedModel>>>,
-    /// `None` only while the engine is dropped, so that the thread sees the closed channel before it is woken.
+    /// `None` only while the engine is dropped, so that the channel is closed before the thread is woken.
     commands: Option<Sender<EngineCommand>>,
     thread: Thread,
 }

@@ -1,9 +1,12 @@
 //! Builds a reply: everything the parser finds becomes an event and a part of the message.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
+use crate::engine::speech::SpokenFrame;
 use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, PythonNames, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
+use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::{Note, Parsed, missed_call};
@@ -13,6 +16,8 @@ use crate::validate::validate_among;
 /// A reply that is being built.
 pub(crate) struct ReplyBuilder {
     text: String,
+    /// Stretches of sound, each with the length of the text before it.
+    sounds: Vec<(usize, SpokenSound)>,
     reasoning: String,
     calls: Vec<SdkFunctionCall>,
     rejected: Vec<RejectedCall>,
@@ -58,6 +63,7 @@ impl ReplyBuilder {
         };
         Self {
             text: String::new(),
+            sounds: Vec::new(),
             reasoning: String::new(),
             calls: Vec::new(),
             rejected: Vec::new(),
@@ -190,6 +196,29 @@ impl ReplyBuilder {
         }
     }
 
+    /// Adds a frame of sound, of a voice with this name and rate.
+    pub(crate) fn speak(&mut self, frame: &SpokenFrame, (voice, sample_rate): ([u8; 16], u32)) {
+        let at = self.text.len();
+        let opening = frame.opening;
+        if opening != SoundOpening::None || self.sounds.last().is_none_or(|(last, _)| *last != at) {
+            let spoken = SpokenFrames { voice, opening, frames: Vec::new() };
+            self.sounds.push((at, SpokenSound { spoken, sample_rate, samples: Vec::new() }));
+        }
+        let codes = frame.codes.iter().map(|code| u16::try_from(*code).unwrap_or(u16::MAX)); // codebooks are far smaller
+        if let Some((_, sound)) = self.sounds.last_mut() {
+            sound.spoken.frames.push(codes.collect());
+        }
+        self.sound(&frame.samples);
+    }
+
+    /// Adds samples to the sound that was spoken last.
+    pub(crate) fn sound(&mut self, samples: &[f32]) {
+        let Some((_, sound)) = self.sounds.last_mut().filter(|_| !samples.is_empty()) else { return };
+        sound.samples.extend_from_slice(samples);
+        let (samples, sample_rate) = (samples.to_vec(), sound.sample_rate);
+        self.events.push_back(MessageResponse::AudioSample { samples, sample_rate });
+    }
+
     /// Whether a stop sequence was found, or calls after which the reply must end.
     pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped
@@ -226,7 +255,7 @@ impl ReplyBuilder {
             return Vec::new();
         }
         let names = || self.functions.iter().map(|function| function.name.as_str());
-        let identifiers = PythonNames::of(names());
+        let identifiers = PythonNames::new(names());
         let callable =
             names().filter(|&name| self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|it| it == name)));
         // In Python, the model knows some functions by identifiers.
@@ -243,10 +272,20 @@ impl ReplyBuilder {
 
     /// The message so far.
     pub(crate) fn message(&self, incomplete: bool) -> ChatMessage {
-        let content = (!self.text.is_empty()).then(|| ChatMessageContent::Text(self.text.clone()));
+        let (mut content, mut start) = (Vec::new(), 0);
+        let add_text = |range: Range<usize>, content: &mut Vec<ChatMessageContent>| {
+            let text = &self.text[range];
+            content.extend((!text.is_empty()).then(|| ChatMessageContent::Text(text.to_owned())));
+        };
+        for (at, sound) in &self.sounds {
+            add_text(start..*at, &mut content);
+            content.push(ChatMessageContent::Audio(sound.to_wav()));
+            start = *at;
+        }
+        add_text(start..self.text.len(), &mut content);
         ChatMessage {
             role: Role::Assistant,
-            content: content.into_iter().collect(),
+            content,
             reasoning_content: (!self.reasoning.is_empty()).then(|| self.reasoning.clone()),
             function_calls: (!self.calls.is_empty()).then(|| self.calls.clone()),
             rejected_calls: self.rejected.clone(),

@@ -6,7 +6,7 @@ use crate::engine::loaded::LoadedModel;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;
-use crate::options::{GenerationOptions, Sampling};
+use crate::options::{GenerationOptions, Sampling, SpeechMode};
 use crate::position::{Embedded, Position};
 use crate::response::PromptReport;
 
@@ -58,4 +58,6 @@ pub(crate) struct Prepared {
     /// Limits what the reply may contain.
     pub(crate) constraint: ReplyConstraint,
     pub(crate) report: PromptReport,
+    /// Whether, and in which order, the reply has text and sound, if the model speaks.
+    pub(crate) speech: SpeechMode,
 }

@@ -20,13 +20,14 @@ mod tests {
         SdkFunctionParameter, SdkFunctionParameterType, Value,
     };
     use crate::message::{ChatMessage, ChatMessageContent};
+    use crate::notation::read_json;
 
     fn call() -> SdkFunctionCall {
         SdkFunctionCall {
             name: "get_weather".to_owned(),
             arguments: Arguments::from([
                 ("city".to_owned(), Value::from("Zürich \"\n\u{0}")),
-                ("id".to_owned(), read::tests::value("123456789012345678901234567890")),
+                ("id".to_owned(), read_json("123456789012345678901234567890").unwrap()),
                 ("share".to_owned(), Value::Number(1.0)),
             ]),
             call_id: "call_7".to_owned(),
@@ -49,7 +50,9 @@ mod tests {
         question.content.push(ChatMessageContent::Image(b"\xff\xd8\xff...".to_vec()));
         question.content.push(ChatMessageContent::Image(b"RIFF....WEBP".to_vec()));
         question.content.push(ChatMessageContent::Image(Vec::new()));
-        question.content.push(ChatMessageContent::Audio(b"RIFF....WAVE".to_vec()));
+        for file in [&b"RIFF....WAVE"[..], b"fLaC", b"OggS", b"ID3", b"\xff\xfb"] {
+            question.content.push(ChatMessageContent::Audio(file.to_vec()));
+        }
         question.name = Some("Ana".to_owned());
         question.extra = Arguments::from([("weight".to_owned(), Value::Integer(1))]);
         let mut reply = ChatMessage::assistant("");

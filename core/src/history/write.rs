@@ -69,12 +69,22 @@ fn part(part: &ChatMessageContent) -> Value {
         ChatMessageContent::Audio(bytes) => {
             let mut audio = WrittenObject::default();
             audio.set("data", STANDARD.encode(bytes));
-            audio.set("format", "wav");
+            audio.set("format", format_of_sound(bytes));
             fields.set("type", "input_audio");
             fields.set("input_audio", Value::Object(audio.0));
         }
     }
     Value::Object(fields.0)
+}
+
+/// The name of a file's format.
+fn format_of_sound(file: &[u8]) -> &'static str {
+    match file {
+        [b'f', b'L', b'a', b'C', ..] => "flac",
+        [b'O', b'g', b'g', b'S', ..] => "ogg",
+        [b'I', b'D', b'3', ..] | [0xFF, 0xE0..=0xFF, ..] => "mp3",
+        _ => "wav",
+    }
 }
 
 fn call(call: &SdkFunctionCall) -> Value {

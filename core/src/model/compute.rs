@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use causerie_backend::Cpu;
 
-use crate::checkpoint::{Checkpoint, VisionArchitecture};
+use crate::checkpoint::{
+    Checkpoint, CodecCheckpoint, FrameCheckpoint, HearingArchitecture, VisionArchitecture, WhisperCheckpoint,
+};
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
+use crate::model::hearing::SoundEncoder;
 use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
+use crate::model::speech::Voice;
 use crate::model::tower::VisionTower;
+use crate::model::whisper::WhisperModel;
 use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
@@ -49,7 +54,7 @@ impl Compute {
         Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type }
     }
 
-    /// Loads the part of a model that sees.
+    /// Loads the vision part of a model.
     pub(crate) fn load_vision(&self, weights: &Weights, architecture: &VisionArchitecture) -> Result<VisionTower> {
         match self {
             // The keys and values of an image live for one layer only.
@@ -58,6 +63,45 @@ impl Compute {
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => VisionTower::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
+    /// Loads the audio part of a model.
+    pub(crate) fn load_hearing(&self, weights: &Weights, architecture: &HearingArchitecture) -> Result<SoundEncoder> {
+        match self {
+            Self::Native { cpu, .. } => {
+                SoundEncoder::load(Native::new(Arc::clone(cpu), CacheType::F32), weights, architecture)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => SoundEncoder::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
+    /// Loads a Whisper model.
+    pub(crate) fn load_whisper(&self, checkpoint: &WhisperCheckpoint) -> Result<WhisperModel> {
+        match self {
+            // The keys and values of the encoder live for one layer only.
+            Self::Native { cpu, cache_type } => {
+                let [sound, text] = [CacheType::F32, *cache_type].map(|cache| Native::new(Arc::clone(cpu), cache));
+                WhisperModel::load(sound, text, checkpoint)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => {
+                let [sound, text] = [device, device].map(|device| Candle { device: device.clone() });
+                WhisperModel::load(sound, text, checkpoint)
+            }
+        }
+    }
+
+    /// Loads the parts of a model that speak.
+    pub(crate) fn load_voice(&self, frames: &FrameCheckpoint, codec: &CodecCheckpoint, hidden: usize) -> Result<Voice> {
+        match self {
+            // Eight positions of a frame, and thirty of a window of sound: what F16 would save is little.
+            Self::Native { cpu, .. } => {
+                Voice::load(|| Native::new(Arc::clone(cpu), CacheType::F32), frames, codec, hidden)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => Voice::load(|| Candle { device: device.clone() }, frames, codec, hidden),
         }
     }
 

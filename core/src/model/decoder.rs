@@ -5,11 +5,10 @@
 use crate::checkpoint::{Architecture, Checkpoint, OUTPUT_NORMS, Scales, invalid};
 use crate::error::{Result, SdkError};
 use crate::model::backend::Backend;
-use crate::model::layer::Layer;
-use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
 use crate::model::per_layer::PerLayerEmbedding;
-use crate::model::progress::{LoadProgress, report_progress};
+use crate::model::progress::LoadProgress;
+use crate::model::stack::Stack;
 use crate::weights::{MatrixPlace, TensorPart, Tensors};
 
 const EMBEDDING: &str = "token_embd.weight";
@@ -19,11 +18,10 @@ const HEAD: &str = "output.weight";
 pub(crate) struct Decoder<B: Backend> {
     pub(crate) embedding: Linear<B>,
     pub(crate) per_layer: Option<PerLayerEmbedding<B>>,
-    pub(crate) layers: Vec<Layer<B>>,
+    pub(crate) stack: Stack<B>,
     pub(crate) output_norm: B::Vector,
     /// `None` if the embedding also gives the logits.
     pub(crate) head: Option<Linear<B>>,
-    pub(crate) norm_eps: f32,
     pub(crate) scales: Scales,
     pub(crate) n_vocabulary: usize,
     pub(crate) hidden: usize,
@@ -35,12 +33,7 @@ impl<B: Backend> Decoder<B> {
         let Checkpoint { architecture, tensors, .. } = checkpoint;
         let (n_vocabulary, hidden) = embedding_shape(tensors)?;
         architecture.stated.check_embedding((n_vocabulary, hidden))?;
-        let n_layers = architecture.layers.len();
-        let layers = (0..n_layers).map(|layer| {
-            report_progress(progress, layer as f32 / n_layers as f32)?;
-            Layer::load(&LayerWeights { backend: &backend, tensors, architecture, layer, hidden })
-        });
-        let layers = layers.collect::<Result<_>>()?;
+        let stack = Stack::load(&backend, tensors, architecture, hidden, progress)?;
         let matrix = |name: &str| {
             let place = MatrixPlace { name, shape: (n_vocabulary, hidden), part: TensorPart::Whole };
             Ok::<_, SdkError>(Linear { weight: backend.matrix(tensors, &place)?, bias: None })
@@ -48,10 +41,9 @@ impl<B: Backend> Decoder<B> {
         Ok(Self {
             embedding: matrix(EMBEDDING)?,
             per_layer: PerLayerEmbedding::load(&backend, tensors, architecture, (n_vocabulary, hidden))?,
-            layers,
+            stack,
             output_norm: backend.vector(tensors.floats(&output_norm(checkpoint), &[hidden])?)?,
             head: tensors.shape(HEAD).is_some().then(|| matrix(HEAD)).transpose()?,
-            norm_eps: architecture.norm_eps,
             scales: scales(architecture, hidden),
             n_vocabulary,
             hidden,

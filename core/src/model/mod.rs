@@ -16,6 +16,7 @@ mod dense;
 mod experts;
 mod feed_forward;
 mod heads;
+mod hearing;
 mod layer;
 mod layer_weights;
 mod linear;
@@ -28,11 +29,14 @@ mod progress;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+pub(crate) mod speech;
+mod stack;
 mod survey;
 mod taps;
 #[cfg(test)]
 mod tests;
 mod tower;
+mod whisper;
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -43,13 +47,16 @@ pub(crate) use compute::Compute;
 pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
+pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::vision_bytes;
+pub(crate) use native::{hearing_bytes, vision_bytes, weight_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
+pub(crate) use speech::{SoundStream, Voice};
 pub(crate) use survey::{Survey, survey};
-pub(crate) use tower::{TowerPass, VisionTower};
+pub(crate) use tower::VisionTower;
+pub(crate) use whisper::{HeardWindow, WhisperModel};
 
 /// A model in memory.
 pub(crate) struct Model {
@@ -123,7 +130,7 @@ impl Model {
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1 }]).pop() {
+        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None }]).pop() {
             Some(Ok(ForwardOutcome::Done)) => Ok(()),
             Some(Err(err)) => Err(err),
             _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),

@@ -75,6 +75,8 @@ pub(crate) struct Step<'a> {
     /// Number of last positions whose logits are computed. If there are several, and the network
     /// [shares passes](Network::shares_passes), the state can be cut back to any of these positions.
     pub(crate) n_logits: usize,
+    /// If given, its content is replaced by the vector that the logits of the last position are computed from.
+    pub(crate) hidden: Option<&'a mut Vec<f32>>,
 }
 
 /// The positions of a step.

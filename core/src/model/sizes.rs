@@ -62,7 +62,7 @@ impl Sizes {
             unread: checkpoint.unread().into_iter().map(str::to_owned).collect(),
             ..Self::default()
         };
-        for layer in &decoder.layers {
+        for layer in &decoder.stack.layers {
             match &layer.operator {
                 Operator::ShortConvolution(convolution) => sizes.convolutions.push(convolution.window),
                 Operator::DeltaNet(delta_net) => sizes.delta_nets.push((delta_net.window, delta_net.heads)),

@@ -40,7 +40,7 @@ impl Backend for Survey {
 /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) if the description and the tensors do not agree.
 pub(crate) fn survey(checkpoint: &Checkpoint) -> Result<Decoder<Survey>> {
     let decoder = Decoder::load(Survey, checkpoint, &mut |_| ControlFlow::Continue(()))?;
-    for (at, layer) in decoder.layers.iter().enumerate() {
+    for (at, layer) in decoder.stack.layers.iter().enumerate() {
         layer.check(checkpoint, at)?;
     }
     checkpoint.check_layers()?;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
-use super::out_of_range;
+use super::range::out_of_range;
+use super::speech::SpeechOptions;
 use crate::error::Result;
 use crate::function::Arguments;
 use crate::notation::FunctionCallParser;
@@ -14,7 +15,7 @@ const TEMPLATE_VARIABLES: [&str; 7] =
     ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "enable_thinking", "strftime_now"];
 
 /// The largest number of alternatives that can be requested per token.
-const MOST_ALTERNATIVES: usize = 20;
+const MAX_ALTERNATIVES: usize = 20;
 
 /// How one reply is generated. For a field that is `None`, the model's own default applies, or else the default stated here.
 ///
@@ -97,6 +98,8 @@ pub struct GenerationOptions {
     pub template_variables: Arguments,
     /// Ends the reply after its first block of calls. Some models regularly write text after calls. Default false.
     pub stop_after_tool_calls: bool,
+    /// How a model that speaks does it. Default: as the system prompt asks.
+    pub speech: SpeechOptions,
     /// What remains of a cancelled reply in the history. Default: the text so far.
     pub on_cancel: OnCancel,
     /// How a request is handled while the conversation is generating another reply. Default: an error.
@@ -137,6 +140,7 @@ impl Default for GenerationOptions {
             inline_thinking_tags: false,
             template_variables: Arguments::new(),
             stop_after_tool_calls: false,
+            speech: SpeechOptions::default(),
             on_cancel: OnCancel::default(),
             on_busy: OnBusy::default(),
             context_policy: ContextPolicy::default(),
@@ -173,9 +177,10 @@ impl GenerationOptions {
         for bias in self.logit_bias.values() {
             in_range("logit_bias", Some(*bias), |x| (-100.0..=100.0).contains(&x), "between -100 and 100")?;
         }
-        if let Some(logprobs) = self.logprobs.filter(|logprobs| MOST_ALTERNATIVES < *logprobs) {
+        if let Some(logprobs) = self.logprobs.filter(|logprobs| MAX_ALTERNATIVES < *logprobs) {
             return Err(out_of_range("logprobs", logprobs, "between 0 and 20"));
         }
+        self.speech.check()?;
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
         }

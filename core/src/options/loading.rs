@@ -1,6 +1,6 @@
 //! Options of loading a model.
 
-use super::out_of_range;
+use super::range::out_of_range;
 use super::sampling::SamplingDefaults;
 use crate::error::Result;
 use crate::function::FunctionNames;
@@ -29,9 +29,15 @@ pub struct LoadOptions {
     pub cache_type: CacheType,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
-    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    /// the model's, whose name contains `mmproj` or `projector`.
+    /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    /// a file beside the model's, whose name contains `mmproj` or `projector`.
     pub projector: Option<String>,
+    /// A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own folder,
+    /// or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+    pub audio_decoder: Option<String>,
+    /// A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder `audio_detokenizer` in
+    /// the model's own, or a file beside the model's, whose name contains `tokenizer`.
+    pub audio_tokenizer: Option<String>,
     /// Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
     /// never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
     pub ignores_transparency: bool,
@@ -45,7 +51,7 @@ pub struct LoadOptions {
 }
 
 /// More than the processors of any machine.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 impl Default for LoadOptions {
     fn default() -> Self {
@@ -56,6 +62,8 @@ impl Default for LoadOptions {
             cache_type: CacheType::default(),
             chat_template: None,
             projector: None,
+            audio_decoder: None,
+            audio_tokenizer: None,
             ignores_transparency: false,
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
@@ -93,7 +101,7 @@ impl LoadOptions {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
         }
-        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MAX_THREADS).contains(threads)) {
             return Err(out_of_range("threads", threads, "between 1 and 1024"));
         }
         self.generation_defaults.check()

@@ -5,7 +5,7 @@ use crate::function::{Repair, SdkFunctionCall, Value};
 use crate::notation::FunctionCallParser;
 use crate::notation::definition::ModelSigns;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
-use crate::prompt::Segment;
+use crate::tokenizer::Segment;
 
 /// The notation of a model with this template; `printed` is the one in which the template prints calls. A model without any
 /// sign of calls is read as if it wrote JSON, which most models fall back to.

@@ -8,7 +8,9 @@ use crate::message::{ChatMessage, ChatMessageContent};
 use crate::notation::FunctionCallParser;
 use crate::prompt::content_forms::{self, ContentForms};
 use crate::prompt::roles::{CALL_ID, RoleForms, answered};
-use crate::prompt::{Segment, calls, joined, template};
+use crate::prompt::segments::joined;
+use crate::prompt::{calls, template};
+use crate::tokenizer::Segment;
 
 /// What a template prints, and the form in which it takes its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,9 +15,11 @@ use crate::tokenizer::{ControlTokens, Segment};
 /// Marks the strings of one rendering: where a string spells a control token, a stand-in that occurs in no string replaces
 /// the first character of the spelling. Templates that count or cut characters see as many as before.
 pub(crate) struct ControlMarker<'a> {
-    control: &'a ControlTokens,
+    pub(super) control: &'a ControlTokens,
     /// The first characters of spellings, each with its stand-in.
     stand_ins: Vec<(char, char)>,
+    /// Stands for content that the template prints like text, such as sound.
+    content: char,
 }
 
 impl<'a> ControlMarker<'a> {
@@ -27,19 +29,26 @@ impl<'a> ControlMarker<'a> {
         let [noncharacters, private] = ['\u{FDD0}'..='\u{FDEF}', '\u{F0000}'..='\u{FFFFD}'];
         let is_candidate = |character: &char| noncharacters.contains(character) || private.contains(character);
         let used: HashSet<char> = texts.iter().flat_map(|text| text.chars()).filter(is_candidate).collect();
-        let free = noncharacters.clone().chain(private.clone()).filter(|candidate| !used.contains(candidate));
+        let mut free = noncharacters.clone().chain(private.clone()).filter(|candidate| !used.contains(candidate));
         let first_characters = control.first_characters();
-        let stand_ins: Vec<(char, char)> = first_characters.iter().copied().zip(free).collect();
-        if stand_ins.len() < first_characters.len() {
-            let message = "the messages must leave a private-use character unused, found all of them";
-            return Err(SdkError::new(ErrorKind::InvalidMessage, message));
+        let stand_ins: Vec<(char, char)> = first_characters.iter().copied().zip(free.by_ref()).collect();
+        match free.next() {
+            Some(content) if stand_ins.len() == first_characters.len() => Ok(Self { control, stand_ins, content }),
+            _ => {
+                let message = "the messages must leave a private-use character unused, found all of them";
+                Err(SdkError::new(ErrorKind::InvalidMessage, message))
+            }
         }
-        Ok(Self { control, stand_ins })
     }
 
     /// The characters that stand for others in marked strings.
     pub(super) fn stand_ins(&self) -> Vec<char> {
-        self.stand_ins.iter().map(|(_, stand_in)| *stand_in).collect()
+        self.stand_ins.iter().map(|(_, stand_in)| *stand_in).chain([self.content]).collect()
+    }
+
+    /// The character that stands for content, wherever it is text of the rendered prompt.
+    pub(super) fn content(&self) -> char {
+        self.content
     }
 
     pub(crate) fn mark<'t>(&self, text: &'t str) -> Cow<'t, str> {

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::Segment;
 
+pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
+pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
+
 /// Reads image files for one model.
 pub(crate) trait ImageReader: Send + Sync {
     /// Checks and measures an image: the rows that take its place, with the control tokens around them. The rows are computed
@@ -28,7 +31,7 @@ impl ImageInput {
         Self { marker: marker.to_owned(), reader }
     }
 
-    pub(super) fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
+    fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
         self.reader.read(file)
     }
 
@@ -50,4 +53,49 @@ impl ImageInput {
             |segment: Segment| if is_marker(&segment) { images.next().unwrap_or_default() } else { vec![segment] };
         Ok(segments.into_iter().flat_map(shown).collect())
     }
+}
+
+/// What becomes of images in messages.
+#[derive(Clone)]
+pub(super) enum ImageSupport {
+    /// They get into prompts.
+    Input(ImageInput),
+    /// The template prints its markers, which nothing replaces: for probes.
+    Markers,
+    /// They are refused, for this reason.
+    Missing(String),
+}
+
+impl ImageSupport {
+    /// Replaces the markers for images in a prompt by these files.
+    pub(super) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
+        match self {
+            _ if files.is_empty() => Ok(segments),
+            Self::Missing(reason) => Err(unsupported(reason)),
+            Self::Markers => Err(unsupported(TEXT_ONLY)),
+            Self::Input(image_input) => {
+                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
+                image_input.embed(segments, images)
+            }
+        }
+    }
+
+    /// Whether the model reads images, or their markers.
+    pub(super) fn has_input(&self) -> bool {
+        !matches!(self, Self::Missing(_))
+    }
+
+    /// Reads an image, if it is to be in the prompt and not only its marker.
+    pub(super) fn read(&self, file: &[u8], prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
+        match self {
+            Self::Missing(reason) => Err(unsupported(reason)),
+            _ if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
+            Self::Input(image_input) if embeds => image_input.read(file).map(Some),
+            Self::Input(_) | Self::Markers => Ok(None),
+        }
+    }
+}
+
+pub(super) fn unsupported(message: &str) -> SdkError {
+    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

@@ -19,7 +19,8 @@ mod probed;
 mod report_tests;
 mod results;
 mod roles;
-mod sources;
+mod segments;
+mod sounds;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -30,27 +31,31 @@ mod unanswered;
 mod view;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use causerie_jinja::{Fuel, Value as TemplateValue};
 use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
-use crate::message::{ChatMessage, ChatMessageContent};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::notation::FunctionCallParser;
-use crate::position::Embedded;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
+use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
-pub(crate) use causerie_jinja::LONGEST_PROMPT;
+pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
-pub(crate) use images::{ImageInput, ImageReader};
-pub(crate) use sources::TemplateSources;
+pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
+pub(crate) use segments::{embedded, joined};
+pub(crate) use sounds::{NO_AUDIO, SoundReader};
 
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
+use images::ImageSupport;
 use probed::TemplateKey;
+use sounds::{SoundSupport, embed_recordings};
 use template::PromptTemplate;
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
@@ -67,6 +72,7 @@ pub(crate) struct PromptRenderer {
     /// The notation in which the model writes calls.
     notation: FunctionCallParser,
     images: ImageSupport,
+    sounds: SoundSupport,
 }
 
 /// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
@@ -75,20 +81,6 @@ const LOAD_FUEL: u64 = 1_000_000;
 /// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
 /// 4,000 messages and 4 MB; no template takes more than two seconds.
 const PROMPT_FUEL: u64 = 6_000_000;
-
-pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
-pub(crate) const NO_IMAGES_IN_TEMPLATE: &str = "the model's chat template does not support images";
-
-/// What becomes of images in messages.
-#[derive(Clone)]
-enum ImageSupport {
-    /// They get into prompts.
-    Input(ImageInput),
-    /// The template prints its markers, which nothing replaces: for probes.
-    Markers,
-    /// They are refused, for this reason.
-    Missing(String),
-}
 
 /// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
@@ -102,7 +94,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) variables: Option<&'a Arguments>,
     /// The current time for the template.
     pub(crate) now: &'a Zoned,
-    /// Whether the images of messages are read and take the place of the template's markers.
+    /// Whether the images and the recordings of messages are read. If not, the template's markers stand for images, and nothing for
+    /// recordings.
     pub(crate) embeds_images: bool,
 }
 
@@ -173,6 +166,7 @@ impl PromptRenderer {
             capabilities,
             notation: FunctionCallParser::default(),
             images: ImageSupport::Missing(TEXT_ONLY.to_owned()),
+            sounds: SoundSupport::Missing(None),
         };
         renderer.set_notation(source);
         Ok(renderer)
@@ -184,7 +178,7 @@ impl PromptRenderer {
     }
 
     /// Creates the renderer for a model from its templates and its tokenizer.
-    pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
+    pub(crate) fn from_sources(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
         let fuel = Fuel::new(LOAD_FUEL);
         let renderer = |source: &str| {
@@ -223,21 +217,43 @@ impl PromptRenderer {
         self.images = images;
     }
 
+    /// Lets messages contain sound.
+    pub(crate) fn set_sound_reader(&mut self, reader: Arc<dyn SoundReader>) {
+        self.set_sounds(SoundSupport::Read(reader));
+    }
+
+    /// What reads the sound of messages, if something does.
+    pub(crate) fn sound_reader(&self) -> Option<Arc<dyn SoundReader>> {
+        match &self.sounds {
+            SoundSupport::Read(reader) => Some(Arc::clone(reader)),
+            SoundSupport::Hidden | SoundSupport::Missing(_) => None,
+        }
+    }
+
+    /// Lets messages contain sound, which is not shown.
+    pub(crate) fn hide_sound(&mut self) {
+        self.set_sounds(SoundSupport::Hidden);
+    }
+
+    /// Sets why messages cannot contain sound.
+    pub(crate) fn refuse_sound(&mut self, reason: &str) {
+        self.set_sounds(SoundSupport::Missing(Some(reason.to_owned())));
+    }
+
+    fn set_sounds(&mut self, sounds: SoundSupport) {
+        if let Some(tool_use) = &mut self.tool_use {
+            tool_use.sounds = sounds.clone();
+        }
+        self.sounds = sounds;
+    }
+
     /// Replaces the markers for images in a prompt by these files.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images that cannot be read, and if the model takes none;
     /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
     pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
-        match &self.images {
-            _ if files.is_empty() => Ok(segments),
-            ImageSupport::Missing(reason) => Err(unsupported(reason)),
-            ImageSupport::Markers => Err(unsupported(TEXT_ONLY)),
-            ImageSupport::Input(image_input) => {
-                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
-                image_input.embed(segments, images)
-            }
-        }
+        self.images.embed(segments, files)
     }
 
     /// Whether the template prints markers for images.
@@ -260,7 +276,7 @@ impl PromptRenderer {
         FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
+    /// Renders the prompt for the next reply. The system message has the functions. A history that the template
     /// refuses is [changed](Fit) as far as necessary.
     ///
     /// # Errors
@@ -296,27 +312,16 @@ impl PromptRenderer {
     /// The first content part that cannot be in a prompt, and why.
     fn refused_part(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Option<(String, SdkError)> {
         let parts = messages.iter().enumerate().flat_map(|(i, message)| {
-            message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
+            let place = move |j: usize| format!("messages[{i}].content[{j}]");
+            message.content.iter().enumerate().map(move |(j, part)| (place(j), message.role, part))
         });
-        parts.into_iter().find_map(|(place, part)| {
-            let refusal = self.read_part(part, self.capabilities.images, frame.embeds_images).err()?;
-            Some((place, refusal))
-        })
-    }
-
-    /// Reads an image, if it is to be in the prompt and not only its marker.
-    fn read_part(&self, part: &ChatMessageContent, prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
-        match (part, &self.images) {
-            (ChatMessageContent::Text(_), _) => Ok(None),
-            (ChatMessageContent::Audio(_), ImageSupport::Missing(_)) => Err(unsupported(TEXT_ONLY)),
-            (ChatMessageContent::Audio(_), _) => Err(unsupported("the model does not support audio")),
-            (ChatMessageContent::Image(_), ImageSupport::Missing(reason)) => Err(unsupported(reason)),
-            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
-            (ChatMessageContent::Image(file), ImageSupport::Input(image_input)) if embeds => {
-                image_input.read(file).map(Some)
-            }
-            (ChatMessageContent::Image(_), _) => Ok(None),
-        }
+        let embeds = frame.embeds_images;
+        let refusal = |role: Role, part: &ChatMessageContent| match part {
+            ChatMessageContent::Text(_) => None,
+            ChatMessageContent::Image(file) => self.images.read(file, self.capabilities.images, embeds).err(),
+            ChatMessageContent::Audio(file) => self.sounds.read((file, role), self.images.has_input(), embeds).err(),
+        };
+        parts.into_iter().find_map(|(place, role, part)| Some((place, refusal(role, part)?)))
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.
@@ -357,7 +362,8 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View::new(self, capabilities, &marker, frame.embeds_images);
+        let mut view =
+            View::new(capabilities, &marker, self.notation, (&self.images, &self.sounds), frame.embeds_images);
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
@@ -394,32 +400,12 @@ impl PromptRenderer {
         };
         let special = TemplateValue::from_pairs(self.special.iter());
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
-        let images = view.images;
+        let (images, recordings) = (view.shown_images, view.recordings);
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
+        let segments = embed_recordings(segments, marker.content(), recordings)?;
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),
         }
     }
-}
-
-/// The prompt as one string.
-pub(crate) fn joined(segments: &[Segment]) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        text.push_str(segment.text());
-    }
-    text
-}
-
-/// The embedded contents of a prompt.
-pub(crate) fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
-    segments.iter().filter_map(|segment| match segment {
-        Segment::Embedded(content) => Some(content),
-        Segment::Text(_) | Segment::Control(_) => None,
-    })
-}
-
-fn unsupported(message: &str) -> SdkError {
-    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

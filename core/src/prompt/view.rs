@@ -6,14 +6,15 @@ use indexmap::IndexMap;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::notation::read_json;
 use crate::notation::written::Written;
+use crate::notation::{FunctionCallParser, read_json};
 use crate::parse::render;
-use crate::prompt::PromptRenderer;
 use crate::prompt::capabilities::{CallForm, CallIdForm, Capabilities, ToolForm, ToolListForm};
 use crate::prompt::content_forms::ContentForm;
 use crate::prompt::control::ControlMarker;
+use crate::prompt::images::ImageSupport;
 use crate::prompt::roles::ResultForm;
+use crate::prompt::sounds::SoundSupport;
 use crate::prompt::tool_list::tool_list;
 use crate::prompt::unanswered::UnansweredCalls;
 use crate::schema::{completed_schema, function_schema, tool_schema, wrapped};
@@ -21,24 +22,31 @@ use crate::tokenizer::Segment;
 
 /// Converts a conversation to template values.
 pub(super) struct View<'a> {
-    renderer: &'a PromptRenderer,
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
+    /// The notation of calls, for templates that ignore them.
+    notation: FunctionCallParser,
     calls: UnansweredCalls,
-    /// Whether images are read; if not, their markers stay in the prompt.
+    images: &'a ImageSupport,
+    sounds: &'a SoundSupport,
+    /// Whether images and recordings are read; if not, the markers of images stay in the prompt.
     embeds_images: bool,
     /// The images of the messages so far.
-    pub(super) images: Vec<Vec<Segment>>,
+    pub(super) shown_images: Vec<Vec<Segment>>,
+    /// The recordings of the messages so far.
+    pub(super) recordings: Vec<Vec<Segment>>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(
-        renderer: &'a PromptRenderer,
         capabilities: Capabilities,
         marker: &'a ControlMarker<'a>,
+        notation: FunctionCallParser,
+        (images, sounds): (&'a ImageSupport, &'a SoundSupport),
         embeds_images: bool,
     ) -> Self {
-        Self { renderer, capabilities, marker, calls: UnansweredCalls::default(), embeds_images, images: Vec::new() }
+        let (calls, shown_images, recordings) = (UnansweredCalls::default(), Vec::new(), Vec::new());
+        Self { capabilities, marker, notation, calls, images, embeds_images, shown_images, sounds, recordings }
     }
 
     /// The entry of a function in the variable `tools`.
@@ -84,7 +92,9 @@ impl<'a> View<'a> {
                 if form.named && !entries.contains_key("name") {
                     entries.insert("name", self.marker.mark(&answered.name).as_ref().into());
                 }
+                let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
                 if form.mapped
+                    && message.content.iter().all(is_text)
                     && let Some(object @ Value::Object(_)) = read_json(&message.text())
                 {
                     content = self.value(&object, false);
@@ -107,27 +117,53 @@ impl<'a> View<'a> {
     /// The content of a message, after calls that were written as text: in the form of the template if it consists of text
     /// only, otherwise an array of parts.
     fn content(&mut self, message: &ChatMessage, written: &str) -> Result<TemplateValue> {
-        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
-        if message.content.iter().all(is_text) {
-            let text = format!("{written}{}", self.marker.mark(&message.text()));
+        let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+        if !message.content.iter().any(is_image) {
+            let text = format!("{written}{}", self.text(message)?);
             return Ok(match self.capabilities.content.of(message.role) {
                 ContentForm::Text => text.into(),
                 ContentForm::Parts => [causerie_jinja::context! { type => "text", text }].into_iter().collect(),
             });
         }
         let mut part = |part: &ChatMessageContent| {
-            self.images.extend(self.renderer.read_part(part, self.capabilities.images, self.embeds_images)?);
             Ok(match part {
                 ChatMessageContent::Text(text) => {
                     causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
-                ChatMessageContent::Image(_) => causerie_jinja::context! { type => "image" },
-                ChatMessageContent::Audio(_) => causerie_jinja::context! { type => "audio" },
+                ChatMessageContent::Image(file) => {
+                    self.shown_images.extend(self.images.read(file, self.capabilities.images, self.embeds_images)?);
+                    causerie_jinja::context! { type => "image" }
+                }
+                ChatMessageContent::Audio(file) => {
+                    self.recordings.push(self.recording(file, message.role)?);
+                    causerie_jinja::context! { type => "text", text => self.marker.content().to_string() }
+                }
             })
         };
         let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
         let written = (!written.is_empty()).then(|| causerie_jinja::context! { type => "text", text => written });
         Ok(written.into_iter().chain(parts).collect())
+    }
+
+    /// The positions of a recording.
+    fn recording(&self, file: &[u8], role: Role) -> Result<Vec<Segment>> {
+        self.sounds.read((file, role), self.images.has_input(), self.embeds_images)
+    }
+
+    /// The text of a message without images. Templates know no sound, so a character in the text stands for it.
+    fn text(&mut self, message: &ChatMessage) -> Result<String> {
+        let mut text = String::new();
+        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
+        for parts in message.content.chunk_by(|part, next| is_text(part) && is_text(next)) {
+            match parts {
+                [ChatMessageContent::Audio(file)] => {
+                    self.recordings.push(self.recording(file, message.role)?);
+                    text.push(self.marker.content());
+                }
+                _ => text.push_str(&self.marker.mark(&joined_text(parts))),
+            }
+        }
+        Ok(text)
     }
 
     /// Whether the functions of a message are passed to the template as a key of the message.
@@ -155,9 +191,8 @@ impl<'a> View<'a> {
 
     /// Calls in the model's notation, for templates that ignore calls.
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
-        let renderer = self.renderer;
-        let has_control = |spelling: &str| renderer.control.contains(spelling);
-        let written = render(renderer.notation.notation(), calls, has_control).ok_or_else(|| {
+        let has_control = |spelling: &str| self.marker.control.contains(spelling);
+        let written = render(self.notation.notation(), calls, has_control).ok_or_else(|| {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let names = names.join(", ");
             SdkError::new(
@@ -194,4 +229,13 @@ impl<'a> View<'a> {
             }
         }
     }
+}
+
+/// The text of some parts.
+fn joined_text(parts: &[ChatMessageContent]) -> String {
+    let text = |part: &ChatMessageContent| match part {
+        ChatMessageContent::Text(text) => text.clone(),
+        ChatMessageContent::Image(_) | ChatMessageContent::Audio(_) => String::new(),
+    };
+    parts.iter().map(text).collect()
 }

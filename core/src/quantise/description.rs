@@ -5,10 +5,10 @@ use crate::checkpoint::{
 };
 use crate::error::Result;
 use crate::model::{DeltaHeads, DeltaNet, Heads, Layer, Operator, Survey, survey};
-use crate::weights::{Folder, MetadataValue};
+use crate::weights::{MetadataValue, Weights};
 
 /// The entries under the architecture's name.
-pub(super) fn metadata(folder: &Folder, checkpoint: &Checkpoint) -> Result<Vec<(String, MetadataValue)>> {
+pub(super) fn metadata(files: &Weights, checkpoint: &Checkpoint) -> Result<Vec<(String, MetadataValue)>> {
     let (architecture, decoder) = (&checkpoint.architecture, survey(checkpoint)?);
     let mut entries = Entries { architecture, entries: Vec::new() };
     entries.check()?;
@@ -17,8 +17,8 @@ pub(super) fn metadata(folder: &Folder, checkpoint: &Checkpoint) -> Result<Vec<(
     entries.add("embedding_length", decoder.hidden);
     entries.add("vocab_size", decoder.n_vocabulary);
     entries.add("attention.layer_norm_rms_epsilon", architecture.norm_eps);
-    entries.add_operators(folder, &decoder.layers)?;
-    entries.add_feed_forward(&decoder.layers);
+    entries.add_operators(files, &decoder.stack.layers)?;
+    entries.add_feed_forward(&decoder.stack.layers);
     entries.add_windows();
     entries.add_rope();
     entries.add_scales();
@@ -71,7 +71,7 @@ impl Entries<'_> {
     }
 
     /// Heads and convolutions. A layer without attention has no key heads, unless it is a delta net.
-    fn add_operators(&mut self, folder: &Folder, layers: &[Layer<Survey>]) -> Result<()> {
+    fn add_operators(&mut self, files: &Weights, layers: &[Layer<Survey>]) -> Result<()> {
         let heads: Vec<Option<Heads>> = layers.iter().map(Layer::heads).collect();
         let first = heads.iter().flatten().next().copied().unwrap_or_default();
         let first_delta_net = layers.iter().find_map(delta_net);
@@ -93,7 +93,7 @@ impl Entries<'_> {
         if let Some(window) = window {
             self.add("shortconv.l_cache", window);
         }
-        first_delta_net.map_or(Ok(()), |first| self.add_delta_nets(folder, first, layers))
+        first_delta_net.map_or(Ok(()), |first| self.add_delta_nets(files, first, layers))
     }
 
     /// The sizes of heads. Layers with a window have keys of their own if their heads have another size.
@@ -116,7 +116,7 @@ impl Entries<'_> {
     }
 
     /// What describes delta nets, and which layers have them; `first` is the first of these.
-    fn add_delta_nets(&mut self, folder: &Folder, first: &DeltaNet<Survey>, layers: &[Layer<Survey>]) -> Result<()> {
+    fn add_delta_nets(&mut self, files: &Weights, first: &DeltaNet<Survey>, layers: &[Layer<Survey>]) -> Result<()> {
         let DeltaHeads { n_keys, n_values, key_dim, .. } = first.heads;
         self.add("ssm.conv_kernel", first.window);
         self.add("ssm.state_size", key_dim);
@@ -124,7 +124,7 @@ impl Entries<'_> {
         self.add("ssm.time_step_rank", n_values);
         self.add("ssm.inner_size", first.heads.width());
         self.add("nextn_predict_layers", 0usize);
-        self.add("rope.dimension_sections", MetadataValue::Integers(rope_sections(folder.config())?));
+        self.add("rope.dimension_sections", MetadataValue::Integers(rope_sections(files)?));
         let are_recurrent: Vec<bool> = layers.iter().map(|layer| delta_net(layer).is_some()).collect();
         let interval =
             are_recurrent.iter().position(|is_recurrent| !is_recurrent).map_or(layers.len() + 1, |at| at + 1);

@@ -20,7 +20,8 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{TensorBlocks, TensorLayout, TensorType, Tensors, Weights, dequantise, gguf_header, padding};
 
-use encode::{Encoder, encoder};
+use encode::Encoder;
+pub(crate) use encode::encoder;
 pub use gguf_type::GgufType;
 use mixture::TypeMixture;
 pub(crate) use partial_file::PartialFile;
@@ -94,13 +95,13 @@ struct PlannedTensor<'a> {
 
 fn plan<'a>(files: &'a Weights, tensors: &'a Tensors, gguf_type: GgufType) -> Result<Vec<PlannedTensor<'a>>> {
     // Vectors keep their type in a GGUF file, and are written as F32 from a folder.
-    let (mut names, keeps_types) = match files {
-        Weights::Gguf(file) => (file.tensor_names(), true),
-        Weights::Folder(_) => (tensors.iter().map(|tensor| tensor.name).collect(), false),
-    };
-    if !keeps_types {
+    let in_file = files.tensor_names();
+    let keeps_types = in_file.is_some();
+    let names = in_file.unwrap_or_else(|| {
+        let mut names: Vec<_> = tensors.iter().map(|tensor| tensor.name).collect();
         names.sort_by_key(|name| order(name));
-    }
+        names
+    });
     let mixture = TypeMixture::new(gguf_type, names.iter().copied());
     let planned = names.into_iter().map(|name| {
         let (shape, blocks) = (tensors.shape(name).unwrap_or_default().to_vec(), tensors.blocks_of(name)?);

@@ -1,4 +1,4 @@
-//! Files that `quantize` writes, beside those of gguf-py with the same weights.
+//! Files that `quantize` writes, beside files of gguf-py with the same weights.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::model::{Compute, Inputs, Model};
 use crate::options::CacheType;
-use crate::weights::{GgufFile, MetadataValue};
+use crate::weights::MetadataValue;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models").join(name)
@@ -44,13 +44,8 @@ fn open(path: &Path) -> Weights {
     Weights::open(path.to_str().unwrap()).unwrap()
 }
 
-fn file(weights: &Weights) -> &GgufFile {
-    let Weights::Gguf(file) = weights else { unreachable!("the test opens a GGUF file") };
-    file
-}
-
 fn tensors(weights: &Weights) -> Tensors {
-    file(weights).named_tensors().collect()
+    Checkpoint::read(weights).unwrap().tensors
 }
 
 fn values(weights: &Weights, name: &str) -> Vec<f32> {
@@ -71,7 +66,7 @@ fn metadata(weights: &Weights) -> BTreeMap<String, Vec<u8>> {
         value.write(&mut bytes);
         bytes
     };
-    file(weights).metadata().into_iter().map(|(key, value)| (key.to_owned(), bytes(value))).collect()
+    weights.metadata().unwrap().into_iter().map(|(key, value)| (key.to_owned(), bytes(value))).collect()
 }
 
 /// The logits after some tokens.
@@ -175,13 +170,14 @@ fn differing(found: &Weights, golden: &Weights) -> Vec<String> {
 /// Writes a file with the same values as F32.
 fn write_exact(model: &Path, output: &Path) {
     let weights = open(model);
-    let (names, tensors) = (file(&weights).tensor_names(), tensors(&weights));
+    let (names, tensors) = (weights.tensor_names().unwrap(), tensors(&weights));
     let layout = |name: &&str| TensorLayout {
         name: (*name).to_owned(),
         shape: tensors.shape(name).unwrap().to_vec(),
         tensor_type: TensorType::F32,
     };
-    let metadata: Vec<_> = file(&weights).metadata().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let metadata: Vec<_> =
+        weights.metadata().unwrap().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut bytes = gguf_header(&metadata, &names.iter().map(layout).collect::<Vec<_>>());
     for name in names {
         let start = bytes.len();

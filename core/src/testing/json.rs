@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::testing::{ScriptedModel, ScriptedReply};
+use crate::testing::model::ScriptedModel;
+use crate::testing::reply::ScriptedReply;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

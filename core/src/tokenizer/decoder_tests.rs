@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::scheme_tests::decoded;
 use super::tests::tests_folder;
 use super::*;
+use crate::error::ErrorKind;
 
 /// Recorded by `scripts/golden`.
 #[derive(Deserialize)]

@@ -6,10 +6,11 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, looks_like_control};
+use crate::tokenizer::folder;
+use crate::tokenizer::parts::TokenizerParts;
 use crate::tokenizer::special::NAMED_IDS;
 use crate::tokenizer::words::{self, WordRule};
-use crate::tokenizer::{TokenizerParts, folder};
-use crate::weights::{Folder, MetadataValue};
+use crate::weights::{MetadataValue, TokenizerFiles};
 
 /// Values of `tokenizer.ggml.token_type`.
 const NORMAL: i32 = 1;
@@ -32,12 +33,15 @@ pub(crate) struct ExportRules {
     pub(crate) has_spelled_merges: bool,
 }
 
-/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token.
-pub(crate) fn metadata(folder: &Folder, n_rows: usize, rules: ExportRules) -> Result<Vec<(String, MetadataValue)>> {
+/// The entries for the tokenizer. `n_rows` is the number of rows of the embedding, each of which needs a token.
+pub(crate) fn metadata(
+    files: &TokenizerFiles<'_>,
+    n_rows: usize,
+    rules: ExportRules,
+) -> Result<Vec<(String, MetadataValue)>> {
     // Reading it as for use checks it, and finds the tokens that other files of the folder name.
-    let parts = folder::read(folder)?;
-    let json = folder.json("tokenizer.json")?.unwrap_or_default();
-    let settings = folder::settings(folder)?;
+    let parts = folder::read(files)?;
+    let json: Json = serde_json::from_str(&files.json).unwrap_or_default();
     let tokenizer = TokenizerJson(&json);
     let mut entries = Vec::new();
     let mut add = |key: &str, value: MetadataValue| entries.push((format!("tokenizer.ggml.{key}"), value));
@@ -68,7 +72,7 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, rules: ExportRules) -> Re
         add(key, MetadataValue::Count(id));
     }
     add("add_bos_token", parts.adds_bos.into());
-    if let Some(adds_eos) = settings.get("add_eos_token").and_then(Json::as_bool) {
+    if let Some(adds_eos) = files.settings.get("add_eos_token").and_then(Json::as_bool) {
         add("add_eos_token", adds_eos.into());
     }
     Ok(entries)
@@ -245,7 +249,7 @@ mod tests {
 
     use super::*;
     use crate::tokenizer::{ModelTokenizer, Segment};
-    use crate::weights::{Weights, gguf_header};
+    use crate::weights::{TokenizerSource, Weights, gguf_header};
 
     /// Entries as bytes, by key.
     fn by_key<'a>(entries: impl IntoIterator<Item = (&'a str, &'a MetadataValue)>) -> BTreeMap<String, Vec<u8>> {
@@ -272,10 +276,11 @@ mod tests {
             fs::copy(fixtures.join("models/smollm2").join(file), folder.join(file)).unwrap();
         }
         fs::copy(fixtures.join(format!("tokenizers/{name}.json")), folder.join("tokenizer.json")).unwrap();
-        let Weights::Folder(opened) = Weights::open(folder.to_str().unwrap()).unwrap() else {
+        let opened = Weights::open(folder.to_str().unwrap()).unwrap();
+        let TokenizerSource::Files(files) = TokenizerSource::from_weights(&opened).unwrap() else {
             unreachable!("a folder")
         };
-        let entries = metadata(&opened, n_rows, rules);
+        let entries = metadata(&files, n_rows, rules);
         fs::remove_dir_all(folder).unwrap();
         entries
     }
@@ -284,14 +289,14 @@ mod tests {
     fn tokenizers_become_the_metadata_that_gguf_py_writes() {
         for name in ["default", "gpt-2", "llama-bpe", "llama-no-space", "llama", "qwen2", "smollm", "tekken"] {
             let path = format!("{}/../tests/fixtures/tokenizers/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
-            let Weights::Gguf(golden) = Weights::open(&path).unwrap() else { unreachable!("a file") };
-            let n_tokens = golden.byte_strings("tokenizer.ggml.tokens").unwrap().unwrap().len();
+            let golden = Weights::open(&path).unwrap();
+            let n_tokens = ModelTokenizer::load(&golden).unwrap().n_tokens();
             let entries = exported(name, n_tokens, LLAMA).unwrap();
             let entries = by_key(entries.iter().map(|(key, value)| (key.as_str(), value)));
             // Scores are compared by their order; the names of the end are in another file.
             let is_compared =
                 |key: &str| key.starts_with("tokenizer") && !key.ends_with("scores") && !key.ends_with("eos_token_id");
-            for (key, expect) in by_key(golden.metadata().iter().map(|(key, value)| (*key, value))) {
+            for (key, expect) in by_key(golden.metadata().unwrap().iter().map(|(key, value)| (*key, value))) {
                 if is_compared(&key) {
                     assert!(entries.get(&key) == Some(&expect), "{name}: {key}");
                 }

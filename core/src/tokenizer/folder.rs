@@ -2,59 +2,58 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::TokenText;
 use crate::tokenizer::decoding::Decoding;
+use crate::tokenizer::growth;
+use crate::tokenizer::guarded::guarded;
+use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{SpecialTokens, token_text};
-use crate::tokenizer::{Strips, TokenizerParts, growth, guarded};
-use crate::weights::Folder;
+use crate::weights::TokenizerFiles;
 
-pub(crate) fn read(folder: &Folder) -> Result<TokenizerParts> {
-    let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
-    let generation = folder.json("generation_config.json")?.unwrap_or_default();
-    parts(&json, &settings(folder)?, &[folder.config(), &generation])
-}
-
-/// The settings in tokenizer_config.json. Older folders name the special tokens in a file of their own, which takes precedence
-/// unless the settings describe all added tokens.
-pub(super) fn settings(folder: &Folder) -> Result<Json> {
-    let mut settings = folder.json("tokenizer_config.json")?.unwrap_or_else(|| Json::Object(Map::new()));
-    if let Some(entries) = settings.as_object_mut().filter(|entries| !entries.contains_key("added_tokens_decoder"))
-        && let Some(Json::Object(named)) = folder.json("special_tokens_map.json")?
-    {
-        entries.extend(named);
-    }
-    Ok(settings)
+pub(super) fn read(files: &TokenizerFiles<'_>) -> Result<TokenizerParts> {
+    parts(&files.json, &files.settings, &[("config.json", files.config), ("generation_config.json", &files.generation)])
 }
 
 /// The parts of a tokenizer from tokenizer.json, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<TokenizerParts> {
+pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
     growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
-    let decoding = Decoding::of(&encoder)?;
+    let decoding = Decoding::new(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
-    let config_ids = |key: &'static str| configs.iter().filter_map(move |config| config.get(key)).flat_map(ids);
-    let bos_id = match settings.get("bos_token") {
-        Some(Json::Null) => None, // explicitly none, so the configuration does not count
-        _ => token_id("bos_token").or_else(|| config_ids("bos_token_id").next()),
+    let texts = texts(&encoder, &decoding)?;
+    let stated = StatedIds { configs, n_tokens: texts.len() };
+    let bos_id = match (settings.get("bos_token"), token_id("bos_token")) {
+        (Some(Json::Null), _) => None, // explicitly none, so the configuration does not count
+        (_, None) => stated.known("bos_token_id").next(),
+        (_, named) => named,
     };
+    let end_ids: Vec<u32> = token_id("eos_token").into_iter().chain(stated.known("eos_token_id")).collect();
+    if end_ids.is_empty() {
+        stated.check("eos_token_id")?;
+    }
     let adds_bos = match settings.get("add_bos_token").and_then(Json::as_bool) {
-        Some(adds_bos) => adds_bos,
+        Some(adds_bos) => {
+            if adds_bos && bos_id.is_none() && settings.get("bos_token") != Some(&Json::Null) {
+                stated.check("bos_token_id")?;
+            }
+            adds_bos
+        }
         None => {
             let empty = guarded("tokenizer.json", || encoder.encode_fast("", true))?;
             bos_id.is_some() && empty.get_ids().first().copied() == bos_id
         }
     };
     Ok(TokenizerParts {
-        texts: texts(&encoder, &decoding)?,
+        texts,
         leading: decoding.leading,
         unknown_id: unknown_token(encoder.get_model()).and_then(|token| encoder.token_to_id(token)),
         bos_id,
         adds_bos,
-        end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
+        end_ids,
         special: SpecialTokens::read(settings),
         strips: strips(&encoder),
         encoder,
@@ -95,6 +94,38 @@ fn strips(encoder: &Encoder) -> HashMap<Box<str>, Strips> {
     let added = encoder.get_added_tokens_decoder().into_values();
     let strips = added.map(|token| (token.content.into(), Strips { before: token.lstrip, after: token.rstrip }));
     strips.filter(|(_, strips)| *strips != Strips::default()).collect()
+}
+
+/// The ids of tokens in a model's configurations. Models whose vocabulary was replaced may still state ids of the earlier one;
+/// they are refused only where no other id can be used.
+struct StatedIds<'a> {
+    /// Each with the name of its file.
+    configs: &'a [(&'a str, &'a Json)],
+    n_tokens: usize,
+}
+
+impl StatedIds<'_> {
+    /// The ids under a key, each with its file.
+    fn all(&self, key: &str) -> impl Iterator<Item = (&str, u32)> {
+        let named = self.configs.iter().filter_map(move |(file, config)| Some((*file, config.get(key)?)));
+        named.flat_map(|(file, json)| ids(json).into_iter().map(move |id| (file, id)))
+    }
+
+    /// The ids under a key that are in the vocabulary.
+    fn known(&self, key: &str) -> impl Iterator<Item = u32> {
+        self.all(key).map(|(_, id)| id).filter(|id| (*id as usize) < self.n_tokens)
+    }
+
+    /// Refuses ids outside of the vocabulary.
+    fn check(&self, key: &str) -> Result<()> {
+        let n_tokens = self.n_tokens;
+        match self.all(key).find(|(_, id)| n_tokens <= *id as usize) {
+            None => Ok(()),
+            Some((file, id)) => {
+                Err(wrong(format!("{key} in {file} must be a token of the vocabulary, below {n_tokens}, found {id}")))
+            }
+        }
+    }
 }
 
 /// The ids of one id or an array of ids.

@@ -8,10 +8,11 @@ use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, SPACE, Spelling, TokenText};
+use crate::tokenizer::guarded::guarded;
 use crate::tokenizer::merges::{Merge, merges_of_scores};
+use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{NAMED_IDS, SpecialTokens};
 use crate::tokenizer::words::WordRule;
-use crate::tokenizer::{Strips, TokenizerParts, guarded};
 use crate::weights::GgufFile;
 
 /// Values of `tokenizer.ggml.token_type`.
@@ -21,7 +22,13 @@ const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 const UNUSED: i64 = 5;
 
-pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
+/// The names of the scheme and of the rule that splits words, as the file has them.
+pub(super) fn name(file: &GgufFile) -> Result<String> {
+    let scheme = file.text("tokenizer.ggml.model")?.unwrap_or_default();
+    Ok(file.text("tokenizer.ggml.pre")?.map_or(scheme.to_owned(), |rule| format!("{scheme} ({rule})")))
+}
+
+pub(super) fn read(file: &GgufFile) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
     let scheme = match file.text("tokenizer.ggml.model")? {
         Some("gpt2") => Scheme::byte_level(file, &vocabulary)?,

@@ -13,7 +13,10 @@ mod export;
 mod folder;
 mod gguf;
 mod growth;
+mod guarded;
 mod merges;
+mod ranks;
+mod parts;
 #[cfg(test)]
 mod scheme_tests;
 mod scripted;
@@ -23,20 +26,22 @@ mod tests;
 mod words;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 use crate::position::Position;
-use crate::weights::Weights;
+use crate::weights::{TokenizerSource, Weights};
 
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::{ExportRules, metadata as export_metadata};
 pub(crate) use special::SpecialTokens;
+
+use guarded::guarded;
+use parts::{Strips, TokenizerParts, check_lengths};
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 15] = [
@@ -58,12 +63,9 @@ const TURN_ENDS: [&str; 15] = [
     "<|tool_response>",
 ];
 
-/// Size limit of a token in bytes; known vocabularies stay below some hundred. A reply can contain the longest token
-/// thousands of times.
-const LONGEST_TOKEN: usize = 4096;
-
 /// Encodes and decodes text for one model.
 pub(crate) struct ModelTokenizer {
+    name: String,
     encoder: tokenizers::Tokenizer,
     /// Splits text after the first control token into words, if that differs from the beginning of the prompt.
     later_splitter: Option<PreTokenizerWrapper>,
@@ -88,52 +90,41 @@ pub(crate) struct ModelTokenizer {
     is_learned: bool,
 }
 
-/// Which white space beside a control token is part of the token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Strips {
-    before: bool,
-    after: bool,
-}
-
-/// The tokenizer as a model's files describe it.
-struct TokenizerParts {
-    encoder: tokenizers::Tokenizer,
-    /// What each token adds to the text, by id.
-    texts: Vec<TokenText>,
-    /// What becomes of spaces at the beginning of decoded text.
-    leading: LeadingSpaces,
-    /// The token for text that no other token can represent.
-    unknown_id: Option<u32>,
-    /// The beginning-of-text token (BOS).
-    bos_id: Option<u32>,
-    /// Whether every prompt begins with BOS.
-    adds_bos: bool,
-    end_ids: Vec<u32>,
-    /// The special tokens that the files name.
-    special: SpecialTokens,
-    /// The control tokens that take white space beside them.
-    strips: HashMap<Box<str>, Strips>,
-}
-
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let parts = match weights {
-            Weights::Gguf(file) => gguf::read(file)?,
-            Weights::Folder(folder) => folder::read(folder)?,
+        let (parts, name) = match TokenizerSource::from_weights(weights)? {
+            TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
+            TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };
         check_lengths(&parts.texts)?;
-        Self::of(parts)
+        let tokenizer = Self::new(parts)?;
+        Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
+    }
+
+    /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
+    pub(crate) fn of_ranks(tokens: &[Box<[u8]>]) -> Result<Self> {
+        let parts = ranks::parts(tokens)?;
+        check_lengths(&parts.texts)?;
+        Self::new(parts)
     }
 
     /// Creates the tokenizer from the content of a tokenizer.json.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_json(json: &str) -> Result<Self> {
         let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
-        Self::of(folder::parts(json, &settings, &[])?)
+        Self::new(folder::parts(json, &settings, &[])?)
     }
 
-    fn of(mut parts: TokenizerParts) -> Result<Self> {
+    /// Creates a tokenizer whose last tokens are the tokens of a script, and returns the id of the first of them. Text of prompts
+    /// is encoded to single bytes.
+    pub(crate) fn scripted(script: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
+        let (parts, first_id) = scripted::parts(script)?;
+        // Replies of a script use its own tokens, and never the tokens of single bytes.
+        Ok((Self { is_learned: false, ..Self::new(parts)? }, first_id))
+    }
+
+    fn new(mut parts: TokenizerParts) -> Result<Self> {
         parts.encoder.set_encode_special_tokens(true);
         // Files contain settings for training, which would truncate or pad every prompt, or randomise its tokens.
         without_dropout(&mut parts.encoder);
@@ -155,16 +146,13 @@ impl ModelTokenizer {
                 }
             }
         }
-        let n_tokens = parts.texts.len();
-        // Models whose vocabulary was replaced may still state ids of the earlier one.
-        let is_known = |id: &u32| (*id as usize) < n_tokens;
         let mut end_ids = parts.end_ids;
-        end_ids.retain(is_known);
         let eos_id = end_ids.first().copied();
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
         end_ids.dedup();
         Ok(Self {
+            name: String::new(),
             later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
             encoder: parts.encoder,
             longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
@@ -173,7 +161,7 @@ impl ModelTokenizer {
             unknown_id: parts.unknown_id,
             control_ids,
             byte_ids,
-            bos_id: parts.bos_id.filter(is_known),
+            bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
             eos_id,
             end_ids,
@@ -183,8 +171,13 @@ impl ModelTokenizer {
         })
     }
 
+    /// The name of its kind: as a GGUF file has it, or else the tokenizers library's.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The tokenizers library's name of the tokenization model.
-    pub(crate) fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match self.encoder.get_model() {
             ModelWrapper::BPE(_) => "BPE",
             ModelWrapper::Unigram(_) => "Unigram",
@@ -233,6 +226,11 @@ impl ModelTokenizer {
     /// The ids of the control tokens with this spelling; empty if there are none.
     pub(crate) fn control_ids(&self, spelling: &str) -> &[u32] {
         self.control_ids.get(spelling).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first token that ends a reply; `None` if there is none.
+    pub(crate) fn end_id(&self) -> Option<u32> {
+        self.end_ids.first().copied()
     }
 
     /// The tokens that end a reply.
@@ -353,16 +351,6 @@ impl ModelTokenizer {
     }
 }
 
-/// Refuses a vocabulary with a token that is too long.
-fn check_lengths(texts: &[TokenText]) -> Result<()> {
-    let Some((id, text)) = texts.iter().enumerate().find(|(_, text)| LONGEST_TOKEN < text.n_bytes()) else {
-        return Ok(());
-    };
-    let n_bytes = text.n_bytes();
-    let message = format!("token {id} of the vocabulary must have at most {LONGEST_TOKEN} bytes, found {n_bytes}");
-    Err(SdkError::new(ErrorKind::ModelLoad, message))
-}
-
 /// Removes the dropout, which skips merges at random.
 fn without_dropout(encoder: &mut tokenizers::Tokenizer) {
     if let ModelWrapper::BPE(bpe) = encoder.get_model()
@@ -396,13 +384,4 @@ fn without_prefix(splitter: &PreTokenizerWrapper) -> Option<PreTokenizerWrapper>
         step => step,
     };
     Some(Sequence::new(steps.iter().map(without).collect()).into())
-}
-
-/// Runs code of the tokenizers library, which panics on some invalid vocabularies.
-fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T, tokenizers::Error>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(err)) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer cannot process {what}: {err}"))),
-        Err(_) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer failed on {what}"))),
-    }
 }

@@ -1,10 +1,12 @@
-//! Compares our token ids with those of the tokenizers library in Python, recorded by `scripts/golden`.
+//! Compares our token ids with the ids of the tokenizers library in Python, recorded by `scripts/golden`.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
+use super::parts::MAX_TOKEN_BYTES;
 use super::*;
+use crate::error::ErrorKind;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -106,6 +108,45 @@ fn the_begin_and_end_tokens_are_read_from_every_file_format() {
     }
 }
 
+/// A folder that states ids, in config.json and in tokenizer_config.json.
+fn stating(name: &str, config: &[(&str, u32)], settings: serde_json::Value) -> Result<ModelTokenizer> {
+    let source = tests_folder().join("fixtures/models/lfm2-hf");
+    let folder = std::env::temp_dir().join(format!("causerie-ids-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["model.safetensors", "tokenizer.json"] {
+        std::fs::copy(source.join(file), folder.join(file)).unwrap();
+    }
+    let json = std::fs::read_to_string(source.join("config.json")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for (key, id) in config {
+        json[key] = (*id).into();
+    }
+    std::fs::write(folder.join("config.json"), json.to_string()).unwrap();
+    std::fs::write(folder.join("tokenizer_config.json"), settings.to_string()).unwrap();
+    let loaded = ModelTokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap());
+    std::fs::remove_dir_all(folder).unwrap();
+    loaded
+}
+
+// transformers loads such folders, never ends a reply at the id, and fails where it begins a reply with it.
+#[test]
+fn an_id_outside_of_the_vocabulary_is_refused_where_it_would_be_used() {
+    const BEYOND: u32 = 128_009;
+    let stale = [("bos_token_id", BEYOND), ("eos_token_id", BEYOND), ("pad_token_id", BEYOND)];
+    let named = serde_json::json!({"bos_token": "<|startoftext|>", "eos_token": "<|im_end|>", "add_bos_token": true});
+    let tokenizer = stating("named", &stale, named).unwrap();
+    assert_eq!((tokenizer.bos_id, tokenizer.eos_id, tokenizer.is_end(BEYOND)), (Some(1), Some(7), false));
+    let refused = |name: &str, config: &[(&str, u32)], settings| {
+        stating(name, config, settings).err().map(|err| err.to_string()).unwrap_or_default()
+    };
+    let message = refused("end", &stale[1..2], serde_json::json!({}));
+    assert!(message.contains("eos_token_id in config.json must be a token of the vocabulary, below "), "{message}");
+    assert!(message.ends_with(", found 128009"), "{message}");
+    let message = refused("begin", &stale[..1], serde_json::json!({"add_bos_token": true}));
+    assert!(message.contains("bos_token_id in config.json must be a token of the vocabulary, below "), "{message}");
+    assert!(stating("unused", &stale[..1], serde_json::json!({})).is_ok_and(|tokenizer| tokenizer.bos_id.is_none()));
+}
+
 #[test]
 fn bos_is_added_to_a_prompt_once() {
     let tokenizer = load("lfm2-f32.gguf");
@@ -159,8 +200,8 @@ fn vocabularies_that_contradict_themselves_are_refused() {
 #[test]
 fn a_token_that_is_too_long_is_refused_by_its_id() {
     let texts = |n_bytes| [TokenText::Bytes(b"a"[..].into()), TokenText::Bytes(vec![0; n_bytes].into())];
-    check_lengths(&texts(LONGEST_TOKEN)).unwrap();
-    let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
+    check_lengths(&texts(MAX_TOKEN_BYTES)).unwrap();
+    let err = check_lengths(&texts(MAX_TOKEN_BYTES + 1)).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     assert_eq!(err.message(), "token 1 of the vocabulary must have at most 4096 bytes, found 4097");
 }
@@ -171,7 +212,7 @@ fn a_file_with_a_token_that_is_too_long_is_refused() {
     let token = "▁for".as_bytes();
     let length = (token.len() as u64).to_le_bytes();
     let at = bytes.windows(8 + token.len()).position(|window| window == [&length[..], token].concat()).unwrap();
-    let long = "a".repeat(LONGEST_TOKEN + 1);
+    let long = "a".repeat(MAX_TOKEN_BYTES + 1);
     let longer = (long.len() as u64).to_le_bytes();
     let bytes = [&bytes[..at], &longer, long.as_bytes(), &bytes[at + 8 + token.len()..]].concat();
     check_refused(bytes, "must have at most 4096 bytes, found 4097");
@@ -209,7 +250,7 @@ const MERGES_TO_CONTROL: &str = r#"{
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
     let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[]).unwrap();
-    let tokenizer = ModelTokenizer::of(parts).unwrap();
+    let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
@@ -228,8 +269,8 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
         serde_json::json!([added(4, "<|s|>"), added(5, "<s>"), added(6, "<|im_end|>"), added(7, "<|end|>")]);
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
-    let parts = folder::parts(&json.to_string(), &settings, &[&config]).unwrap();
-    let tokenizer = ModelTokenizer::of(parts).unwrap();
+    let parts = folder::parts(&json.to_string(), &settings, &[("config.json", &config)]).unwrap();
+    let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
     // The stated end-of-text token, although it is not the first end; no BOS, as tokenizer_config.json says.

@@ -16,9 +16,10 @@ use crate::media::testing::{file, picture, png};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::Compute;
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::position::EmbeddingJob;
+use crate::projectors::{VisionFiles, find};
 use crate::response::{Completion, MessageResponse};
 use crate::runner::ModelRunner;
-use crate::vision::files::{VisionFiles, find};
 use crate::weights::Weights;
 
 fn models() -> PathBuf {
@@ -30,7 +31,7 @@ fn read_golden(file: &str) -> Json {
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// The records of LFM2-VL, then those of LFM3-VL.
+/// The records of LFM2-VL, then the records of LFM3-VL.
 fn golden() -> Vec<Json> {
     let read = |file: &str| read_golden(file)["conversations"].as_array().unwrap().clone();
     ["vision.json", "vision_lfm3.json"].into_iter().flat_map(read).collect()
@@ -151,7 +152,9 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     let (file, model) = files(name);
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
-    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
+    let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap().vision else {
+        panic!("{name} is a vision model")
+    };
     let tower = compute.load_vision(found.weights(), &architecture).unwrap();
     let images = files_shown.iter().flat_map(|file| {
         let shown = crate::media::decode(file, crate::media::Transparency::OnWhite).unwrap();
@@ -164,7 +167,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     rows.collect()
 }
 
-/// Compares rows of 32 values with those of a record: some whole, and the sums of all.
+/// Compares rows of 32 values with the rows of a record: some whole, and the sums of all.
 #[track_caller]
 fn check_rows(name: &str, rows: &[f32], record: &Json, tolerance: f64) {
     assert_eq!(rows.len(), 32 * record["n_rows"].as_u64().unwrap() as usize, "{name}");
@@ -372,7 +375,7 @@ fn check_damaged(family: &str) {
     let file = std::env::temp_dir().join(format!("causerie-damaged-mmproj-{family}-{}.gguf", std::process::id()));
     let load = |bytes: &[u8]| -> crate::error::Result<()> {
         std::fs::write(&file, bytes).unwrap();
-        match find(&weights, file.to_str(), 32)? {
+        match find(&weights, file.to_str(), 32)?.vision {
             VisionFiles::Found(found, architecture) => {
                 Compute::native(1, CacheType::F32).load_vision(found.weights(), &architecture)?.check_row_size(32)
             }

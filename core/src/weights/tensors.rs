@@ -148,6 +148,13 @@ impl Tensors {
         self.tensors.insert(name, tensor);
     }
 
+    /// Adds the tensors of other files.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.file_names.extend(others.file_names.into_iter().filter(|(name, _)| others.tensors.contains_key(name)));
+        self.tensors.extend(others.tensors);
+        self.unreadable.extend(others.unreadable);
+    }
+
     /// Records the name that a tensor has, or would have, in the files.
     pub(crate) fn name_in_files(&mut self, name: String, in_files: String) {
         self.file_names.insert(name, in_files);

@@ -6,7 +6,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::access::{AccessError, Requirement};
+use crate::access::requirement::{AccessError, Requirement};
 
 /// The keys that a server on a local network accepts, as hashes. Clients send one as `Authorization: Bearer` or `Key`, or
 /// in `x-api-key`, whichever they know.

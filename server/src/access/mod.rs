@@ -1,5 +1,4 @@
-//! Access to a server: of a hosted one the path at which it is reached and the keys it accepts, of one on a local network
-//! its keys.
+//! Access control: base path and API keys of a hosted server, API keys of a server on a local network.
 //!
 //! This layer knows headers and keys, nothing of routes or replies. The service asks it three things: the path without
 //! the base path, whether a request may pass, and whose request it is.
@@ -14,8 +13,10 @@ use keys::KeyRing;
 
 pub mod keys;
 mod local;
+mod requirement;
 
 pub use local::LocalKeys;
+pub(crate) use requirement::{AccessError, Requirement};
 
 /// Settings of a hosted server.
 #[derive(Clone, Debug)]
@@ -91,32 +92,6 @@ impl fmt::Display for BasePath {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.path)
     }
-}
-
-/// What a route asks of its callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Requirement {
-    /// No key: probes have none, and the page asks the person for one.
-    Nothing,
-    /// A key, unless the settings open the metrics.
-    MetricsKey,
-    /// A key.
-    Key,
-}
-
-/// Why a request does not pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccessError {
-    /// The header `Authorization` is missing.
-    MissingKey,
-    /// The header is malformed or given twice, or its key is not known.
-    InvalidKey,
-    /// The key belongs to another organization.
-    OtherOrganization,
-    /// A server on a local network: no header has a key.
-    MissingLocalKey,
-    /// A server on a local network: no key that was sent is known.
-    InvalidLocalKey,
 }
 
 impl Hosted {

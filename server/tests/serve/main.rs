@@ -22,4 +22,5 @@ mod server;
 mod sockets;
 mod stored;
 mod streams;
+mod transcriptions;
 mod unknown;

@@ -1,6 +1,6 @@
 //! The gate of feed-forward blocks: `y = f(gate) * up`, where `f` is SiLU, `x / (1 + e^-x)`; GELU, `x (1 + erf(x / √2)) / 2`; or
-//! the approximation of GELU by the hyperbolic tangent, `x / (1 + e^(-2u))` with `u = √(2/π) (x + 0.044715 x³)`. Blocks without a
-//! gate have `y = f(x)`.
+//! the approximation of GELU by the hyperbolic tangent, `x / (1 + e^(-2u))` with `u = √(2/π) (x + 0.044715 x³)`; or the sigmoid.
+//! Blocks without a gate have `y = f(x)`.
 
 use crate::simd::{LANES, Simd, Work};
 
@@ -13,6 +13,8 @@ pub enum GateFunction {
     Gelu,
     /// GELU, approximated by the hyperbolic tangent.
     GeluTanh,
+    /// The sigmoid, `1 / (1 + e^-x)`.
+    Sigmoid,
 }
 
 /// Gates one row; overwrites `y`.
@@ -32,6 +34,7 @@ impl Work for Gate<'_> {
             GateFunction::Silu => self.row::<S, Silu>(simd),
             GateFunction::Gelu => self.row::<S, Gelu>(simd),
             GateFunction::GeluTanh => self.row::<S, GeluTanh>(simd),
+            GateFunction::Sigmoid => self.row::<S, Logistic>(simd),
         }
     }
 }
@@ -67,6 +70,7 @@ impl Work for Activate<'_> {
             GateFunction::Silu => self.row::<S, Silu>(simd),
             GateFunction::Gelu => self.row::<S, Gelu>(simd),
             GateFunction::GeluTanh => self.row::<S, GeluTanh>(simd),
+            GateFunction::Sigmoid => self.row::<S, Logistic>(simd),
         }
     }
 }
@@ -112,6 +116,15 @@ pub(crate) trait Curve {
 pub(crate) struct Silu;
 struct Gelu;
 struct GeluTanh;
+struct Logistic;
+
+/// `1 / (1 + e^-x)`
+impl Curve for Logistic {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+        fraction(simd, simd.splat(1.0), silu_exponent(simd, x))
+    }
+}
 
 /// `x / (1 + e^-x)`
 impl Curve for Silu {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, Simd, Work};
+use super::instructions::{LANES, Simd, Work};
 
 /// Exists only if [`detect`](Self::detect) has found the features.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::{LANES, Simd, Work};
+use super::instructions::{LANES, Simd, Work};
 
 /// Needs no detection, because NEON is part of aarch64.
 #[derive(Clone, Copy, Debug)]

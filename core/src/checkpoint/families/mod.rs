@@ -6,6 +6,7 @@ mod family;
 mod gemma;
 mod granite;
 mod lfm2;
+mod lfm2_audio;
 mod lfm3;
 mod llama;
 mod phi;
@@ -13,6 +14,7 @@ mod plain;
 mod qwen;
 
 pub(crate) use family::{Activation, Family, OUTPUT_NORMS, WindowRule};
+pub(crate) use lfm2_audio::{DEPTHFORMER, DETOKENIZER};
 
 /// All families. If several have the same GGUF name, the first one reads the file.
 pub(crate) static FAMILIES: [Family; 15] = [

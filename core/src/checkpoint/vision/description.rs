@@ -59,7 +59,11 @@ fn family(kind: Option<&str>, is_of: impl Fn(&VisionFamily, &str) -> bool) -> Re
 }
 
 fn of_gguf(file: &GgufFile) -> Result<VisionArchitecture> {
-    let family = family(file.text("clip.projector_type")?, |family, kind| family.projector_type == kind)?;
+    let kind = match file.text("clip.projector_type")? {
+        None => file.text("clip.vision.projector_type")?,
+        kind => kind,
+    };
+    let family = family(kind, |family, kind| family.projector_type == kind)?;
     let count = |key: &str| {
         let key = format!("clip.vision.{key}");
         file.count(&key)?.ok_or_else(|| invalid(format!("metadata {key} is missing")))

@@ -1,6 +1,7 @@
 //! Functions and schemas that are made to take long.
 
 use super::*;
+use crate::error::ErrorKind;
 
 fn properties(n: usize, schema: &str) -> String {
     (0..n).map(|i| format!(r#""p{i}": {schema}"#)).collect::<Vec<_>>().join(", ")

@@ -2,6 +2,7 @@
 
 mod cuts;
 mod preparation;
+mod speech;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +17,7 @@ use super::*;
 use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::message::ChatMessage;
 use crate::model::{Compute, Model};
-use crate::options::{GenerationOptions, ToolChoice};
+use crate::options::{GenerationOptions, SpeechMode, ToolChoice};
 use crate::position::Position;
 use crate::prompt::Segment;
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
@@ -43,7 +44,7 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let sampling = options.sampling(&Default::default());
     let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
     let prompt = prompt_of(tokens);
-    Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling }
+    Request { owner: TestOwner::new(Box::new(|_| Ok(prompt))), options, sampling }
 }
 
 /// The owner of a reply whose turn has come, which notes that it has begun.
@@ -53,7 +54,7 @@ struct TestOwner {
 }
 
 impl TestOwner {
-    fn of(job: PromptJob) -> Box<Self> {
+    fn new(job: PromptJob) -> Box<Self> {
         Box::new(Self { job: Some(job), has_begun: Arc::default() })
     }
 }
@@ -71,6 +72,7 @@ impl ReplyOwner for TestOwner {
 fn prompt_of(tokens: Vec<u32>) -> Prepared {
     let positions = tokens.into_iter().map(Position::Token).collect();
     Prepared {
+        speech: SpeechMode::Off,
         messages: Vec::new(),
         positions,
         embedded: Vec::new(),
@@ -216,7 +218,7 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
     let constraint = ReplyConstraint::new(&loaded, &options, &functions, false).unwrap();
     let prompt = Prepared { functions, constraint, ..prompt_of(tokens) };
-    let request = Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling };
+    let request = Request { owner: TestOwner::new(Box::new(|_| Ok(prompt))), options, sampling };
     let starter = Arc::clone(engine);
     let stream = ResponseStream::new(move |sender| {
         starter.submit(request, sender)?;

@@ -8,6 +8,8 @@ mod operations;
 mod pages;
 mod rotation;
 mod rows;
+mod sound;
+mod speech;
 mod tower;
 
 pub(super) use backend::Candle;

@@ -66,6 +66,10 @@ impl Operations for Candle {
         inputs.set(|| rows.get().cloned())
     }
 
+    fn input_rows(&self, inputs: &TensorRows, rows: &mut TensorRows) -> Result<()> {
+        rows.set(|| inputs.get().cloned())
+    }
+
     fn norm(
         &self,
         rows: &TensorRows,

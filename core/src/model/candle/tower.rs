@@ -41,7 +41,7 @@ impl TowerOperations for Candle {
         n_pairs: usize,
         angles: &mut TensorAngles,
     ) -> Result<()> {
-        *angles = TensorAngles::of((cosines, sines), n_pairs, &self.device).map_err(computation_failed)?;
+        *angles = TensorAngles::new((cosines, sines), n_pairs, &self.device).map_err(computation_failed)?;
         Ok(())
     }
 
@@ -59,10 +59,6 @@ impl TowerOperations for Candle {
             let deviation = (centred.sqr()?.mean_keepdim(D::Minus1)? + f64::from(epsilon))?.sqrt()?;
             centred.broadcast_div(&deviation)?.broadcast_mul(weight)?.broadcast_add(bias)
         })
-    }
-
-    fn input_rows(&self, inputs: &TensorRows, rows: &mut TensorRows) -> Result<()> {
-        rows.set(|| inputs.get().cloned())
     }
 
     fn rotate_halves(
@@ -127,6 +123,7 @@ impl TowerOperations for Candle {
         inputs.set(|| match activation {
             TowerActivation::Gelu => rows.get()?.gelu_erf(),
             TowerActivation::GeluTanh => rows.get()?.gelu(),
+            TowerActivation::Silu => rows.get()?.silu(),
         })
     }
 

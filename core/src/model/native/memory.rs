@@ -2,7 +2,7 @@
 
 use causerie_backend::CacheShape;
 
-use crate::checkpoint::is_vision;
+use crate::checkpoint::{is_sound_encoder, is_vision};
 use crate::model::heads::Heads;
 use crate::model::native::kernel_names::stored_cache_type;
 use crate::model::native::storage;
@@ -27,5 +27,11 @@ pub(crate) fn key_value_bytes(heads: &Heads, cache_type: CacheType, n_positions:
 /// Bytes of a vision tower and its projector once loaded.
 pub(crate) fn vision_bytes(files: &Weights) -> u64 {
     let tensors = files.tensors().filter(|tensor| is_vision(tensor.name));
+    tensors.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
+}
+
+/// Bytes of an encoder of sound and its adapter once loaded.
+pub(crate) fn hearing_bytes(files: &Weights) -> u64 {
+    let tensors = files.tensors().filter(|tensor| is_sound_encoder(tensor.name));
     tensors.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }

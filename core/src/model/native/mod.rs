@@ -9,9 +9,11 @@ mod memory;
 mod operations;
 mod rows;
 mod scratch;
+mod sound;
+mod speech;
 mod storage;
 mod tower;
 
 pub(super) use backend::Native;
-pub(crate) use memory::vision_bytes;
-pub(super) use memory::{key_value_bytes, weight_bytes};
+pub(super) use memory::key_value_bytes;
+pub(crate) use memory::{hearing_bytes, vision_bytes, weight_bytes};

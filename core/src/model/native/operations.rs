@@ -78,6 +78,13 @@ impl Operations for Native {
         Ok(())
     }
 
+    fn input_rows(&self, inputs: &Activations, rows: &mut FloatRows) -> Result<()> {
+        let width = if inputs.n_rows() == 0 { 0 } else { inputs.row(0).len() };
+        rows.reshape(inputs.n_rows(), width);
+        self.cpu.for_rows(&mut rows.values, width, |row, to| to.copy_from_slice(inputs.row(row)));
+        Ok(())
+    }
+
     fn norm(
         &self,
         rows: &FloatRows,

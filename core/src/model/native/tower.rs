@@ -49,11 +49,6 @@ impl TowerOperations for Native {
         Ok(())
     }
 
-    fn input_rows(&self, inputs: &Activations, rows: &mut FloatRows) -> Result<()> {
-        let width = if inputs.n_rows() == 0 { 0 } else { inputs.row(0).len() };
-        self.upload((inputs.n_rows(), width), |row, to| to.copy_from_slice(inputs.row(row)), rows)
-    }
-
     fn rotate_halves(
         &self,
         rows: &mut FloatRows,
@@ -108,6 +103,7 @@ impl TowerOperations for Native {
         let function = match activation {
             TowerActivation::Gelu => GateFunction::Gelu,
             TowerActivation::GeluTanh => GateFunction::GeluTanh,
+            TowerActivation::Silu => GateFunction::Silu,
         };
         self.cpu.activate(function, (&rows.values, rows.width), next.is_quantised(), inputs);
         Ok(())

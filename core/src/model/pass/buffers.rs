@@ -5,17 +5,17 @@ use smallvec::SmallVec;
 use crate::model::operations::Operations;
 
 /// The buffers of a decoder. Each is overwritten by the operation that fills it.
-pub(super) struct Buffers<O: Operations> {
+pub(crate) struct Buffers<O: Operations> {
     /// The residual stream, to which every layer adds: `(rows, hidden)`.
-    pub(super) stream: O::Rows,
-    pub(super) inputs: O::Inputs,
-    /// Outputs of maps: those of convolutions; queries, keys and values; gates and the values that they gate.
+    pub(crate) stream: O::Rows,
+    pub(crate) inputs: O::Inputs,
+    /// Outputs of maps: of convolutions; queries, keys and values; gates and the values that they gate.
     pub(super) projected: [O::Rows; 3],
     /// Gates of attention heads: `(rows, query heads)`, or with a value for each element of a head.
     pub(super) head_gates: O::Rows,
     /// Queries, each followed by its gate: `(rows, query heads, 2, head_dim)`.
     pub(super) gated_queries: O::Rows,
-    pub(super) mixed: O::Rows,
+    pub(crate) mixed: O::Rows,
     /// How much of its error each value head of a delta net corrects, and the factor by which it decays: `(rows, heads)`.
     pub(super) rates: O::Rows,
     pub(super) decays: O::Rows,

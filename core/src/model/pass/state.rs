@@ -8,7 +8,7 @@ use crate::model::network::SequenceState;
 use crate::model::operations::{LayerMemory, Operations};
 use crate::model::saved_state::{StateReader, StateWriter};
 
-pub(super) struct DecoderState<O: Operations> {
+pub(crate) struct DecoderState<O: Operations> {
     pub(super) layers: Vec<LayerState<O>>,
     pub(super) n_positions: usize,
 }

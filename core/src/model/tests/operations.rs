@@ -10,10 +10,11 @@ use super::same_bits::{bits, decoder};
 use super::*;
 use crate::checkpoint::{Activation, QueryGrowth, Rope, RopePairing, RopeScaling, RopeSettings};
 use crate::model::feed_forward::FeedForward;
+use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations};
 use crate::model::linear::Linear;
 use crate::model::native::Native;
 use crate::model::operations::{DeltaRows, Operations, Residual, SequencePart, Sight};
-use crate::model::tower::{PatchGridConvolution, TowerActivation, TowerOperations};
+use crate::model::tower::{PatchGridConvolution, TowerActivation};
 
 /// Tokens of a sequence: more than a band of the kernels, and not a multiple of it.
 const N_ROWS: usize = 41;
@@ -29,8 +30,8 @@ fn value(seed: usize, row: usize, column: usize) -> f32 {
     mixed as f32 / 1001.0 - 1.0
 }
 
-/// An operation of a step: its rows are those of one or two sequences.
-struct Scene<'a, O: TowerOperations> {
+/// An operation of a step: its rows belong to one or two sequences.
+struct Scene<'a, O: SoundOperations> {
     operations: &'a O,
     /// The tokens of each sequence in this step, and the number of its seed.
     parts: &'a [(usize, Range<usize>)],
@@ -38,7 +39,7 @@ struct Scene<'a, O: TowerOperations> {
 }
 
 /// What an operation remembers of a sequence.
-struct Memories<O: TowerOperations> {
+struct Memories<O: SoundOperations> {
     key_values: O::KeyValues,
     window: O::Window,
     delta_window: O::Window,
@@ -48,7 +49,7 @@ struct Memories<O: TowerOperations> {
 /// Runs an operation for a scene, and returns the rows that it computes.
 type Case<O> = fn(&mut Scene<'_, O>) -> Result<<O as Operations>::Rows>;
 
-impl<O: TowerOperations> Scene<'_, O> {
+impl<O: SoundOperations> Scene<'_, O> {
     fn n_rows(&self) -> usize {
         self.parts.iter().map(|(_, tokens)| tokens.len()).sum()
     }
@@ -133,7 +134,7 @@ impl<O: TowerOperations> Scene<'_, O> {
 }
 
 /// The operations whose rows depend on their own token, or on those before it.
-fn cases<O: TowerOperations>() -> Vec<(&'static str, Case<O>)> {
+fn cases<O: SoundOperations>() -> Vec<(&'static str, Case<O>)> {
     vec![
         ("embed", |scene| {
             let table = scene.map(4, (50, WIDTH)).weight;
@@ -218,6 +219,26 @@ fn cases<O: TowerOperations>() -> Vec<(&'static str, Case<O>)> {
             let rows = scene.rows(1, WIDTH);
             scene.as_rows(|next, inputs| scene.operations.activate(TowerActivation::GeluTanh, &rows, next, inputs))
         }),
+        ("activate by SiLU", |scene| {
+            let rows = scene.rows(1, WIDTH);
+            scene.as_rows(|next, inputs| scene.operations.activate(TowerActivation::Silu, &rows, next, inputs))
+        }),
+        ("rectify", |scene| {
+            let mut rows = scene.rows(1, WIDTH);
+            scene.operations.rectify(&mut rows)?;
+            Ok(rows)
+        }),
+        ("gate_halves", |scene| {
+            let mut gated = O::Rows::default();
+            scene.operations.gate_halves(&scene.rows(1, 2 * WIDTH), &mut gated)?;
+            Ok(gated)
+        }),
+        ("join_columns", |scene| {
+            // Each row alone, as a grid of one column.
+            let mut joined = O::Rows::default();
+            scene.operations.join_columns(&scene.rows(1, WIDTH), 1, &mut joined)?;
+            Ok(joined)
+        }),
         ("convolve", |scene| {
             let (projected, taps) = (scene.rows(1, 3 * WIDTH), scene.vector(2, TAPS * WIDTH));
             let (next, bias) = (scene.map(90, (8, WIDTH)), scene.vector(3, WIDTH));
@@ -298,7 +319,7 @@ fn cases<O: TowerOperations>() -> Vec<(&'static str, Case<O>)> {
 }
 
 /// The operations that mix all patches of an image, of which each chunk of rows is computed alone.
-fn grid_cases<O: TowerOperations>(operations: &O, chunk: usize) -> Vec<(&'static str, Vec<f32>)> {
+fn grid_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'static str, Vec<f32>)> {
     const N_COLUMNS: usize = 8;
     let n_patches = 6 * N_COLUMNS;
     let scene = |patches: Range<usize>| [(0, patches)];
@@ -332,7 +353,86 @@ fn grid_cases<O: TowerOperations>(operations: &O, chunk: usize) -> Vec<(&'static
     vec![("bidirectional_attention", attended), ("convolve_grid", convolved), ("join_squares", joined)]
 }
 
-fn memories<O: TowerOperations>(operations: &O) -> Memories<O> {
+/// The operations that mix all rows of a recording, of which each chunk of rows is computed alone.
+fn sound_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'static str, Vec<f32>)> {
+    const N_COLUMNS: usize = 5;
+    let chunks = |n: usize| (0..n).step_by(chunk).map(move |start| start..n.min(start + chunk));
+    let rows = |rows: Range<usize>, seed: usize, width: usize| {
+        Scene { operations, parts: &[(0, rows)], memories: &mut [] }.rows(seed, width)
+    };
+    let whole = Scene { operations, parts: &[(0, 0..N_ROWS)], memories: &mut [] };
+    let (taps, bias) = (whole.vector(2, 9 * WIDTH), whole.vector(3, WIDTH));
+    let (mut over_time, mut halved, mut joined) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut attended, mut windowed) = (Vec::new(), Vec::new());
+    let mut out = O::Rows::default();
+    let line = rows(0..N_ROWS, 1, WIDTH);
+    for part in chunks(N_ROWS) {
+        let (kernel, before) = ((9, 1), (4, 0));
+        let bias = Some(&bias);
+        let line = DepthwiseConvolution {
+            grid: &line,
+            first_row: 0,
+            n_columns: 1,
+            taps: &taps,
+            bias,
+            kernel,
+            before,
+            stride: 1,
+        };
+        operations.convolve_channels(line, part.clone(), &mut out).unwrap();
+        operations.read(&out, 0..part.len(), &mut over_time).unwrap();
+    }
+    for part in chunks(N_ROWS.div_ceil(2)) {
+        // Only the grid rows that the outputs need.
+        let needed = (2 * part.start).saturating_sub(1)..N_ROWS.min(2 * part.end);
+        let grid = rows(needed.start * N_COLUMNS..needed.end * N_COLUMNS, 1, WIDTH);
+        let (kernel, before) = ((3, 3), (1, 1));
+        let grid = DepthwiseConvolution {
+            grid: &grid,
+            first_row: needed.start,
+            n_columns: N_COLUMNS,
+            taps: &taps,
+            bias: None,
+            kernel,
+            before,
+            stride: 2,
+        };
+        operations.convolve_channels(grid, part.clone(), &mut out).unwrap();
+        operations.read(&out, 0..part.len() * N_COLUMNS.div_ceil(2), &mut halved).unwrap();
+        let mut to = O::Rows::default();
+        operations.join_columns(&out, N_COLUMNS.div_ceil(2), &mut to).unwrap();
+        operations.read(&to, 0..part.len(), &mut joined).unwrap();
+    }
+    let (keys, values) = (rows(0..N_ROWS, 2, WIDTH), rows(0..N_ROWS, 3, WIDTH));
+    let biases = [whole.vector(5, WIDTH), whole.vector(6, WIDTH)];
+    for (n_before, n_after, found) in [(N_ROWS - 1, N_ROWS - 1, &mut attended), (11, 0, &mut windowed)] {
+        let distances = rows(0..n_before + 1 + n_after, 4, WIDTH);
+        for part in chunks(N_ROWS) {
+            let queries = rows(part.clone(), 1, WIDTH);
+            let queries = RelativeQueries {
+                queries: &queries,
+                first: part.start,
+                keys: &keys,
+                values: &values,
+                distances: &distances,
+                n_before,
+                n_after,
+                biases: biases.each_ref(),
+            };
+            operations.relative_attention(queries, 4, 0.25, &mut out).unwrap();
+            operations.read(&out, 0..part.len(), found).unwrap();
+        }
+    }
+    vec![
+        ("convolve_channels over time", over_time),
+        ("convolve_channels over a grid", halved),
+        ("join_columns", joined),
+        ("relative_attention", attended),
+        ("relative_attention in a window", windowed),
+    ]
+}
+
+fn memories<O: SoundOperations>(operations: &O) -> Memories<O> {
     Memories {
         key_values: operations.key_values(HEADS).unwrap(),
         window: operations.window(TAPS, WIDTH).unwrap(),
@@ -342,7 +442,7 @@ fn memories<O: TowerOperations>(operations: &O) -> Memories<O> {
 }
 
 /// The values of the first of some sequences, whose tokens are computed in chunks.
-fn values<O: TowerOperations>(operations: &O, case: Case<O>, chunk: usize, n_sequences: usize) -> Vec<f32> {
+fn values<O: SoundOperations>(operations: &O, case: Case<O>, chunk: usize, n_sequences: usize) -> Vec<f32> {
     let mut memories: Vec<_> = (0..n_sequences).map(|_| memories(operations)).collect();
     let mut found = Vec::new();
     for start in (0..N_ROWS).step_by(chunk) {
@@ -384,16 +484,28 @@ fn operations_over_patches_give_the_same_bits_in_bands_and_by_several_threads() 
     }
 }
 
+#[test]
+fn operations_over_recordings_give_the_same_bits_in_bands_and_by_several_threads() {
+    let (one, several) = (native(1), native(3));
+    let of = |operations: &Native, chunk: usize| {
+        sound_cases(operations, chunk).into_iter().map(|(name, values)| (name, bits(&values))).collect::<Vec<_>>()
+    };
+    let expect = of(&one, N_ROWS);
+    for chunk in [N_ROWS, 1, 7, 20] {
+        assert!(of(&one, chunk) == expect && of(&several, chunk) == expect, "{chunk}");
+    }
+}
+
 /// Experts of a file, and a table of per-layer vectors that stays in its file.
-fn file_cases<O: TowerOperations>(operations: impl Fn() -> O, chunk: usize) -> [Vec<f32>; 2] {
+fn file_cases<O: SoundOperations>(operations: impl Fn() -> O, chunk: usize) -> [Vec<f32>; 2] {
     let mixture = decoder("lfm2moe-f32.gguf", operations());
-    let experts = mixture.layers.iter().find_map(|layer| match &layer.feed_forward {
+    let experts = mixture.stack.layers.iter().find_map(|layer| match &layer.feed_forward {
         FeedForward::Experts(experts) => Some(experts),
         FeedForward::Dense(_) => None,
     });
     let gemma = decoder("gemma4-f32.gguf", operations());
     let embedding = gemma.per_layer.as_ref().unwrap();
-    let n_values = embedding.width * gemma.layers.len();
+    let n_values = embedding.width * gemma.stack.layers.len();
     let mut found = [Vec::new(), Vec::new()];
     let mut scratch = O::Scratch::default();
     for start in (0..N_ROWS).step_by(chunk) {
@@ -450,6 +562,10 @@ mod candle {
             }
         }
         for ((name, ours), (_, theirs)) in grid_cases(&native(2), 48).into_iter().zip(grid_cases(&tensors(), 20)) {
+            check(name, &ours, &theirs);
+        }
+        for ((name, ours), (_, theirs)) in sound_cases(&native(2), N_ROWS).into_iter().zip(sound_cases(&tensors(), 20))
+        {
             check(name, &ours, &theirs);
         }
         let (ours, theirs) = (file_cases(|| native(2), N_ROWS), file_cases(tensors, 17));

@@ -14,7 +14,7 @@ pub(super) fn plainly<'a, O: TowerOperations>() -> Residual<'a, O> {
 }
 
 impl<O: TowerOperations> TowerNorm<O> {
-    pub(super) fn apply(
+    pub(in crate::model) fn apply(
         &self,
         operations: &O,
         rows: &O::Rows,

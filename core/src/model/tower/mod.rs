@@ -11,4 +11,5 @@ mod vision_tower;
 mod weights;
 
 pub(super) use operations::{PatchGridConvolution, TowerActivation, TowerOperations};
-pub(crate) use vision_tower::{TowerPass, VisionTower};
+pub(crate) use vision_tower::VisionTower;
+pub(super) use weights::TowerNorm;

@@ -14,6 +14,8 @@ pub(crate) enum TowerActivation {
     Gelu,
     /// GELU, approximated by the hyperbolic tangent.
     GeluTanh,
+    /// SiLU, `x / (1 + e^-x)`.
+    Silu,
 }
 
 /// A gated convolution over a grid of patches.
@@ -58,9 +60,6 @@ pub(crate) trait TowerOperations: Operations {
         next: &[&Linear<Self>],
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
-
-    /// The values of inputs, as rows.
-    fn input_rows(&self, inputs: &Self::Inputs, rows: &mut Self::Rows) -> Result<()>;
 
     /// Normalises the heads of rows in place, and rotates all of their pairs, whose elements lie in the two halves of a head.
     fn rotate_halves(

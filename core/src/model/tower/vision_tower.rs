@@ -1,4 +1,4 @@
-//! A tower as the rest of the program sees it, whatever computes it.
+//! A tower of a model, whatever computes it.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use crate::error::Result;
 use crate::media::Picture;
 use crate::model::tower::network::{ImagePass, LoadedTower, TowerNetwork};
 use crate::model::tower::operations::TowerOperations;
+use crate::position::EmbeddingJob;
 use crate::weights::Weights;
 
-/// The part of a model that sees. Clones share it.
+/// The vision part of a model. Clones share it.
 #[derive(Clone)]
 pub(crate) struct VisionTower(Arc<dyn LoadedTower>);
 
@@ -30,7 +31,7 @@ impl VisionTower {
         self.0.architecture()
     }
 
-    /// Checks that rows are as long as those of the decoder.
+    /// Checks that rows are as long as the decoder's rows.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).
@@ -52,12 +53,12 @@ impl VisionTower {
     }
 }
 
-impl TowerPass {
+impl EmbeddingJob for TowerPass {
     /// Computes the patches, then the layers, a piece at a time, then the rows, `(rows, row size)`. They come last.
     ///
     /// # Errors
     /// A device that fails, or memory that has ended. The pass must not be used afterwards.
-    pub(crate) fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
+    fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         self.0.advance()
     }
 }

@@ -64,11 +64,11 @@ pub(super) enum TowerOperator<B: Backend> {
     },
 }
 
-pub(super) struct TowerNorm<B: Backend> {
-    pub(super) weight: B::Vector,
+pub(in crate::model) struct TowerNorm<B: Backend> {
+    pub(in crate::model) weight: B::Vector,
     /// `None` for the root of the mean square, which does not subtract the mean.
-    pub(super) bias: Option<B::Vector>,
-    pub(super) epsilon: f32,
+    pub(in crate::model) bias: Option<B::Vector>,
+    pub(in crate::model) epsilon: f32,
 }
 
 /// Patches that lie in a square are joined, and become one row.

@@ -8,7 +8,7 @@ use crate::parse::block_reader::{self, BlockContent, Ending, WrittenBlock};
 use crate::parse::call_block::CallBlock;
 use crate::parse::echo::Echo;
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::reply_parser::{ParserState, ReplyParser};
+use crate::parse::reply_parser::state::{ParserState, ReplyParser};
 use crate::parse::untagged::Followed;
 
 impl ReplyParser {

@@ -6,7 +6,7 @@ use crate::notation::xml::{FUNCTION, tag_name};
 use crate::options::Strictness;
 use crate::parse::call_block::{CallBlock, UnmarkedName};
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::reply_parser::{ParserState, ReplyParser};
+use crate::parse::reply_parser::state::{ParserState, ReplyParser};
 
 impl ReplyParser {
     /// Whether the notation is XML, and calls may come anywhere in the text.

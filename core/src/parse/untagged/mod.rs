@@ -18,6 +18,7 @@
 //! first key, and an object with a `name` up to the end of the name.
 
 mod candidate;
+mod forms;
 mod named_scan;
 mod opening;
 mod python_scan;
@@ -29,9 +30,11 @@ use crate::notation::marker::{self, Marker, MarkerSpelling};
 use crate::notation::offered::OfferedFunctions;
 use crate::options::Strictness;
 
-use opening::CandidatePlace;
-
 pub(super) use candidate::{Followed, UntaggedBlock};
+pub(crate) use forms::reads_untagged;
+
+use forms::SearchedForms;
+use opening::CandidatePlace;
 
 /// The starts of near tags.
 pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 4] = [
@@ -40,20 +43,6 @@ pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 4] = [
     (marker::NEAR_TAGS[2].0, Marker::NearTag),
     (marker::NEAR_TAGS[3].0, Marker::NearTag),
 ];
-
-/// Whether calls without markers are read in a notation.
-pub(crate) fn reads_untagged(notation: &Notation, strictness: Strictness) -> bool {
-    let is_read = |forms: &UntaggedForms| forms.regular != RegularPlace::Nowhere || strictness == Strictness::Recover;
-    notation.untagged.as_ref().is_some_and(is_read)
-}
-
-/// A notation whose calls without markers are read, and their forms.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SearchedForms {
-    notation: &'static Notation,
-    forms: &'static UntaggedForms,
-    strictness: Strictness,
-}
 
 /// Finds where a block without markers may start in the text of a reply.
 #[derive(Debug, Default)]

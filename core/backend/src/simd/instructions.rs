@@ -1,0 +1,128 @@
+//! What the kernels over floats need of an instruction set.
+
+/// Lanes of a vector.
+pub(crate) const LANES: usize = 16;
+
+/// An instruction set of this processor.
+pub(crate) trait Simd: Copy + Send + Sync + 'static {
+    /// Sixteen f32.
+    type Floats: Copy;
+
+    /// Runs work that is compiled for this instruction set. All of it must be inlined: compilers build a function that they
+    /// keep separate, most often a closure of `for_each`, without the set, and each vector operation in it becomes a call.
+    /// So write loops around vectors.
+    fn run<W: Work>(self, work: W) -> W::Output;
+
+    /// Whether registers hold two dozen sums and their operands; otherwise they hold six.
+    const HAS_MANY_REGISTERS: bool;
+
+    fn splat(self, x: f32) -> Self::Floats;
+    fn load(self, from: &[f32; LANES]) -> Self::Floats;
+    fn store(self, x: Self::Floats, to: &mut [f32; LANES]);
+    /// Converts f16 bits to f32.
+    fn load_f16(self, from: &[u16; LANES]) -> Self::Floats;
+    /// Converts bf16 bits to f32.
+    fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats;
+    /// Converts integers to f32.
+    fn load_i8(self, from: &[i8; LANES]) -> Self::Floats;
+
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b + c`, rounded once.
+    fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+    /// The larger value of each lane; `b` if either is NaN.
+    fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// The smaller value of each lane; `b` if either is NaN.
+    fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// Rounds to the nearest integer, ties to even.
+    fn round(self, x: Self::Floats) -> Self::Floats;
+    /// 2 to the power of `n`, an integer from -126 to 127.
+    fn power_of_two(self, n: Self::Floats) -> Self::Floats;
+
+    /// Prefetch distance in bytes, for weights that are multiplied with `R` rows of activations.
+    #[inline(always)]
+    fn prefetch_distance<const R: usize>(self) -> usize {
+        2048
+    }
+
+    /// Prefetches what will be read soon. It changes no result.
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        let _ = at;
+    }
+
+    /// Prefetches what will be read some thousand bytes later.
+    #[inline(always)]
+    fn prefetch_far<T>(self, at: *const T) {
+        self.prefetch(at);
+    }
+
+    /// Loads up to sixteen values and fills the other lanes with `rest`.
+    #[inline(always)]
+    fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {
+        let mut lanes = [rest; LANES];
+        let n = from.len().min(LANES);
+        lanes[..n].copy_from_slice(&from[..n]);
+        self.load(&lanes)
+    }
+
+    #[inline(always)]
+    fn to_array(self, x: Self::Floats) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        self.store(x, &mut lanes);
+        lanes
+    }
+
+    /// The sum of all lanes, by halves: lane 0 with 8, then with 4, and so on.
+    #[inline(always)]
+    fn sum(self, x: Self::Floats) -> f32 {
+        let mut lanes = self.to_array(x);
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                lanes[lane] += lanes[lane + half];
+            }
+        }
+        lanes[0]
+    }
+
+    /// The largest value of all lanes.
+    #[inline(always)]
+    fn largest(self, x: Self::Floats) -> f32 {
+        let mut lanes = self.to_array(x);
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                lanes[lane] = if lanes[lane + half] < lanes[lane] { lanes[lane] } else { lanes[lane + half] };
+            }
+        }
+        lanes[0]
+    }
+
+    /// `e^x` to within two units in the last place; 0 below -87, the largest power above 88.
+    ///
+    /// Cody and Waite's reduction to at most ln 2 / 2, then the Taylor series up to the seventh power.
+    #[inline(always)]
+    fn exp(self, x: Self::Floats) -> Self::Floats {
+        const LN_2_HIGH: f32 = 355.0 / 512.0;
+        const LN_2_LOW: f32 = -2.121_944_4e-4;
+        // The result fades to 0 between -87 and -88, so that scores hidden as minus infinity get exactly 0.
+        let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
+        let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
+        let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
+        let rest = self.mul_add(n, self.splat(-LN_2_HIGH), x);
+        let rest = self.mul_add(n, self.splat(-LN_2_LOW), rest);
+        let mut series = self.splat(1.0 / 5040.0);
+        for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+            series = self.mul_add(series, rest, self.splat(factor));
+        }
+        self.mul(self.mul(series, self.power_of_two(n)), fade)
+    }
+}
+
+/// Work that can be compiled for any instruction set.
+pub(crate) trait Work {
+    type Output;
+
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}

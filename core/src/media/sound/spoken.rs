@@ -1,0 +1,120 @@
+//! The sound of a reply as a WAV file that also holds the model's own codes, which the model reads when the conversation goes on:
+//! samples cannot be turned back into codes. Other programs pass over the chunk.
+
+/// The chunk of codes: the 16 bytes that name the voice, then numbers of 16 bits: what began the stretch, the number of codes in a
+/// frame, and the codes, one frame after the other.
+const FRAMES: &[u8; 4] = b"cfrm";
+/// Bytes that name a voice.
+const VOICE: usize = 16;
+
+/// The control token, if any, with which the model began a stretch of sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SoundOpening {
+    #[default]
+    None,
+    /// `<|audio_start|>`
+    SoundStart,
+    /// `<|text_end|>`
+    TextEnd,
+}
+
+/// The codes of a stretch of sound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SpokenFrames {
+    /// Names the voice whose codes these are.
+    pub(crate) voice: [u8; VOICE],
+    pub(crate) opening: SoundOpening,
+    pub(crate) frames: Vec<Vec<u16>>,
+}
+
+/// A stretch of sound of a reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SpokenSound {
+    pub(crate) spoken: SpokenFrames,
+    pub(crate) samples: Vec<f32>,
+    pub(crate) sample_rate: u32,
+}
+
+impl SpokenSound {
+    /// A WAV file with samples of 16 bits. Samples beyond -1 and 1 are clipped.
+    pub(crate) fn to_wav(&self) -> Vec<u8> {
+        let SpokenFrames { voice, opening, frames } = &self.spoken;
+        let n_codes = frames.first().map_or(0, Vec::len) as u16; // a frame has as many codes as there are codebooks
+        let numbers = [*opening as u16, n_codes].into_iter().chain(frames.iter().flatten().copied());
+        let codes: Vec<u8> = voice.iter().copied().chain(numbers.flat_map(u16::to_le_bytes)).collect();
+        let quantised = |sample: &f32| (sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)).round() as i16; // in range
+        let samples: Vec<u8> = self.samples.iter().flat_map(|sample| quantised(sample).to_le_bytes()).collect();
+        let mut format = Vec::new();
+        format.extend([1u16, 1].into_iter().flat_map(u16::to_le_bytes)); // PCM, one channel
+        format.extend([self.sample_rate, 2 * self.sample_rate].into_iter().flat_map(u32::to_le_bytes));
+        format.extend([2u16, 16].into_iter().flat_map(u16::to_le_bytes)); // bytes of a frame, bits of a sample
+        let mut body = b"WAVE".to_vec();
+        for (id, chunk) in [(b"fmt ", format), (FRAMES, codes), (b"data", samples)] {
+            body.extend(id);
+            body.extend((chunk.len() as u32).to_le_bytes()); // a reply of 4 GiB would take a day to speak
+            body.extend(&chunk);
+            body.resize(body.len().next_multiple_of(2), 0);
+        }
+        let mut file = b"RIFF".to_vec();
+        file.extend((body.len() as u32).to_le_bytes());
+        file.extend(body);
+        file
+    }
+
+    /// The codes of a file that [`to_wav`](Self::to_wav) has made; `None` for any other file.
+    pub(crate) fn frames_of(file: &[u8]) -> Option<SpokenFrames> {
+        let mut chunks = file.strip_prefix(b"RIFF")?.get(4..)?.strip_prefix(b"WAVE")?;
+        while let Some((header, rest)) = chunks.split_at_checked(8) {
+            let (id, size) = header.split_at(4);
+            let size = u32::from_le_bytes(size.try_into().ok()?) as usize;
+            let chunk = rest.get(..size)?;
+            if id == FRAMES {
+                let (voice, codes) = chunk.split_at_checked(VOICE)?;
+                let mut numbers = codes.chunks_exact(2).map(|code| u16::from_le_bytes([code[0], code[1]]));
+                let opening = match numbers.next()? {
+                    1 => SoundOpening::SoundStart,
+                    2 => SoundOpening::TextEnd,
+                    _ => SoundOpening::None,
+                };
+                let n_codes = numbers.next().filter(|n_codes| 0 < *n_codes)?;
+                let codes: Vec<u16> = numbers.collect();
+                let frames = codes.chunks_exact(n_codes.into()).map(<[u16]>::to_vec).collect();
+                return Some(SpokenFrames { voice: voice.try_into().ok()?, opening, frames });
+            }
+            chunks = rest.get(size.checked_next_multiple_of(2)?..)?;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spoken() -> SpokenSound {
+        SpokenSound {
+            spoken: SpokenFrames {
+                voice: *b"a voice of tests",
+                opening: SoundOpening::TextEnd,
+                frames: vec![vec![1, 2, 2048], vec![2048; 3]],
+            },
+            samples: vec![0.0, 0.5, -2.0],
+            sample_rate: 24_000,
+        }
+    }
+
+    #[test]
+    fn the_codes_of_a_reply_are_in_its_file() {
+        let spoken = spoken();
+        assert_eq!(SpokenSound::frames_of(&spoken.to_wav()), Some(spoken.spoken));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_has_no_codes_or_all_of_them() {
+        let file = spoken().to_wav();
+        for end in 0..file.len() {
+            let found = SpokenSound::frames_of(&file[..end]);
+            assert!(found.is_none() || found == Some(spoken().spoken), "{end}");
+        }
+    }
+}

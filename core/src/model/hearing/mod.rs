@@ -1,0 +1,17 @@
+//! Encoders of sound: from the features of a recording to rows of the decoder's embedding.
+//!
+//! An encoder is written once, over [`SoundOperations`], in pieces of some rows of a layer.
+
+mod adapter;
+mod encoder;
+mod layer;
+mod network;
+mod operations;
+mod reader;
+mod stream;
+mod subsampling;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use encoder::SoundEncoder;
+pub(super) use operations::{DepthwiseConvolution, RelativeQueries, SoundOperations};

@@ -1,0 +1,155 @@
+//! A step of the decoder for several sequences at once.
+
+use std::any::Any;
+use std::ops::Range;
+
+use parking_lot::Mutex;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::decoder::Decoder;
+use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
+use crate::model::operations::Operations;
+use crate::model::pass::buffers::Buffers;
+use crate::model::pass::stack::StackSequence;
+
+/// The id of the padding token in models with per-layer embeddings.
+const PADDING: u32 = 0;
+
+/// What a step of a sequence computes from its rows of the stream.
+struct StepOutputs<'a> {
+    /// The rows of the stream.
+    rows: Range<usize>,
+    logits: &'a mut Vec<f32>,
+    n_logits: usize,
+    hidden: Option<&'a mut Vec<f32>>,
+}
+
+/// A decoder, and the buffers of its steps.
+pub(crate) struct DecoderNetwork<O: Operations> {
+    decoder: Decoder<O>,
+    buffers: Mutex<Buffers<O>>,
+}
+
+impl<O: Operations> DecoderNetwork<O> {
+    pub(crate) fn new(decoder: Decoder<O>) -> Self {
+        Self { decoder, buffers: Mutex::default() }
+    }
+}
+
+impl<O: Operations> Network for DecoderNetwork<O> {
+    fn n_vocabulary(&self) -> usize {
+        self.decoder.n_vocabulary
+    }
+
+    fn hidden_size(&self) -> usize {
+        self.decoder.hidden
+    }
+
+    fn shares_passes(&self) -> bool {
+        O::SHARES_PASSES
+    }
+
+    fn start(&self) -> Result<Box<dyn SequenceState>> {
+        Ok(Box::new(self.decoder.stack.empty_state(&self.decoder.backend)?))
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Option<Box<dyn SequenceState>> {
+        Some(Box::new(self.decoder.stack.empty_state(&self.decoder.backend).ok()?.load(bytes)?))
+    }
+
+    fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
+        let n_steps = steps.len();
+        let mut buffers = self.buffers.lock();
+        let outcome = self.decoder.compute(steps, &mut buffers);
+        (0..n_steps).map(|_| outcome.clone().map(|()| ForwardOutcome::Done)).collect()
+    }
+}
+
+impl<O: Operations> Decoder<O> {
+    fn compute(&self, steps: &mut [Step<'_>], buffers: &mut Buffers<O>) -> Result<()> {
+        let operations = &self.backend;
+        let inputs: PerSequence<_> = steps.iter().map(|step| step.inputs).collect();
+        if inputs.iter().any(|inputs| !inputs.fits(self.hidden)) {
+            return Err(SdkError::new(ErrorKind::Internal, "a step must have rows of the network's size"));
+        }
+        let (mut sequences, outputs): (PerSequence<_>, PerSequence<_>) = parts(steps)?;
+        operations.embed(&self.embedding.weight, &inputs, self.scales.embedding, &mut buffers.stream)?;
+        if let Some(embedding) = &self.per_layer {
+            let tokens = inputs.iter().flat_map(|inputs| token_ids(*inputs));
+            embedding.forward(operations, tokens, self.stack.norm_eps, buffers)?;
+        }
+        self.stack.forward(operations, &mut sequences, buffers)?;
+        self.outputs(outputs, buffers)
+    }
+
+    /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from.
+    fn outputs(&self, steps: PerSequence<StepOutputs<'_>>, buffers: &mut Buffers<O>) -> Result<()> {
+        let (operations, head) = (&self.backend, self.head());
+        let Buffers { stream, inputs, mixed, logits, .. } = buffers;
+        let ranges: PerSequence<_> = steps.iter().map(StepOutputs::last_rows).collect();
+        if ranges.iter().any(|range| !range.is_empty()) {
+            operations.select(stream, &ranges, mixed)?;
+            operations.norm(mixed, (&self.output_norm, self.stack.norm_eps), &[head], inputs)?;
+        }
+        if steps.iter().any(|step| 0 < step.n_logits) {
+            operations.product(inputs, [(head, &mut *logits)])?;
+            if self.scales.logits != 1.0 {
+                operations.scale(logits, self.scales.logits)?;
+            }
+            if let Some(bound) = self.scales.logit_softcap {
+                operations.bound(logits, bound)?;
+            }
+        }
+        if steps.iter().any(|step| step.hidden.is_some()) {
+            operations.input_rows(inputs, mixed)?;
+        }
+        let mut end = 0;
+        for (step, range) in steps.into_iter().zip(ranges) {
+            end += range.len();
+            step.logits.clear();
+            if 0 < step.n_logits {
+                operations.read(logits, end - step.n_logits..end, step.logits)?;
+            }
+            if let Some(hidden) = step.hidden {
+                hidden.clear();
+                operations.read(mixed, end - 1..end, hidden)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StepOutputs<'_> {
+    /// The rows from which something is computed.
+    fn last_rows(&self) -> Range<usize> {
+        let n_rows = self.n_logits.max(usize::from(self.hidden.is_some()));
+        self.rows.end - n_rows..self.rows.end
+    }
+}
+
+/// The two sides of each step: what it adds to the stream, and what it computes from it.
+fn parts<'a, O: Operations>(
+    steps: &'a mut [Step<'_>],
+) -> Result<(PerSequence<StackSequence<'a, O>>, PerSequence<StepOutputs<'a>>)> {
+    let (mut sequences, mut outputs, mut end) = (PerSequence::new(), PerSequence::new(), 0);
+    for Step { inputs, state, logits, n_logits, hidden } in steps {
+        let rows = end..end + inputs.len();
+        end = rows.end;
+        let state = (&mut **state as &mut dyn Any).downcast_mut();
+        let foreign = || SdkError::new(ErrorKind::Internal, "a step does not belong to this network");
+        let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state: state.ok_or_else(foreign)? };
+        sequence.state.expect_cut(1 < *n_logits);
+        sequences.push(sequence);
+        outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, hidden: hidden.as_deref_mut() });
+    }
+    Ok((sequences, outputs))
+}
+
+/// The tokens of a step. Rows that are embeddings of something else count as padding.
+fn token_ids<'a>(inputs: Inputs<'a>) -> impl Iterator<Item = u32> + 'a {
+    let tokens = match inputs {
+        Inputs::Tokens(tokens) => tokens,
+        Inputs::Rows { .. } => &[],
+    };
+    tokens.iter().copied().chain(std::iter::repeat(PADDING)).take(inputs.len())
+}

@@ -1,0 +1,66 @@
+//! What a projector file may have: parts of a model that make rows of its embedding.
+
+use crate::checkpoint::{HearingArchitecture, VisionArchitecture};
+use crate::error::Result;
+use crate::prompt::{NO_AUDIO, TEXT_ONLY};
+use crate::weights::Weights;
+
+/// A kind of parts, by the description of one.
+pub(crate) trait ModelPart: Sized {
+    /// What the part is called.
+    const NAME: &'static str;
+    /// What the part reads, as the beginning of a sentence on what it requires.
+    const REQUIRES: &'static str;
+    /// Why the files of a model that has no such part take none.
+    const ABSENT: &'static str;
+    /// The map whose outputs are rows of the decoder's embedding.
+    const LAST_MAP: &'static str;
+
+    /// The part in some files; `None` if they have none.
+    fn read(weights: &Weights) -> Result<Option<Self>>;
+
+    /// `general.architecture` in the GGUF files of decoders that the part is for.
+    fn decoders(&self) -> &'static [&'static str];
+
+    /// Whether a model of this name has such a part, although it was not found.
+    fn is_expected(name: &str) -> bool;
+}
+
+impl ModelPart for VisionArchitecture {
+    const NAME: &'static str = "vision tower";
+    const REQUIRES: &'static str = "images require";
+    const ABSENT: &'static str = TEXT_ONLY;
+    const LAST_MAP: &'static str = "mm.2.weight";
+
+    fn read(weights: &Weights) -> Result<Option<Self>> {
+        Self::read(weights)
+    }
+
+    fn decoders(&self) -> &'static [&'static str] {
+        self.family.decoders
+    }
+
+    /// The chat template says whether this is a vision model.
+    fn is_expected(_: &str) -> bool {
+        true
+    }
+}
+
+impl ModelPart for HearingArchitecture {
+    const NAME: &'static str = "sound encoder";
+    const REQUIRES: &'static str = "audio requires";
+    const ABSENT: &'static str = NO_AUDIO;
+    const LAST_MAP: &'static str = "mm.a.mlp.3.weight";
+
+    fn read(weights: &Weights) -> Result<Option<Self>> {
+        Self::read(weights)
+    }
+
+    fn decoders(&self) -> &'static [&'static str] {
+        self.family.decoders
+    }
+
+    fn is_expected(name: &str) -> bool {
+        name.to_ascii_lowercase().contains("audio")
+    }
+}

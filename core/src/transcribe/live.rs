@@ -1,0 +1,105 @@
+//! Transcription while someone speaks.
+
+use crate::error::Result;
+use crate::media::sound::{Resampler, Sound};
+use crate::transcribe::loaded::RATE;
+use crate::transcribe::transcript::TranscriptEvent;
+use crate::transcribe::transcription::{Transcription, TranscriptionStep};
+
+/// A transcription of samples that are pushed as they come.
+///
+/// [`push`](Self::push) only keeps samples. The events are computed while they are pulled, on the thread that pulls: segments
+/// that do not change any more, and the text after them so far.
+///
+/// ```no_run
+/// # let (transcriber, microphone): (causerie::transcribe::Transcriber, std::sync::mpsc::Receiver<Vec<f32>>) = unimplemented!();
+/// let mut live = transcriber.live(48_000, Default::default())?;
+/// for samples in microphone {
+///     live.push(&samples)?;
+///     while let Some(event) = live.next_event()? {
+///         println!("{event:?}");
+///     }
+/// }
+/// live.end();
+/// while let Some(event) = live.next_event()? {
+///     println!("{event:?}");
+/// }
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+pub struct LiveTranscription {
+    transcription: Transcription,
+    /// `None` after the end.
+    resampler: Option<Resampler>,
+    sample_rate: u32,
+    is_over: bool,
+}
+
+impl LiveTranscription {
+    pub(super) fn new(transcription: Transcription, sample_rate: u32) -> Result<Self> {
+        Sound::from_samples([], sample_rate)?; // checks the rate
+        let resampler = Some(Resampler::new(sample_rate, RATE));
+        Ok(Self { transcription, resampler, sample_rate, is_over: false })
+    }
+
+    /// Adds samples of one channel. After the end, they are ignored.
+    ///
+    /// ```no_run
+    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// live.push(&[0.0; 480])?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedContent`](crate::ErrorKind::UnsupportedContent) if a sample is NaN or infinite.
+    pub fn push(&mut self, samples: &[f32]) -> Result<()> {
+        let sound = Sound::from_samples(samples, self.sample_rate)?;
+        if let Some(resampler) = &mut self.resampler {
+            resampler.push(sound.samples(), self.transcription.samples());
+        }
+        Ok(())
+    }
+
+    /// Says that no more samples come.
+    ///
+    /// ```no_run
+    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// live.end();
+    /// ```
+    pub fn end(&mut self) {
+        if let Some(resampler) = self.resampler.take() {
+            resampler.finish(self.transcription.samples());
+        }
+        self.transcription.end();
+    }
+
+    /// The next event, once it is computed; `None` if more samples are needed, or after the last event.
+    ///
+    /// ```no_run
+    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// while let Some(event) = live.next_event()? {
+    ///     println!("{event:?}");
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Generation`](crate::ErrorKind::Generation) if the computation fails. The transcription is over then.
+    pub fn next_event(&mut self) -> Result<Option<TranscriptEvent>> {
+        while !self.is_over {
+            match self.transcription.advance() {
+                Ok(TranscriptionStep::Event(event)) => {
+                    self.is_over = matches!(event, TranscriptEvent::Complete(_));
+                    return Ok(Some(event));
+                }
+                Ok(TranscriptionStep::Worked) => {}
+                Ok(TranscriptionStep::Waits) => return Ok(None),
+                Ok(TranscriptionStep::Over) => self.is_over = true,
+                Err(err) => {
+                    self.is_over = true;
+                    return Err(err);
+                }
+            }
+        }
+        Ok(None)
+    }
+}

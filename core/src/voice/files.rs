@@ -1,0 +1,109 @@
+//! Finds the files of the parts of a model that speak: in the model's own folder, or in GGUF files beside the model's.
+//!
+//! LFM2.5-Audio comes as a folder whose subfolder `audio_detokenizer` turns codes into sound, or as GGUF files `vocoder-…` and
+//! `tokenizer-…`. The headers decide; the names only propose.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint::{CodecCheckpoint, FrameCheckpoint};
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::{ModelOrigin, Weights};
+
+/// The subfolder of a model's folder that holds the detokenizer.
+const DETOKENIZER: &str = "audio_detokenizer";
+/// Words in the names of files that write frames, and of files that turn them into sound.
+const FRAME_WORDS: [&str; 2] = ["vocoder", "audiodecoder"];
+const CODEC_WORD: &str = "tokenizer";
+
+/// The parts of a model that speak.
+pub(crate) enum VoiceFiles {
+    Found(Box<(FrameCheckpoint, CodecCheckpoint)>),
+    /// The model does not speak.
+    None,
+    /// Why a model that could speak does not.
+    Missing(String),
+}
+
+/// Finds the parts that speak: the given files, the model's own, or those beside it.
+///
+/// # Errors
+/// [`ErrorKind::ModelLoad`] for a file that was given, and for parts of the model's own folder that cannot be used.
+pub(crate) fn find(weights: &Weights, decoder: Option<&str>, tokenizer: Option<&str>) -> Result<VoiceFiles> {
+    let own = FrameCheckpoint::read(weights)?;
+    let beside = weights.path();
+    if let Some(path) = decoder {
+        let files = open(Path::new(path))?;
+        let frames = FrameCheckpoint::read(&files)?.ok_or_else(|| {
+            SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("{path} must hold a depthformer: tensor depth_linear.weight is missing"),
+            )
+        })?;
+        return codec(frames, &[&files], tokenizer, Path::new(path).parent());
+    }
+    match (own, beside) {
+        (Some(frames), path) => codec(frames, &[weights], tokenizer, path),
+        (None, Some(path)) if path.is_file() => {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            for path in candidates(folder, &FRAME_WORDS) {
+                let Ok(files) = open(&path) else { continue };
+                if let Ok(Some(frames)) = FrameCheckpoint::read(&files) {
+                    return codec(frames, &[&files], tokenizer, Some(folder));
+                }
+            }
+            Ok(VoiceFiles::None)
+        }
+        _ => Ok(VoiceFiles::None),
+    }
+}
+
+/// Finds what turns frames into sound: the given file, the files that the frames come from, or others in their folder.
+fn codec(
+    frames: FrameCheckpoint,
+    known: &[&Weights],
+    tokenizer: Option<&str>,
+    folder: Option<&Path>,
+) -> Result<VoiceFiles> {
+    let found = |codec: CodecCheckpoint| Ok(VoiceFiles::Found(Box::new((frames, codec))));
+    if let Some(path) = tokenizer {
+        let files = open(Path::new(path))?;
+        return match CodecCheckpoint::read(&[&[&files], known].concat())? {
+            Some(codec) => found(codec),
+            None => Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("{path} must hold the detokenizer of the model's sound, found none"),
+            )),
+        };
+    }
+    if let Some(codec) = CodecCheckpoint::read(known)? {
+        return found(codec);
+    }
+    let folder = folder.unwrap_or(Path::new("."));
+    let beside = candidates(folder, &[CODEC_WORD]);
+    for path in [folder.join(DETOKENIZER)].into_iter().filter(|path| path.is_dir()).chain(beside) {
+        let Ok(files) = open(&path) else { continue };
+        if let Ok(Some(codec)) = CodecCheckpoint::read(&[&[&files], known].concat()) {
+            return found(codec);
+        }
+    }
+    Ok(VoiceFiles::Missing(format!(
+        "speech requires the model's detokenizer: found neither a folder {DETOKENIZER} nor a GGUF file named *{CODEC_WORD}* with one beside the model's"
+    )))
+}
+
+fn open(path: &Path) -> Result<Weights> {
+    Weights::open_part(path, ModelOrigin::Disk)
+}
+
+/// The GGUF files of a folder whose names contain one of these words, in order.
+fn candidates(folder: &Path, words: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_candidate = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
+        name.ends_with(".gguf") && words.iter().any(|word| name.contains(word))
+    };
+    let mut paths: Vec<PathBuf> = entries.filter(is_candidate).collect();
+    paths.sort();
+    paths
+}
