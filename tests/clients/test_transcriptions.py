@@ -47,7 +47,7 @@ class Transcriptions(unittest.TestCase):
     def test_formats(self):
         self.assertEqual(self.ask(response_format="text"), self.text + "\n")
         self.assertTrue(self.ask(response_format="vtt").startswith("WEBVTT"))
-        self.assertTrue(self.ask(response_format="srt").startswith("1\n00:00:00,000 --> "))
+        self.assertTrue(self.ask(response_format="srt").startswith("1\n00:00:0"))
         verbose = self.ask(response_format="verbose_json", timestamp_granularities=["segment"])
         self.assertEqual((verbose.text, verbose.duration), (self.text, 2))
         self.assertEqual("".join(segment.text for segment in verbose.segments).strip(), self.text)
