@@ -19,7 +19,7 @@ use crate::output::{print, remark};
 /// The name of standard input.
 const STDIN: &str = "-";
 /// Bytes of standard input at most: those that a file may have.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 /// What is read at the rate that models hear, so that hours of sound need little memory.
 const READING: SoundOptions = SoundOptions { sample_rate: Some(16_000), max_duration: Duration::from_secs(12 * 3_600) };
 
@@ -56,7 +56,7 @@ fn read(file: &Path) -> Result<Sound, Failure> {
     let place = file.display();
     let bytes = if file == Path::new(STDIN) {
         let mut bytes = Vec::new();
-        io::stdin().take(MOST_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
+        io::stdin().take(MAX_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
     } else {
         fs::read(file)
     };
