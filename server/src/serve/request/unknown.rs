@@ -98,7 +98,7 @@ const MEDIA: [Media; 4] = [
         kinds: &["audio", "input_audio", "audio_url"],
         words: &["audio", "speech"],
         members: &["input_audio", "audio_url", "audio"],
-        rule: "audio needs a model that hears, which this one does not",
+        rule: "audio belongs to messages of the user and of tools, as input_audio",
     },
     Media {
         kinds: &["video", "video_url", "input_video"],
