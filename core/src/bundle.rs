@@ -28,7 +28,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::embedding_shape;
 use crate::names::is_plain_path;
 use crate::names::manifest::{FILE_NAME, FILES, MODEL, PROJECTOR};
-use crate::projectors::{self, FoundWeights, ModelParts, PartFiles};
+use crate::projectors::{self, ModelParts};
 use crate::quantise::PartialFile;
 use crate::weights::{
     ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, ListedModel,
@@ -93,7 +93,7 @@ pub fn make(
     output: impl AsRef<Path>,
     progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let sources = BundleSources::of(&Weights::open(model)?, projector)?;
+    let sources = BundleSources::new(&Weights::open(model)?, projector)?;
     let archive =
         ArchiveWriter { file: PartialFile::create(output.as_ref())?, length: 0, directory: Vec::new(), n_files: 0 };
     sources.write(archive, progress)
@@ -189,25 +189,17 @@ struct BundleSources {
 }
 
 impl BundleSources {
-    fn of(weights: &Weights, projector: Option<&str>) -> Result<Self> {
+    fn new(weights: &Weights, projector: Option<&str>) -> Result<Self> {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }
-        let ListedModel { first, mut files } = ListedModel::of(weights)?;
+        let ListedModel { first, mut files } = ListedModel::new(weights)?;
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(first))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        // A bundle has one projector file: that of the part that sees, if it is not the same.
+        // A bundle has one projector file: that of the vision part, if it is not the same.
         let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
-        let of_hearing = match &hearing {
-            PartFiles::Found(FoundWeights::Projector(projector), _) => Some(projector),
-            _ => None,
-        };
-        let of_vision = match &vision {
-            PartFiles::Found(FoundWeights::Projector(projector), _) => Some(projector),
-            _ => None,
-        };
-        if let Some(projector) = of_vision.or(of_hearing) {
-            let ListedModel { first, files: parts } = ListedModel::of(projector)?;
+        if let Some(projector) = vision.projector().or(hearing.projector()) {
+            let ListedModel { first, files: parts } = ListedModel::new(projector)?;
             parameters.insert(PROJECTOR.to_owned(), first.into());
             files.extend(parts);
         }

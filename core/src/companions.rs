@@ -65,5 +65,5 @@ pub fn projector_beside(model: &Path) -> Option<PathBuf> {
     let weights = Weights::open_file(model, ModelOrigin::Disk).ok()?;
     let (_, hidden) = embedding_shape(&Checkpoint::read(&weights).ok()?.tensors).ok()?;
     let parts = projectors::find(&weights, None, hidden).ok()?;
-    parts.vision.projector().or(parts.hearing.projector()).map(Path::to_owned)
+    parts.vision.projector().or(parts.hearing.projector())?.file_path().map(Path::to_owned)
 }

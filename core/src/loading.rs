@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 /// Bytes that a tokenizer takes per token, at least: a low estimate, so that no model that fits is refused. Not measured.
 const VOCABULARY_BYTES: u64 = 128;
 
-/// The part of the prefix cache's limit that the rows of images may take besides, and those of recordings.
+/// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
 const CONTENT_SHARE: usize = 8;
 
 /// Loads a model. The returned options have the sampling values of its files where none were given.
@@ -46,8 +46,9 @@ pub(crate) fn load_model(
             Some(template) => Some(TemplateSources::from(template.clone())),
             None => TemplateSources::read(weights)?,
         };
-        let renderer =
-            |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
+        let renderer = |sources: TemplateSources| {
+            Ok::<_, SdkError>((PromptRenderer::from_sources(&sources, &tokenizer)?, sources.chat))
+        };
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))
     };
@@ -110,6 +111,9 @@ pub(crate) fn load_model(
         {
             info.set_hearing(found.weights(), architecture);
         }
+        if let Some(voice) = &voice {
+            voice::attach(voice, renderer);
+        }
     }
     if model.n_vocabulary() < tokenizer.n_tokens() {
         let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
@@ -142,7 +146,8 @@ fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> 
         VoiceFiles::Missing(_) | VoiceFiles::None => 0,
     };
     let estimate = info.memory_estimate(1);
-    let written = [tower, encoder, voice].into_iter().fold(estimate.weights, u64::saturating_add);
+    let parts = [tower, encoder, voice];
+    let written = parts.into_iter().fold(estimate.weights, u64::saturating_add);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];
     MemoryNeed { written, reserved: others.into_iter().fold(written, u64::saturating_add) }

@@ -28,6 +28,7 @@ import tokens
 import vision
 import vision_lfm3
 import vocabulary
+import whisper
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 FIXTURES = GOLDEN.parent / "fixtures"
@@ -48,6 +49,7 @@ def main():
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     picture_files.write_picture_files(GOLDEN)
     sound.write_sound(GOLDEN)
+    whisper.write(FIXTURES / "models", GOLDEN)
     filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
     printable.write_printable(GOLDEN)

@@ -88,7 +88,7 @@ pub(crate) struct BenchArguments {
     /// Threads to compute with; several numbers are measured one after the other [default: one per core].
     #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = small_count)]
     pub(crate) threads: Vec<usize>,
-    /// Concurrent replies, each with a prompt of its own. Speeds are those of all replies together, from the first token
+    /// Concurrent replies, each with a prompt of its own. Speeds are sums over all replies, from the first token
     /// of the first reply to the last token of the last.
     #[arg(short = 'b', long, value_name = "N", default_value_t = 1, value_parser = small_count)]
     pub(crate) at_once: usize,

@@ -29,7 +29,7 @@ use terminal::{ChatTerminal, ring};
 
 /// Maximum rounds of calls per message, so that a model cannot call functions forever.
 const MAX_ROUNDS: usize = 8;
-/// Number of user messages that the demo model sees. It was trained on conversations of about this length, and its answers
+/// Number of user messages in the demo model's prompts. It was trained on conversations of about this length, and its answers
 /// in longer ones are garbled.
 const DEMO_TURNS: usize = 10;
 
@@ -84,7 +84,7 @@ struct ChatLoop {
     functions: Option<Arc<BuiltInFunctions>>,
     options: GenerationOptions,
     terminal: ChatTerminal,
-    /// Number of recent turns that the model sees; `None` for all.
+    /// Number of recent turns in the prompt; `None` for all.
     max_turns: Option<usize>,
     /// Pictures and recordings to show with the next message.
     shown: Vec<ChatMessageContent>,

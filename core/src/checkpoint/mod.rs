@@ -1,7 +1,7 @@
 //! Checkpoints: what a model's files hold, in one language for all forms of files.
 //!
 //! The language is that of GGUF files: their names of tensors, their order of rows, and an [`Architecture`] of facts. `metadata` reads
-//! the facts of a GGUF file, `config` those of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
+//! the facts of a GGUF file, `config` the facts of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
 //! leave out. `vision` is the same for vision towers, and `sound` for encoders of sound. Nothing here computes.
 
 mod architecture;

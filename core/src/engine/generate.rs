@@ -467,7 +467,7 @@ impl Generation {
         }
     }
 
-    /// Ends the reply where its tokens and frames, or those of the context, end.
+    /// Ends the reply where its own tokens and frames, or the context, end.
     fn end_at_limits(&mut self) {
         if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);

@@ -45,7 +45,7 @@ impl PrefillProgress {
         self.counts.done.load(Ordering::Relaxed)
     }
 
-    /// Tokens of the prompt; 0 until the prompt is prepared. With function calls, those of the round under way.
+    /// Tokens of the prompt; 0 until the prompt is prepared. With function calls, tokens of the current round.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");

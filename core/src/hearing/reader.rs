@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use crate::checkpoint::HearingArchitecture;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::sound::{MelFilters, MelRules, Sound};
+use crate::message::Role;
 use crate::model::SoundEncoder;
 use crate::position::{ContentDigest, Embedded, EmbeddedKind, EmbeddingJob, EmbeddingSource};
 use crate::projectors::HearingFiles;
@@ -16,7 +17,7 @@ use crate::rows::RowCache;
 use crate::tokenizer::ControlTokens;
 
 /// Recordings whose files are known to be whole.
-const MOST_KNOWN: usize = 1024;
+const MAX_KNOWN: usize = 1024;
 /// Frames of a row.
 const FRAMES: usize = 8;
 /// How features are computed: the only rules so far.
@@ -80,7 +81,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Lets messages contain sound that is not shown, if the model hears.
+/// Lets messages contain sound that is not shown, if this is an audio model.
 pub(crate) fn attach_hidden(files: &HearingFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
     match refusal(files, control) {
         Some(reason) => refuse(&reason, renderer),
@@ -139,7 +140,7 @@ impl RecordingReader {
         let n_rows = n_rows(samples.len())?;
         *self.latest.lock() = Some((digest, samples));
         let mut known = known();
-        if MOST_KNOWN <= known.len() {
+        if MAX_KNOWN <= known.len() {
             known.clear();
         }
         known.insert(digest, n_rows);
@@ -148,8 +149,8 @@ impl RecordingReader {
 }
 
 impl SoundReader for RecordingReader {
-    fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
-        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+    fn read(&self, file: &[u8], _: Role) -> Result<Vec<Segment>> {
+        let digest = ContentDigest::from_parts(&[&self.fingerprint, file]);
         let recording = HeardRecording {
             n_rows: self.measured(file, digest)?,
             file: file.to_vec(),

@@ -46,8 +46,8 @@ pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
 
 /// Whether a number may exceed 64 bits.
 fn has_long_number(text: &str) -> bool {
-    const LONGEST: usize = 18; // decimal digits that always fit
-    let digits = |chunk: &[u8]| chunk[0].is_ascii_digit() && LONGEST < chunk.len();
+    const MAX_DIGITS: usize = 18; // decimal digits that always fit
+    let digits = |chunk: &[u8]| chunk[0].is_ascii_digit() && MAX_DIGITS < chunk.len();
     text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).any(digits)
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum PartFiles<'a, P> {
     Missing(String),
 }
 
-/// The parts of a model that see and hear.
+/// The vision part and the audio part of a model.
 pub(crate) struct ModelParts<'a> {
     pub(crate) vision: PartFiles<'a, VisionArchitecture>,
     pub(crate) hearing: PartFiles<'a, HearingArchitecture>,
@@ -54,10 +54,10 @@ impl FoundWeights<'_> {
 }
 
 impl<P> PartFiles<'_, P> {
-    /// The path of the projector file, if the part is in one.
-    pub(crate) fn projector(&self) -> Option<&Path> {
+    /// The projector file, if the part is in one.
+    pub(crate) fn projector(&self) -> Option<&Weights> {
         match self {
-            Self::Found(FoundWeights::Projector(projector), _) => projector.file_path(),
+            Self::Found(FoundWeights::Projector(projector), _) => Some(projector),
             _ => None,
         }
     }

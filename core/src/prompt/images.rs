@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::message::ChatMessageContent;
 use crate::tokenizer::Segment;
 
 pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
@@ -81,23 +80,22 @@ impl ImageSupport {
         }
     }
 
+    /// Whether the model reads images, or their markers.
+    pub(super) fn has_input(&self) -> bool {
+        !matches!(self, Self::Missing(_))
+    }
+
     /// Reads an image, if it is to be in the prompt and not only its marker.
-    pub(super) fn read_part(
-        &self,
-        part: &ChatMessageContent,
-        prints_images: bool,
-        embeds: bool,
-    ) -> Result<Option<Vec<Segment>>> {
-        match (part, self) {
-            (ChatMessageContent::Text(_) | ChatMessageContent::Audio(_), _) => Ok(None),
-            (ChatMessageContent::Image(_), Self::Missing(reason)) => Err(unsupported(reason)),
-            (ChatMessageContent::Image(_), _) if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
-            (ChatMessageContent::Image(file), Self::Input(image_input)) if embeds => image_input.read(file).map(Some),
-            (ChatMessageContent::Image(_), _) => Ok(None),
+    pub(super) fn read(&self, file: &[u8], prints_images: bool, embeds: bool) -> Result<Option<Vec<Segment>>> {
+        match self {
+            Self::Missing(reason) => Err(unsupported(reason)),
+            _ if !prints_images => Err(unsupported(NO_IMAGES_IN_TEMPLATE)),
+            Self::Input(image_input) if embeds => image_input.read(file).map(Some),
+            Self::Input(_) | Self::Markers => Ok(None),
         }
     }
 }
 
-fn unsupported(message: &str) -> SdkError {
+pub(super) fn unsupported(message: &str) -> SdkError {
     SdkError::new(ErrorKind::UnsupportedContent, message)
 }

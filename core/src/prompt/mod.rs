@@ -38,13 +38,13 @@ use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, Value};
-use crate::message::{ChatMessage, ChatMessageContent};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::notation::FunctionCallParser;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
-pub(crate) use causerie_jinja::LONGEST_PROMPT;
+pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
@@ -178,7 +178,7 @@ impl PromptRenderer {
     }
 
     /// Creates the renderer for a model from its templates and its tokenizer.
-    pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
+    pub(crate) fn from_sources(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
         let fuel = Fuel::new(LOAD_FUEL);
         let renderer = |source: &str| {
@@ -220,6 +220,14 @@ impl PromptRenderer {
     /// Lets messages contain sound.
     pub(crate) fn set_sound_reader(&mut self, reader: Arc<dyn SoundReader>) {
         self.set_sounds(SoundSupport::Read(reader));
+    }
+
+    /// What reads the sound of messages, if something does.
+    pub(crate) fn sound_reader(&self) -> Option<Arc<dyn SoundReader>> {
+        match &self.sounds {
+            SoundSupport::Read(reader) => Some(Arc::clone(reader)),
+            SoundSupport::Hidden | SoundSupport::Missing(_) => None,
+        }
     }
 
     /// Lets messages contain sound, which is not shown.
@@ -268,7 +276,7 @@ impl PromptRenderer {
         FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
+    /// Renders the prompt for the next reply. The system message has the functions. A history that the template
     /// refuses is [changed](Fit) as far as necessary.
     ///
     /// # Errors
@@ -304,15 +312,16 @@ impl PromptRenderer {
     /// The first content part that cannot be in a prompt, and why.
     fn refused_part(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Option<(String, SdkError)> {
         let parts = messages.iter().enumerate().flat_map(|(i, message)| {
-            message.content.iter().enumerate().map(move |(j, part)| (format!("messages[{i}].content[{j}]"), part))
+            let place = move |j: usize| format!("messages[{i}].content[{j}]");
+            message.content.iter().enumerate().map(move |(j, part)| (place(j), message.role, part))
         });
-        parts.into_iter().find_map(|(place, part)| {
-            let refusal = match part {
-                ChatMessageContent::Audio(file) => self.sounds.read(file, &self.images, frame.embeds_images).err()?,
-                _ => self.images.read_part(part, self.capabilities.images, frame.embeds_images).err()?,
-            };
-            Some((place, refusal))
-        })
+        let embeds = frame.embeds_images;
+        let refusal = |role: Role, part: &ChatMessageContent| match part {
+            ChatMessageContent::Text(_) => None,
+            ChatMessageContent::Image(file) => self.images.read(file, self.capabilities.images, embeds).err(),
+            ChatMessageContent::Audio(file) => self.sounds.read((file, role), self.images.has_input(), embeds).err(),
+        };
+        parts.into_iter().find_map(|(place, role, part)| Some((place, refusal(role, part)?)))
     }
 
     /// Renders a prompt with the first fit that the template accepts, with functions as they were given if it accepts these.

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::prompt::images::{ImageSupport, TEXT_ONLY};
+use crate::message::Role;
+use crate::prompt::images::{TEXT_ONLY, unsupported};
 use crate::tokenizer::Segment;
 
 pub(crate) const NO_AUDIO: &str = "the model does not support audio";
 
 /// Reads sound files for one model.
 pub(crate) trait SoundReader: Send + Sync {
-    /// Checks and measures a recording: the rows that take its place, with the control tokens around them. The rows are computed
+    /// Checks and measures a recording in a message by an author: the rows that take its place, with the control tokens around them. The rows are computed
     /// later, if they are needed at all.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for a file that is damaged, too large, or of another format.
-    fn read(&self, file: &[u8]) -> Result<Vec<Segment>>;
+    fn read(&self, file: &[u8], role: Role) -> Result<Vec<Segment>>;
 }
 
 /// What becomes of sound in messages.
@@ -30,15 +31,13 @@ pub(super) enum SoundSupport {
 }
 
 impl SoundSupport {
-    /// Reads a recording, or nothing if it is not to be in the prompt. A model that takes no images either is one for text.
-    pub(super) fn read(&self, file: &[u8], images: &ImageSupport, embeds: bool) -> Result<Vec<Segment>> {
-        let unsupported = |reason: &str| Err(SdkError::new(ErrorKind::UnsupportedContent, reason));
-        match (self, images) {
-            (Self::Read(reader), _) if embeds => reader.read(file),
-            (Self::Read(_) | Self::Hidden, _) => Ok(Vec::new()),
-            (Self::Missing(Some(reason)), _) => unsupported(reason),
-            (Self::Missing(None), ImageSupport::Missing(_)) => unsupported(TEXT_ONLY),
-            (Self::Missing(None), _) => unsupported(NO_AUDIO),
+    /// Reads the recording of a message by an author, if it is to be in the prompt. `takes_images` is whether the model reads images.
+    pub(super) fn read(&self, (file, author): (&[u8], Role), takes_images: bool, embeds: bool) -> Result<Vec<Segment>> {
+        match self {
+            Self::Read(reader) if embeds => reader.read(file, author),
+            Self::Read(_) | Self::Hidden => Ok(Vec::new()),
+            Self::Missing(Some(reason)) => Err(unsupported(reason)),
+            Self::Missing(None) => Err(unsupported(if takes_images { NO_AUDIO } else { TEXT_ONLY })),
         }
     }
 }

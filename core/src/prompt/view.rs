@@ -46,7 +46,7 @@ impl<'a> View<'a> {
         embeds_images: bool,
     ) -> Self {
         let (calls, shown_images, recordings) = (UnansweredCalls::default(), Vec::new(), Vec::new());
-        Self { capabilities, marker, notation, calls, images, sounds, embeds_images, shown_images, recordings }
+        Self { capabilities, marker, notation, calls, images, embeds_images, shown_images, sounds, recordings }
     }
 
     /// The entry of a function in the variable `tools`.
@@ -130,13 +130,12 @@ impl<'a> View<'a> {
                 ChatMessageContent::Text(text) => {
                     causerie_jinja::context! { type => "text", text => self.marker.mark(text).as_ref() }
                 }
-                ChatMessageContent::Image(_) => {
-                    let prints_images = self.capabilities.images;
-                    self.shown_images.extend(self.images.read_part(part, prints_images, self.embeds_images)?);
+                ChatMessageContent::Image(file) => {
+                    self.shown_images.extend(self.images.read(file, self.capabilities.images, self.embeds_images)?);
                     causerie_jinja::context! { type => "image" }
                 }
                 ChatMessageContent::Audio(file) => {
-                    self.recordings.push(self.sounds.read(file, self.images, self.embeds_images)?);
+                    self.recordings.push(self.recording(file, message.role)?);
                     causerie_jinja::context! { type => "text", text => self.marker.content().to_string() }
                 }
             })
@@ -146,6 +145,11 @@ impl<'a> View<'a> {
         Ok(written.into_iter().chain(parts).collect())
     }
 
+    /// The positions of a recording.
+    fn recording(&self, file: &[u8], role: Role) -> Result<Vec<Segment>> {
+        self.sounds.read((file, role), self.images.has_input(), self.embeds_images)
+    }
+
     /// The text of a message without images. Templates know no sound, so a character in the text stands for it.
     fn text(&mut self, message: &ChatMessage) -> Result<String> {
         let mut text = String::new();
@@ -153,7 +157,7 @@ impl<'a> View<'a> {
         for parts in message.content.chunk_by(|part, next| is_text(part) && is_text(next)) {
             match parts {
                 [ChatMessageContent::Audio(file)] => {
-                    self.recordings.push(self.sounds.read(file, self.images, self.embeds_images)?);
+                    self.recordings.push(self.recording(file, message.role)?);
                     text.push(self.marker.content());
                 }
                 _ => text.push_str(&self.marker.mark(&joined_text(parts))),

@@ -46,7 +46,7 @@ impl GgufType {
     }
 
     /// The type of most tensors.
-    pub(super) fn tensor_type(self) -> TensorType {
+    pub(crate) fn tensor_type(self) -> TensorType {
         self.row().1
     }
 

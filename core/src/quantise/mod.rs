@@ -20,7 +20,8 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{TensorBlocks, TensorLayout, TensorType, Tensors, Weights, dequantise, gguf_header, padding};
 
-use encode::{Encoder, encoder};
+use encode::Encoder;
+pub(crate) use encode::encoder;
 pub use gguf_type::GgufType;
 use mixture::TypeMixture;
 pub(crate) use partial_file::PartialFile;

@@ -16,6 +16,13 @@ fn byte_of_symbol() -> HashMap<char, u8> {
     printable.chain(stand_ins).collect()
 }
 
+/// The symbol of each byte in byte-level vocabularies.
+pub(super) fn symbols_of_bytes() -> [char; 256] {
+    let mut symbols = ['\0'; 256];
+    byte_of_symbol().into_iter().for_each(|(symbol, byte)| symbols[usize::from(byte)] = symbol);
+    symbols
+}
+
 /// What a token adds to the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenText {

@@ -15,6 +15,7 @@ mod gguf;
 mod growth;
 mod guarded;
 mod merges;
+mod ranks;
 mod parts;
 #[cfg(test)]
 mod scheme_tests;
@@ -92,13 +93,20 @@ pub(crate) struct ModelTokenizer {
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let (parts, name) = match TokenizerSource::of(weights)? {
+        let (parts, name) = match TokenizerSource::from_weights(weights)? {
             TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
             TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };
         check_lengths(&parts.texts)?;
         let tokenizer = Self::new(parts)?;
         Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
+    }
+
+    /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
+    pub(crate) fn of_ranks(tokens: &[Box<[u8]>]) -> Result<Self> {
+        let parts = ranks::parts(tokens)?;
+        check_lengths(&parts.texts)?;
+        Self::new(parts)
     }
 
     /// Creates the tokenizer from the content of a tokenizer.json.
@@ -108,11 +116,11 @@ impl ModelTokenizer {
         Self::new(folder::parts(json, &settings, &[])?)
     }
 
-    /// Creates a tokenizer whose last tokens are those of a script, and returns the id of the first of them. Text of prompts
+    /// Creates a tokenizer whose last tokens are the tokens of a script, and returns the id of the first of them. Text of prompts
     /// is encoded to single bytes.
     pub(crate) fn scripted(script: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
         let (parts, first_id) = scripted::parts(script)?;
-        // Replies of a script use its own tokens, and never those of single bytes.
+        // Replies of a script use its own tokens, and never the tokens of single bytes.
         Ok((Self { is_learned: false, ..Self::new(parts)? }, first_id))
     }
 

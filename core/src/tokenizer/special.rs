@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-/// Names of special tokens, with the keys of GGUF files that have their ids; those of the ends of a text are not among them. The
+/// Names of special tokens, with the keys of GGUF files that have their ids; the ends of a text are not among them. The
 /// spelling of the second key is llama.cpp's.
 pub(super) const NAMED_IDS: [(&str, &str); 5] = [
     ("unk_token", "unknown_token_id"),

@@ -7,8 +7,9 @@ use crate::model::{Compute, WhisperModel};
 use crate::options::LoadOptions;
 use crate::tokenizer::ModelTokenizer;
 use crate::transcribe::options::{SpeechTask, TranscribeOptions, TranscriberOptions};
+use crate::transcribe::quantised::quantise;
 use crate::transcribe::vocabulary::SpeechVocabulary;
-use crate::weights::Weights;
+use crate::weights::SpeechFiles;
 
 /// Samples per second that the models hear.
 pub(super) const RATE: u32 = 16_000;
@@ -27,15 +28,17 @@ impl LoadedTranscriber {
         let TranscriberOptions { device, threads, cache_type, quantize } = options.clone();
         let compute_options = LoadOptions { device, threads, cache_type, ..LoadOptions::default() };
         compute_options.check()?;
-        if quantize.is_some() {
-            let message = "quantize is not supported yet";
-            return Err(SdkError::new(ErrorKind::InvalidOption("quantize"), message));
+        let files = SpeechFiles::open(model)?;
+        let mut checkpoint = WhisperCheckpoint::read(&files)?;
+        let tokenizer = match &files {
+            SpeechFiles::Ggml(file) => ModelTokenizer::of_ranks(&file.tokens)?,
+            SpeechFiles::Other(weights) => ModelTokenizer::load(weights)?,
+        };
+        if let Some(quantize) = quantize {
+            quantise(&mut checkpoint, quantize)?;
         }
-        let weights = Weights::open(model)?;
-        let checkpoint = WhisperCheckpoint::read(&weights)?;
-        let tokenizer = ModelTokenizer::load(&weights)?;
         let whisper = Compute::new(&compute_options)?.load_whisper(&checkpoint)?;
-        weights.check_unchanged()?;
+        files.check_unchanged()?;
         let filters = MelFilters::new(MelRules::whisper(checkpoint.architecture.n_bins));
         Ok(Self { model: whisper, vocabulary: SpeechVocabulary::new(tokenizer, checkpoint.tokens)?, filters })
     }

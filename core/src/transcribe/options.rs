@@ -51,7 +51,7 @@ pub enum SpeechTask {
     Translate,
 }
 
-/// How a sound is transcribed. The defaults are those of the original Whisper.
+/// How a sound is transcribed. The defaults are the same as in the original Whisper.
 ///
 /// ```
 /// use causerie::transcribe::TranscribeOptions;

@@ -28,7 +28,7 @@ use crate::transcribe::transcription::Transcription;
 pub struct Transcriber(Arc<LoadedTranscriber>);
 
 impl Transcriber {
-    /// Loads a model from a Hugging Face folder.
+    /// Loads a model from a Hugging Face folder, or from a file of ggml, which whisper.cpp reads.
     ///
     /// ```no_run
     /// let transcriber = causerie::transcribe::Transcriber::load("whisper-base")?;

@@ -16,12 +16,16 @@ use crate::transcribe::window::{WindowPrompt, WindowStep, WindowWriter, log_sum}
 
 /// Samples of a millisecond.
 const MILLISECOND: u64 = RATE as u64 / 1000;
+/// New samples of which a text that may still change is written.
+const REFRESH: u64 = 1000 * MILLISECOND;
+/// Samples after a segment that does not change any more: the model has heard what follows it.
+const SETTLED: u64 = 2000 * MILLISECOND;
 /// Samples at the end of a sound that are too few for a word.
-const SHORTEST: u64 = 100 * MILLISECOND;
+const MIN_LENGTH: u64 = 100 * MILLISECOND;
 /// Larger samples are not silence.
 const SILENCE: f32 = 0.0005;
 /// Text of a window that was written at a higher temperature is not given to the next window.
-const MOST_FAITHFUL: f32 = 0.5;
+const MAX_FAITHFUL: f32 = 0.5;
 
 /// A transcription, whose samples may still come.
 pub(super) struct Transcription {
@@ -32,12 +36,14 @@ pub(super) struct Transcription {
     /// Samples before the next window.
     position: u64,
     has_ended: bool,
+    /// Samples of the next window that the last text, which may still change, was written of.
+    n_tried: u64,
     /// The language, once it is known.
     language: Option<SpokenLanguage>,
-    /// Tokens before the next window: those of the prompt, and those of earlier windows.
+    /// Tokens before the next window: from the prompt, and from earlier windows.
     previous: Vec<u32>,
     n_windows: u64,
-    stage: Stage,
+    stage: TranscriptionStage,
     segments: Vec<TranscriptSegment>,
     events: VecDeque<TranscriptEvent>,
 }
@@ -50,7 +56,7 @@ struct SpokenLanguage {
 }
 
 /// What the transcription does.
-enum Stage {
+enum TranscriptionStage {
     /// Waits for samples.
     Waiting,
     Hearing(Box<HeardWindow>, WindowLength),
@@ -62,6 +68,8 @@ enum Stage {
 #[derive(Clone, Copy)]
 struct WindowLength {
     n_samples: u64,
+    /// Whether more of the window may come.
+    is_open: bool,
 }
 
 /// What a step of a transcription did.
@@ -103,10 +111,11 @@ impl Transcription {
             samples: Vec::new(),
             position: 0,
             has_ended: false,
+            n_tried: 0,
             language,
             previous,
             n_windows: 0,
-            stage: Stage::Waiting,
+            stage: TranscriptionStage::Waiting,
             segments: Vec::new(),
             events,
         })
@@ -124,7 +133,7 @@ impl Transcription {
 
     /// Ends the transcription before its end.
     pub(super) fn cancel(&mut self) -> TranscriptEvent {
-        self.stage = Stage::Ended;
+        self.stage = TranscriptionStage::Ended;
         self.events.clear();
         TranscriptEvent::Complete(Transcript { was_cancelled: true, ..self.transcript() })
     }
@@ -134,39 +143,42 @@ impl Transcription {
         if let Some(event) = self.events.pop_front() {
             return Ok(TranscriptionStep::Event(event));
         }
-        match std::mem::replace(&mut self.stage, Stage::Ended) {
-            Stage::Ended => Ok(TranscriptionStep::Over),
-            Stage::Waiting => self.begin_window(),
-            Stage::Hearing(mut window, length) => {
+        match std::mem::replace(&mut self.stage, TranscriptionStage::Ended) {
+            TranscriptionStage::Ended => Ok(TranscriptionStep::Over),
+            TranscriptionStage::Waiting => self.begin_window(),
+            TranscriptionStage::Hearing(mut window, length) => {
                 self.stage = match window.advance()? {
-                    false => Stage::Hearing(window, length),
-                    true => Stage::Writing(Box::new(self.begin_text(*window)?), length),
+                    false => TranscriptionStage::Hearing(window, length),
+                    true => TranscriptionStage::Writing(Box::new(self.begin_text(*window)?), length),
                 };
                 Ok(TranscriptionStep::Worked)
             }
-            Stage::Writing(mut writer, length) => match writer.step(&self.transcriber.vocabulary, &self.options)? {
-                WindowStep::Wrote => {
-                    let text = self.transcriber.vocabulary.decode(writer.tokens());
-                    self.stage = Stage::Writing(writer, length);
-                    Ok(TranscriptionStep::Event(TranscriptEvent::Partial(text)))
+            TranscriptionStage::Writing(mut writer, length) => {
+                match writer.step(&self.transcriber.vocabulary, &self.options)? {
+                    WindowStep::Wrote => {
+                        let text = self.transcriber.vocabulary.decode(writer.tokens());
+                        self.stage = TranscriptionStage::Writing(writer, length);
+                        Ok(TranscriptionStep::Event(TranscriptEvent::Partial(text)))
+                    }
+                    WindowStep::Complete(text) => {
+                        self.stage = TranscriptionStage::Waiting;
+                        self.end_window(&text, length);
+                        Ok(TranscriptionStep::Worked)
+                    }
                 }
-                WindowStep::Complete(text) => {
-                    self.stage = Stage::Waiting;
-                    self.end_window(&text, length);
-                    Ok(TranscriptionStep::Worked)
-                }
-            },
+            }
         }
     }
 
     fn begin_window(&mut self) -> Result<TranscriptionStep> {
         let n_window = self.transcriber.n_samples();
         let available = self.samples.len() as u64;
-        if !self.has_ended && available < n_window {
-            self.stage = Stage::Waiting;
+        let is_open = !self.has_ended && available < n_window;
+        if is_open && available < self.n_tried + REFRESH {
+            self.stage = TranscriptionStage::Waiting;
             return Ok(TranscriptionStep::Waits);
         }
-        if available < SHORTEST {
+        if available < MIN_LENGTH {
             self.position += available;
             self.samples.clear();
             return Ok(TranscriptionStep::Event(TranscriptEvent::Complete(self.transcript())));
@@ -174,13 +186,16 @@ impl Transcription {
         let n_samples = available.min(n_window);
         let window = &self.samples[..n_samples as usize];
         if window.iter().all(|sample| sample.abs() < SILENCE) {
-            self.skip(n_samples);
-            self.stage = Stage::Waiting;
+            match is_open {
+                true => self.n_tried = n_samples,
+                false => self.skip(n_samples),
+            }
+            self.stage = TranscriptionStage::Waiting;
             return Ok(TranscriptionStep::Worked);
         }
         let frames = self.transcriber.features(window);
         let heard = self.transcriber.model.begin(&frames)?;
-        self.stage = Stage::Hearing(Box::new(heard), WindowLength { n_samples });
+        self.stage = TranscriptionStage::Hearing(Box::new(heard), WindowLength { n_samples, is_open });
         Ok(TranscriptionStep::Worked)
     }
 
@@ -238,27 +253,45 @@ impl Transcription {
     }
 
     /// Keeps the segments of a window, and goes on after them.
-    fn end_window(&mut self, text: &WindowText, WindowLength { n_samples }: WindowLength) {
+    fn end_window(&mut self, text: &WindowText, WindowLength { n_samples, is_open }: WindowLength) {
         self.n_windows += 1;
+        self.n_tried = n_samples;
         if is_silent(text, &self.options) {
-            return self.skip(n_samples);
+            if !is_open {
+                self.skip(n_samples);
+            }
+            return;
         }
         let length = n_samples.div_ceil(MILLISECOND);
-        let CutWindow { segments, next } = cut(&self.transcriber.vocabulary, text, self.position / MILLISECOND, length);
-        if !self.options.uses_previous_text || MOST_FAITHFUL < text.temperature {
+        let start = self.position / MILLISECOND;
+        let CutWindow { mut segments, next } = cut(&self.transcriber.vocabulary, text, start, length);
+        let mut passed = next.map_or(n_samples, |next| next * MILLISECOND);
+        if is_open {
+            let settled = Duration::from_millis(start + n_samples.saturating_sub(SETTLED) / MILLISECOND);
+            let n_settled = segments.iter().take_while(|segment| segment.end <= settled).count();
+            // The last segment may go on.
+            let later = segments.split_off(n_settled.min(segments.len().saturating_sub(1)));
+            let end = segments.last().map(|segment| segment.end.as_millis() as u64 - start); // it begins after the window does
+            passed = end.unwrap_or_default() * MILLISECOND;
+            let text = later.iter().map(|segment| segment.text.as_str()).collect();
+            self.events.push_back(TranscriptEvent::Partial(text));
+        }
+        if !self.options.uses_previous_text || MAX_FAITHFUL < text.temperature {
             self.previous.clear();
         }
         if self.options.uses_previous_text {
             self.previous.extend(segments.iter().flat_map(|segment| &segment.tokens));
         }
-        self.events.extend(segments.iter().cloned().map(TranscriptEvent::Segment));
+        // Segments come before the text after them.
+        segments.iter().rev().cloned().map(TranscriptEvent::Segment).for_each(|event| self.events.push_front(event));
         self.segments.extend(segments);
-        self.skip(next.map_or(n_samples, |next| next * MILLISECOND));
+        self.skip(passed);
     }
 
     fn skip(&mut self, n_samples: u64) {
-        self.samples.drain(..n_samples as usize);
+        self.samples.drain(..self.samples.len().min(n_samples as usize));
         self.position += n_samples;
+        self.n_tried = self.n_tried.saturating_sub(n_samples);
     }
 
     /// What is known so far.

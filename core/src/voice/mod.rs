@@ -2,6 +2,10 @@
 
 mod files;
 mod frames;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use files::{VoiceFiles, find};
+pub(crate) use frames::attach;
+#[cfg(test)]
 pub(crate) use frames::spoken_segments;

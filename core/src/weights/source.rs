@@ -17,21 +17,21 @@ const COMPARED: usize = 4 << 20;
 pub(crate) enum TensorSource {
     File(FileBytes),
     Rows(MappedRows),
-    /// Values in f32, least significant byte first.
-    Values(Vec<u8>),
+    /// Blocks of the tensor's type that no file holds.
+    Blocks(Vec<u8>),
 }
 
 impl TensorSource {
     /// Values that no file holds.
     pub(crate) fn of_values(values: &[f32]) -> Self {
-        Self::Values(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        Self::Blocks(values.iter().flat_map(|value| value.to_le_bytes()).collect())
     }
 
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
             Self::File(file) => file.bytes.len(),
             Self::Rows(rows) => rows.n_rows() * rows.row_bytes(),
-            Self::Values(bytes) => bytes.len(),
+            Self::Blocks(bytes) => bytes.len(),
         }
     }
 
@@ -40,7 +40,7 @@ impl TensorSource {
         match self {
             Self::File(file) => file.read(range),
             Self::Rows(rows) => rows.read(range).map(Cow::Owned),
-            Self::Values(bytes) => Ok(Cow::Borrowed(&bytes[range])),
+            Self::Blocks(bytes) => Ok(Cow::Borrowed(&bytes[range])),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn check(service: &Service, id: Option<&str>) -> Result<bool, HttpErr
     }
 }
 
-fn missing() -> HttpError {
+pub(super) fn missing() -> HttpError {
     let message = "the model must be the one that this server has; see /v1/models";
     HttpError::new(hyper::StatusCode::NOT_FOUND, "model_not_found", message)
 }

@@ -23,4 +23,5 @@ mod sockets;
 mod sound;
 mod stored;
 mod streams;
+mod transcriptions;
 mod unknown;

@@ -1,5 +1,6 @@
 // The official client of OpenAI for Node, and the Vercel AI SDK.
 import assert from "node:assert/strict";
+import { createReadStream } from "node:fs";
 import { after, before, test } from "node:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
@@ -85,4 +86,22 @@ test("vercel: whole text, and an error with its message", async () => {
   assert.equal((await generateText({ model: other, prompt: "Hi", maxOutputTokens: 4 })).response.modelId, MODEL);
   const wrong = createOpenAICompatible({ name: "causerie", baseURL: server.baseURL.replace("/v1", "") })("other");
   await assert.rejects(generateText({ model: wrong, prompt: "Hi", maxRetries: 0 }), /must end with \/v1/);
+});
+
+test("openai: a file is transcribed, whole and as a stream", async () => {
+  const root = process.env.CAUSERIE_ROOT + "/tests/fixtures";
+  const hearing = await serve("--transcriber", root + "/models/whisper");
+  try {
+    const client = new OpenAI({ baseURL: hearing.baseURL, apiKey: "placeholder", maxRetries: 0 });
+    const ask = (fields) =>
+      client.audio.transcriptions.create({ model: "whisper", file: createReadStream(root + "/sounds/mp3.mp3"), ...fields });
+    const { text } = await ask({});
+    assert.equal(await ask({ response_format: "text" }), text + "\n");
+    const events = [];
+    for await (const event of await ask({ stream: true })) events.push(event);
+    assert.equal(events.at(-1).text, text);
+    await assert.rejects(ask({ response_format: "diarized_json" }), { status: 400, param: "response_format" });
+  } finally {
+    await hearing.stop();
+  }
 });

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
 /// Features of a frame at most: more than any model has.
-const MOST_BINS: usize = 1024;
+const MAX_BINS: usize = 1024;
 
 /// An encoder and its adapter.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,16 +44,16 @@ impl HearingArchitecture {
             },
         };
         check_layers(architecture.n_layers)?;
-        if !(1..=MOST_BINS).contains(&architecture.n_bins) {
+        if !(1..=MAX_BINS).contains(&architecture.n_bins) {
             return Err(invalid(format!(
-                "frames of sound must have between 1 and {MOST_BINS} features, found {}",
+                "frames of sound must have between 1 and {MAX_BINS} features, found {}",
                 architecture.n_bins
             )));
         }
         Ok(Some(architecture))
     }
 
-    /// The names of the tensors for sound in a projector file that the encoder does not read: those of parts that speak.
+    /// The names of the tensors for sound in a projector file that the encoder does not read, which belong to speech parts.
     pub(crate) fn unread(&self, weights: &Weights) -> Vec<String> {
         let Weights::Gguf(_) = weights else { return Vec::new() };
         let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !self.reads(tensor.name));

@@ -6,7 +6,7 @@ use crate::checkpoint::config_object::Config;
 use crate::checkpoint::folder_tensors::{FolderTensors, RowChange};
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::whisper::architecture::WhisperArchitecture;
-use crate::checkpoint::whisper::names::{CONVOLUTIONS, IN_LAYER, IN_TEXT_LAYER, PARTS, TABLES};
+use crate::checkpoint::whisper::names::{CONVOLUTIONS, IN_LAYER, IN_TEXT_LAYER, PARTS, TABLES, kernel_columns};
 use crate::checkpoint::whisper::tokens::WhisperTokens;
 use crate::error::Result;
 use crate::weights::{Folder, Tensors};
@@ -49,19 +49,13 @@ pub(super) fn architecture(config: &Json) -> Result<WhisperArchitecture> {
 }
 
 pub(super) fn tokens(config: &Json, generation: &Json, architecture: &WhisperArchitecture) -> Result<WhisperTokens> {
-    let mut tokens = WhisperTokens::of_vocabulary(architecture.n_vocabulary);
     let files = [generation, config];
     let id = |value: &Json| value.as_u64().and_then(|id| u32::try_from(id).ok());
     let stated = |key: &str| files.iter().find_map(|file| file.get(key).and_then(id));
     let ids =
         |key: &str| files.iter().find_map(|file| file.get(key)?.as_array()?.iter().map(id).collect::<Option<Vec<_>>>());
-    let set = |place: &mut u32, key: &str| {
-        if let Some(id) = stated(key) {
-            *place = id;
-        }
-    };
-    set(&mut tokens.end, "eos_token_id");
-    set(&mut tokens.start, "decoder_start_token_id");
+    let mut tokens = WhisperTokens::of_vocabulary(stated("eos_token_id"), architecture);
+    tokens.start = stated("decoder_start_token_id").unwrap_or(tokens.start);
     if let Some(id) = stated("no_timestamps_token_id") {
         tokens = tokens.with_no_times(id);
     }
@@ -124,7 +118,7 @@ fn add(found: &mut FolderTensors<'_>, name: &str, in_folder: &str) -> Result<()>
     Ok(())
 }
 
-/// Adds the kernels of a convolution, `(outputs, inputs, size)`, as a matrix whose columns are those of windows of rows:
+/// Adds the kernels of a convolution, `(outputs, inputs, size)`, as a matrix whose columns are the columns of windows of rows:
 /// `(outputs, size * inputs)`.
 fn add_kernels(found: &mut FolderTensors<'_>, name: &str, possible: &[String]) -> Result<()> {
     let shape = possible.iter().find_map(|name| found.folder.shape(name));
@@ -136,11 +130,6 @@ fn add_kernels(found: &mut FolderTensors<'_>, name: &str, possible: &[String]) -
         }
         _ => found.add(name.to_owned(), possible, RowChange::default()), // which is refused later
     }
-}
-
-/// For each column of a matrix over windows of rows its place in a kernel, `(inputs, size)`.
-pub(super) fn kernel_columns(n_inputs: usize, size: usize) -> Vec<usize> {
-    (0..n_inputs * size).map(|at| at % n_inputs * size + at / n_inputs).collect()
 }
 
 /// The possible names of a tensor in folders.

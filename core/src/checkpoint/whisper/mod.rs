@@ -1,14 +1,15 @@
-//! Whisper: an encoder of sound and a decoder that writes text, from a Hugging Face folder.
+//! Whisper: an encoder of sound and a decoder that writes text, from a Hugging Face folder or a file of ggml.
 //!
-//! The names of tensors are those of the original model, which ggml's files also have.
+//! Tensors have the names of the original model, which ggml's files also have.
 
 mod architecture;
 mod folder;
+mod ggml;
 mod names;
 mod tokens;
 
 use crate::error::Result;
-use crate::weights::{Folder, Tensors, Weights};
+use crate::weights::{SpeechFiles, Tensors, Weights};
 
 use crate::checkpoint::invalid::invalid;
 
@@ -27,19 +28,26 @@ impl WhisperCheckpoint {
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a model of another kind, or an impossible description.
-    pub(crate) fn read(weights: &Weights) -> Result<Self> {
-        match weights {
-            Weights::Folder(folder) => Self::of_folder(folder),
-            Weights::Gguf(_) => Err(invalid("a GGUF file cannot hold a Whisper model: give a folder or a ggml file")),
-        }
-    }
-
-    fn of_folder(folder: &Folder) -> Result<Self> {
-        let architecture = folder::architecture(folder.config())?;
+    pub(crate) fn read(files: &SpeechFiles) -> Result<Self> {
+        let (architecture, tokens, tensors) = match files {
+            SpeechFiles::Ggml(file) => {
+                let architecture = ggml::architecture(&file.sizes)?;
+                let tokens = ggml::tokens(file, &architecture);
+                (architecture, tokens, ggml::tensors(file)?)
+            }
+            SpeechFiles::Other(Weights::Folder(folder)) => {
+                let architecture = folder::architecture(folder.config())?;
+                let generation = folder.json("generation_config.json")?.unwrap_or_default();
+                let tokens = folder::tokens(folder.config(), &generation, &architecture)?;
+                let tensors = folder::tensors(folder, &architecture)?;
+                (architecture, tokens, tensors)
+            }
+            SpeechFiles::Other(Weights::Gguf(_)) => {
+                return Err(invalid("a Whisper model must be a folder or a file of ggml, found a GGUF file"));
+            }
+        };
         architecture.check()?;
-        let generation = folder.json("generation_config.json")?.unwrap_or_default();
-        let tokens = folder::tokens(folder.config(), &generation, &architecture)?;
         tokens.check(architecture.n_vocabulary)?;
-        Ok(Self { tensors: folder::tensors(folder, &architecture)?, architecture, tokens })
+        Ok(Self { architecture, tokens, tensors })
     }
 }

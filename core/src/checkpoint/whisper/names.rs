@@ -1,4 +1,4 @@
-//! The names of tensors, and those of the same tensors in folders.
+//! The names of tensors, and the names of the same tensors in folders.
 
 /// Parts with a weight and a bias outside of layers. Convolutions are not among them.
 pub(super) const PARTS: [(&str, &str); 2] =
@@ -35,3 +35,8 @@ pub(super) const IN_TEXT_LAYER: [(&str, &str); 5] = [
     ("cross_attn.value", "encoder_attn.v_proj"),
     ("cross_attn.out", "encoder_attn.out_proj"),
 ];
+
+/// For each column of a matrix over windows of rows its place in a kernel, `(inputs, size)`.
+pub(super) fn kernel_columns(n_inputs: usize, size: usize) -> Vec<usize> {
+    (0..n_inputs * size).map(|at| at % n_inputs * size + at / n_inputs).collect()
+}

@@ -1,6 +1,7 @@
 //! The control tokens of Whisper's vocabularies.
 
 use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::whisper::architecture::WhisperArchitecture;
 use crate::error::Result;
 
 /// The languages in the order of their tokens. The first models had all but the last.
@@ -13,10 +14,11 @@ const LANGUAGES: [&str; 100] = [
     "ha", "ba", "jw", "su", "yue",
 ];
 
-/// Tokens of the smallest vocabulary with languages.
-const MULTILINGUAL: usize = 51_865;
-/// Text tokens, the end and the start, the languages of the first models, two tasks, four control tokens, and times.
-const TOKENS_BUT_LANGUAGES: usize = 51_766;
+/// Tokens of the vocabularies for English only, and of those for many languages: text and control tokens.
+const ENGLISH: (u32, usize) = (50_256, 51_864);
+const MULTILINGUAL: u32 = 50_257;
+/// The end, the start, two tasks, and four further control tokens.
+const CONTROL_TOKENS: usize = 8;
 
 /// The control tokens of a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,28 +46,31 @@ pub(crate) struct WhisperTokens {
 }
 
 impl WhisperTokens {
-    /// The tokens of the published vocabularies, which differ in the number of languages.
-    pub(super) fn of_vocabulary(n_vocabulary: usize) -> Self {
-        let is_multilingual = MULTILINGUAL <= n_vocabulary;
-        let n_languages = if is_multilingual { n_vocabulary - TOKENS_BUT_LANGUAGES } else { LANGUAGES.len() - 1 };
-        let start = 50_257 + u32::from(is_multilingual);
-        let n_languages = n_languages.min(LANGUAGES.len());
-        let languages = LANGUAGES.iter().take(n_languages).zip(start + 1..).map(|(code, id)| ((*code).to_owned(), id));
-        let no_times = start + n_languages as u32 + 6;
+    /// The tokens of published vocabularies: after the text come the end, the start, languages, control tokens and times.
+    /// `n_text` are the tokens of text, if the files say so.
+    pub(super) fn of_vocabulary(n_text: Option<u32>, architecture: &WhisperArchitecture) -> Self {
+        let n_vocabulary = architecture.n_vocabulary;
+        let is_english = n_vocabulary == ENGLISH.1;
+        let end = n_text.unwrap_or(if is_english { ENGLISH.0 } else { MULTILINGUAL });
+        let start = end.saturating_add(1);
+        let n_others = end as usize + CONTROL_TOKENS + architecture.n_sound_positions + 1;
+        let n_languages = n_vocabulary.saturating_sub(n_others).min(LANGUAGES.len());
+        let languages = LANGUAGES.iter().take(n_languages).zip(start.saturating_add(1)..);
+        let languages = languages.map(|(code, id)| ((*code).to_owned(), id));
         Self {
-            end: start - 1,
+            end,
             start,
             translate: 0,
             transcribe: 0,
             previous: 0,
             no_speech: 0,
             no_times: 0,
-            languages: if is_multilingual { languages.collect() } else { Vec::new() },
+            languages: if is_english { Vec::new() } else { languages.collect() },
             suppressed: None,
             suppressed_first: None,
             latest_start: 50,
         }
-        .with_no_times(no_times)
+        .with_no_times(start.saturating_add(n_languages as u32 + 6)) // no more than 100 languages
     }
 
     /// The control tokens lie before the one that says that there are no times.

@@ -30,7 +30,7 @@ impl<O: SpeechOperations> Default for WhisperBuffers<O> {
 }
 
 /// Some rows of a window, which are computed together.
-pub(super) struct SoundBand<O: SpeechOperations> {
+pub(super) struct HeardBand<O: SpeechOperations> {
     pub(super) rows: Range<usize>,
     /// The residual stream, `(rows, hidden)`.
     pub(super) stream: O::Rows,
@@ -86,11 +86,11 @@ impl<O: SpeechOperations> InnerBlock<O> {
 }
 
 impl<O: SpeechOperations> SoundLayer<O> {
-    /// Projects a band, whose keys and values are added to those of the window.
+    /// Projects a band, whose keys and values are added to the window's.
     pub(super) fn project(
         &self,
         operations: &O,
-        band: &mut SoundBand<O>,
+        band: &mut HeardBand<O>,
         past: &mut O::KeyValues,
         buffers: &mut WhisperBuffers<O>,
     ) -> Result<()> {
@@ -105,7 +105,7 @@ impl<O: SpeechOperations> SoundLayer<O> {
     pub(super) fn mix(
         &self,
         operations: &O,
-        band: &mut SoundBand<O>,
+        band: &mut HeardBand<O>,
         past: &O::KeyValues,
         buffers: &mut WhisperBuffers<O>,
     ) -> Result<()> {
@@ -145,7 +145,7 @@ impl<O: SpeechOperations> WhisperWeights<O> {
         convolved: &O::Rows,
         rows: Range<usize>,
         buffers: &mut WhisperBuffers<O>,
-    ) -> Result<SoundBand<O>> {
+    ) -> Result<HeardBand<O>> {
         let WhisperBuffers { inputs, projected: [out, activated, _], .. } = buffers;
         let second = &self.convolutions[1];
         let kind = RowWindows { size: KERNEL, stride: 2, padding: 1 };
@@ -153,7 +153,7 @@ impl<O: SpeechOperations> WhisperWeights<O> {
         operations.product(inputs, [(second, &mut *out)])?;
         operations.activate(TowerActivation::Gelu, out, second, inputs)?;
         operations.input_rows(inputs, activated)?;
-        let mut band = SoundBand { rows, stream: O::Rows::default(), queries: O::Rows::default() };
+        let mut band = HeardBand { rows, stream: O::Rows::default(), queries: O::Rows::default() };
         self.sound_positions.upload(operations, band.rows.clone(), &mut band.stream)?;
         operations.add_rows(activated, &mut band.stream)?;
         Ok(band)

@@ -9,7 +9,7 @@ use crate::checkpoint::{WhisperArchitecture, WhisperCheckpoint};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::operations::LayerMemory;
 use crate::model::whisper::decoder::TextMemory;
-use crate::model::whisper::encoder::{BAND, SoundBand, WhisperBuffers};
+use crate::model::whisper::encoder::{BAND, HeardBand, WhisperBuffers};
 use crate::model::whisper::operations::SpeechOperations;
 use crate::model::whisper::weights::WhisperWeights;
 
@@ -33,7 +33,7 @@ pub(super) trait WindowPass: Send {
 }
 
 pub(super) struct WhisperNetwork<O: SpeechOperations> {
-    /// The operations of the encoder, which may store keys and values otherwise than those of the decoder.
+    /// The operations of the encoder, which may store keys and values otherwise than the decoder's.
     sound: O,
     text: O,
     weights: WhisperWeights<O>,
@@ -49,7 +49,7 @@ struct NetworkWindow<O: SpeechOperations> {
     /// The first convolution of the first frames.
     convolved: O::Rows,
     n_convolved: usize,
-    bands: Vec<SoundBand<O>>,
+    bands: Vec<HeardBand<O>>,
     /// Layers of the encoder that are complete, and bands that the next one has projected and mixed.
     n_layers: usize,
     n_projected: usize,
@@ -125,14 +125,14 @@ impl<O: SpeechOperations> WindowPass for NetworkWindow<O> {
         } else if self.n_layers < weights.sound_layers.len() {
             self.advance_layer(&network, &mut buffers)?;
         } else if !self.is_normalised {
-            for SoundBand { stream, .. } in &mut self.bands {
+            for HeardBand { stream, .. } in &mut self.bands {
                 weights.sound_norm.apply(sound, stream, &[], &mut buffers.inputs)?;
                 sound.input_rows(&buffers.inputs, stream)?;
             }
             self.is_normalised = true;
         } else if let Some(layer) = weights.text_layers.get(self.heard.len()) {
             let mut heard = text.key_values(layer.cross.heads)?;
-            for SoundBand { rows, stream, .. } in &self.bands {
+            for HeardBand { rows, stream, .. } in &self.bands {
                 layer.hear(text, (stream, rows.len()), &mut heard, &mut buffers)?;
             }
             self.heard.push(heard);

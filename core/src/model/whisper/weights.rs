@@ -7,7 +7,7 @@ use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::weights::{MatrixPlace, TensorPart, Tensors};
 
-/// Of all norms.
+/// The epsilon of all norms.
 const EPSILON: f32 = 1e-5;
 /// Rows of a convolution's window.
 pub(super) const KERNEL: usize = 3;
@@ -75,7 +75,7 @@ impl<B: Backend> WhisperWeights<B> {
         let WhisperCheckpoint { architecture, tensors, .. } = checkpoint;
         let WhisperArchitecture { hidden, n_bins, n_sound_positions, n_text_positions, n_vocabulary, .. } =
             *architecture;
-        let reader = Reader { backend, tensors, hidden };
+        let reader = WhisperReader { backend, tensors, hidden };
         let heads = |n: usize| Heads { n_queries: n, n_keys: n, head_dim: hidden / n };
         let (sound_heads, text_heads) = (heads(architecture.n_sound_heads), heads(architecture.n_text_heads));
         let sound_layer = |layer: usize| {
@@ -107,13 +107,13 @@ impl<B: Backend> WhisperWeights<B> {
 }
 
 /// Reads the tensors of a model.
-struct Reader<'a, B> {
+struct WhisperReader<'a, B> {
     backend: &'a B,
     tensors: &'a Tensors,
     hidden: usize,
 }
 
-impl<B: Backend> Reader<'_, B> {
+impl<B: Backend> WhisperReader<'_, B> {
     fn attention(&self, layer: &str, kind: &str, heads: Heads) -> Result<AttentionWeights<B>> {
         let linear = |part: &str, has_bias: bool| {
             self.linear(&format!("{layer}.{kind}.{part}"), (self.hidden, self.hidden), has_bias)

@@ -158,8 +158,8 @@ pub(in crate::serve) fn address_of(part: &Json) -> Option<(&'static str, &str)> 
     let scheme = address.split_once(':')?.0;
     ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some((place, address))
 }
-/// The place of each image and recording, as the engine names it and as the request does. The engine counts the messages of the history that
-/// the request became, which may be more or fewer than those of the request.
+/// The place of each image and recording, as the engine names it and as the request does. The engine counts the messages of
+/// the history that the request became, which may be more or fewer than the messages of the request.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct ImagePlaces {
     places: Vec<(String, String)>,
