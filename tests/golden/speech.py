@@ -1,4 +1,4 @@
-"""A tiny model that hears and speaks, in the files of LFM2.5-Audio: model, projector, vocoder and tokenizer. Its weights are random, so
+"""A tiny model with speech in and out, in the files of LFM2.5-Audio: model, projector, vocoder and tokenizer. Its weights are random, so
 what it says has no meaning; the parts that speak are proven elsewhere, by what liquid-audio computes.
 
     pip install gguf numpy
@@ -13,14 +13,14 @@ import numpy as np
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "models"
 HEARING, SPEAKING = MODELS / "lfm2a", MODELS / "lfm2a-speech"
-# Two control tokens of the model that hears get the names of those that speech needs.
+# Two control tokens of the model with audio input get the names that speech needs.
 TOKENS = {"<|fim_pre|>": "<|audio_start|>", "<|fim_mid|>": "<|text_end|>"}
 HIDDEN, WIDTH, CODEBOOKS, CODES, SPECTRUM = 32, 8, 2, 2049, 1282
 F16, F32 = gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.F32
 
 
 def copy_model():
-    """Copies the model that hears, with other names of control tokens."""
+    """Copies the model with audio input, with other names of control tokens."""
     reader = gguf.GGUFReader(HEARING / "lfm2a-f16.gguf")
     writer = gguf.GGUFWriter(SPEAKING / "lfm2a-speech-f16.gguf", "lfm2")
     for key, field in reader.fields.items():

@@ -238,7 +238,7 @@ impl Transcription {
     /// The most probable language, and its probability.
     fn detect(&self, window: &mut HeardWindow) -> Result<(SpokenLanguage, f32)> {
         let tokens = &self.transcriber.vocabulary.tokens;
-        let logits = window.write(&[tokens.start], &[0..1])?;
+        let logits = window.write(&[tokens.start], std::slice::from_ref(&(0..1)))?;
         window.rewind(0)?;
         let of_languages: Vec<f32> = tokens
             .languages

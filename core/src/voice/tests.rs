@@ -1,4 +1,4 @@
-//! Conversations with a tiny model that hears and speaks.
+//! Conversations with a tiny model with speech in and out.
 
 use std::path::{Path, PathBuf};
 

@@ -77,5 +77,9 @@ fn what_cannot_be_heard_is_refused_by_its_place() {
     let server = TestServer::scripted(["good"], Settings::default());
     let reply = server.post("/v1/chat/completions", &chat(&input_audio(&recording(), "wav")).to_string());
     let (_, code, _) = reply.error();
-    assert!(code == "unsupported_field" && reply.text().contains("audio needs a model that hears"), "{}", reply.text());
+    assert!(
+        code == "unsupported_field" && reply.text().contains("audio needs a model with audio input"),
+        "{}",
+        reply.text()
+    );
 }

@@ -43,7 +43,9 @@ pub(in crate::serve) fn find(fields: &mut RequestFields, model: Option<&ModelRun
             found.push(image);
         });
     }
-    for (is_sound, needs) in [(false, "images need a model with vision"), (true, "audio needs a model that hears")] {
+    for (is_sound, needs) in
+        [(false, "images need a model with vision"), (true, "audio needs a model with audio input")]
+    {
         if let Some(first) = found.iter().find(|image| image.is_sound == is_sound)
             && let Some(refusal) = model.and_then(|model| refusal(model, is_sound))
         {
