@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use causerie_backend::SplitMix64;
+pub(crate) use causerie_backend::SplitMix64;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::Sampling;

@@ -27,9 +27,10 @@ pub(super) fn of_model(name: &str, info: &ModelInfo, context_size: usize) -> Vec
     let own_name = own_name.map(|own| format!("{own}, ")).unwrap_or_default();
     let storage = info.quantisation.first().map(|part| format!(" in {}", part.name)).unwrap_or_default();
     let sight = if info.supports_images { ", reads pictures" } else { "" };
+    let hearing = if info.supports_audio { ", hears" } else { "" };
     let reasoning = if info.supports_reasoning { ", can reason first" } else { "" };
     vec![format!(
-        "{name}: {own_name}family {}, {} parameters{storage}, {context_size} tokens of context{sight}{reasoning}.",
+        "{name}: {own_name}family {}, {} parameters{storage}, {context_size} tokens of context{sight}{hearing}{reasoning}.",
         info.architecture,
         count(info.n_parameters)
     )]

@@ -16,7 +16,7 @@ use crate::engine::speculative::Drafter;
 use crate::engine::speech::Speech;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
-use crate::engine::transcript::Transcript;
+use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
@@ -67,7 +67,7 @@ pub(crate) struct Generation {
     speech_options: SpeechOptions,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
-    pub(super) transcript: Transcript,
+    pub(super) transcript: ReplyTranscript,
     pub(super) sender: EventSender,
     /// Taken at the end, which is reported to it once.
     pub(super) reply_owner: Option<Box<dyn ReplyOwner>>,
@@ -104,7 +104,7 @@ impl Generation {
             speech: None,
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
-            transcript: Transcript::new(options, &loaded.tokenizer),
+            transcript: ReplyTranscript::new(options, &loaded.tokenizer),
             sender,
             reply_owner: Some(request.owner),
             terminal: None,

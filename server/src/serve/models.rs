@@ -45,7 +45,7 @@ fn describe(service: &Service) -> Result<Json, HttpError> {
             "function_calling": runner.supports_function_calling(),
             "reasoning": info.supports_reasoning,
             "vision": info.supports_images,
-            "audio": false,
+            "audio": info.supports_audio,
         },
     }))
 }

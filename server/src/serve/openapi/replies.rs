@@ -103,7 +103,7 @@ fn completion(kind: &str, said: &Json) -> Json {
             "prompt_tokens": count(),
             "completion_tokens": count(),
             "total_tokens": count(),
-            "prompt_tokens_details": object(json!({ "cached_tokens": count() })),
+            "prompt_tokens_details": object(json!({ "cached_tokens": count(), "audio_tokens": count() })),
             "completion_tokens_details": object(json!({ "reasoning_tokens": count() })),
         })),
         "timings": { "type": ["object", "null"] },

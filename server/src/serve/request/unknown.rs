@@ -98,7 +98,7 @@ const MEDIA: [Media; 4] = [
         kinds: &["audio", "input_audio", "audio_url"],
         words: &["audio", "speech"],
         members: &["input_audio", "audio_url", "audio"],
-        rule: "audio is not supported by this model",
+        rule: "audio belongs to messages of the user and of tools, as input_audio",
     },
     Media {
         kinds: &["video", "video_url", "input_video"],

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
     add_instructions, foreign_image, function_call, kind_of, message, read_arguments, read_image_url, read_parts,
-    read_text, tool_result,
+    read_sound, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::images::{RequestImages, places_of};
@@ -301,6 +301,7 @@ fn read_part(place: &str, part: Json, fields: &RequestFields) -> Result<Option<C
             read_image_url(&place, url).map(Some)
         }
         kind @ ("image" | "image_url") => Err(foreign_image(place, "input_image", kind)),
+        kind @ ("input_audio" | "audio_url") => read_sound(place, kind, &part).map(Some),
         _ => read_text(place, part, fields),
     }
 }
