@@ -19,21 +19,24 @@ const MAX_TOKEN: usize = 512;
 
 /// The tokenizer of tokens in their order, with GPT-2's rule for words.
 pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
-    let wrong = |message: String| SdkError::new(ErrorKind::ModelLoad, message);
-    let ranks: HashMap<&[u8], usize> = tokens.iter().enumerate().map(|(rank, token)| (&token[..], rank)).collect();
-    if ranks.len() != tokens.len() || tokens.iter().any(|token| token.is_empty()) {
-        return Err(wrong("the tokens of the vocabulary must differ, and none may be empty".to_owned()));
+    let missing = || SdkError::new(ErrorKind::Internal, "the rule for words is missing");
+    // Published vocabularies have an empty token, which no text becomes. Of equal tokens, the first counts.
+    let mut ranks: HashMap<&[u8], usize> = HashMap::new();
+    for (rank, token) in tokens.iter().enumerate().filter(|(_, token)| !token.is_empty()) {
+        ranks.entry(token).or_insert(rank);
     }
-    let rule = WordRule::named("gpt-2").ok_or_else(|| wrong("the rule for words is missing".to_owned()))?;
+    let rule = WordRule::named("gpt-2").ok_or_else(missing)?;
     let symbols = symbols_of_bytes();
     let spelled = |bytes: &[u8]| bytes.iter().map(|byte| symbols[usize::from(*byte)]).collect::<String>();
     let merges: Vec<Merge> = tokens
         .iter()
         .enumerate()
+        .filter(|(rank, token)| ranks.get(&token[..]) == Some(rank))
         .filter_map(|(rank, token)| parts_of(token, rank, &ranks))
         .map(|(left, right)| (spelled(left), spelled(right)))
         .collect();
-    let ids = tokens.iter().zip(0u32..).map(|(token, id)| (spelled(token), id)).collect::<ahash::AHashMap<_, _>>();
+    let known = tokens.iter().zip(0u32..).filter(|(token, id)| ranks.get(&token[..]) == Some(&(*id as usize)));
+    let ids = known.map(|(token, id)| (spelled(token), id)).collect::<ahash::AHashMap<_, _>>();
     let encoder = guarded("the vocabulary", || {
         let bpe = BPE::builder().vocab_and_merges(ids, merges);
         let mut encoder = Encoder::new(bpe.build()?);
@@ -68,4 +71,20 @@ fn parts_of<'a>(token: &'a [u8], rank: usize, ranks: &HashMap<&[u8], usize>) -> 
     }
     let [middle, _] = ends[..] else { return None };
     Some(token.split_at(middle))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tokenizer::{ModelTokenizer, Segment};
+
+    #[test]
+    fn merges_follow_from_the_order_of_tokens_and_empty_or_repeated_tokens_are_never_written() {
+        let bytes = (0..=255u8).map(|byte| vec![byte].into());
+        let tokens: Vec<Box<[u8]>> =
+            bytes.chain([&b"ab"[..], b"", b"abc", b"ab", b" abc", b"xyz"].map(Into::into)).collect();
+        let tokenizer = ModelTokenizer::of_ranks(&tokens).unwrap();
+        let ids = |text: &str| tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
+        assert_eq!(ids("abc abc ab"), [258, 260, 32, 256]);
+        assert_eq!(ids("xyz"), [120, 121, 122]); // no two of its parts make a token
+    }
 }
