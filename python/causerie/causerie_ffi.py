@@ -622,7 +622,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_hub_cache() != 2539:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_hub_find() != 17345:
+    if lib.uniffi_causerie_ffi_checksum_method_hub_find() != 28646:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_hub_finish() != 17951:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -632,7 +632,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_hub_missing_files() != 13269:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_hub_models() != 51325:
+    if lib.uniffi_causerie_ffi_checksum_method_hub_models() != 30799:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_hub_plan() != 517:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -4407,6 +4407,102 @@ class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
 
 
 
+class SpeechMode(enum.Enum):
+    """
+    Whether, and in which order, a model that speaks gives text and sound.
+"""
+
+    AUTO = 0
+    """
+    As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
+"""
+
+    OFF = 1
+    """
+    Text alone.
+"""
+
+    SEQUENTIAL = 2
+    """
+    Text, until the model begins to speak.
+"""
+
+    INTERLEAVED = 3
+    """
+    A few words and their sound in turn.
+"""
+
+
+
+class _UniffiFfiConverterTypeSpeechMode(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return SpeechMode.AUTO
+        if variant == 2:
+            return SpeechMode.OFF
+        if variant == 3:
+            return SpeechMode.SEQUENTIAL
+        if variant == 4:
+            return SpeechMode.INTERLEAVED
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == SpeechMode.AUTO:
+            return
+        if value == SpeechMode.OFF:
+            return
+        if value == SpeechMode.SEQUENTIAL:
+            return
+        if value == SpeechMode.INTERLEAVED:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == SpeechMode.AUTO:
+            buf.write_i32(1)
+        if value == SpeechMode.OFF:
+            buf.write_i32(2)
+        if value == SpeechMode.SEQUENTIAL:
+            buf.write_i32(3)
+        if value == SpeechMode.INTERLEAVED:
+            buf.write_i32(4)
+
+
+
+class _UniffiFfiConverterOptionalTypeSpeechMode(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeSpeechMode.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeSpeechMode.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeSpeechMode.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+
+
+
+
 class OnCancel(enum.Enum):
     """
     What remains of a cancelled reply in the history.
@@ -4722,7 +4818,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -4752,6 +4848,9 @@ class GenerationOptions:
         self.template_variables = template_variables
         self.stop_after_tool_calls = stop_after_tool_calls
         self.stop_on_repetition = stop_on_repetition
+        self.speech_mode = speech_mode
+        self.speech_temperature = speech_temperature
+        self.speech_top_k = speech_top_k
         self.on_cancel = on_cancel
         self.on_busy = on_busy
         self.context_policy = context_policy
@@ -4761,7 +4860,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -4815,6 +4914,12 @@ class GenerationOptions:
             return False
         if self.stop_on_repetition != other.stop_on_repetition:
             return False
+        if self.speech_mode != other.speech_mode:
+            return False
+        if self.speech_temperature != other.speech_temperature:
+            return False
+        if self.speech_top_k != other.speech_top_k:
+            return False
         if self.on_cancel != other.on_cancel:
             return False
         if self.on_busy != other.on_busy:
@@ -4855,6 +4960,9 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             template_variables=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
             stop_after_tool_calls=_UniffiFfiConverterBoolean.read(buf),
             stop_on_repetition=_UniffiFfiConverterOptionalBoolean.read(buf),
+            speech_mode=_UniffiFfiConverterOptionalTypeSpeechMode.read(buf),
+            speech_temperature=_UniffiFfiConverterOptionalFloat32.read(buf),
+            speech_top_k=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             on_cancel=_UniffiFfiConverterOptionalTypeOnCancel.read(buf),
             on_busy=_UniffiFfiConverterOptionalTypeOnBusy.read(buf),
             context_policy=_UniffiFfiConverterOptionalTypeContextPolicy.read(buf),
@@ -4889,6 +4997,9 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.template_variables)
         _UniffiFfiConverterBoolean.check_lower(value.stop_after_tool_calls)
         _UniffiFfiConverterOptionalBoolean.check_lower(value.stop_on_repetition)
+        _UniffiFfiConverterOptionalTypeSpeechMode.check_lower(value.speech_mode)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.speech_temperature)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.speech_top_k)
         _UniffiFfiConverterOptionalTypeOnCancel.check_lower(value.on_cancel)
         _UniffiFfiConverterOptionalTypeOnBusy.check_lower(value.on_busy)
         _UniffiFfiConverterOptionalTypeContextPolicy.check_lower(value.context_policy)
@@ -4922,6 +5033,9 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeJsonObject.write(value.template_variables, buf)
         _UniffiFfiConverterBoolean.write(value.stop_after_tool_calls, buf)
         _UniffiFfiConverterOptionalBoolean.write(value.stop_on_repetition, buf)
+        _UniffiFfiConverterOptionalTypeSpeechMode.write(value.speech_mode, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.speech_temperature, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.speech_top_k, buf)
         _UniffiFfiConverterOptionalTypeOnCancel.write(value.on_cancel, buf)
         _UniffiFfiConverterOptionalTypeOnBusy.write(value.on_busy, buf)
         _UniffiFfiConverterOptionalTypeContextPolicy.write(value.context_policy, buf)
@@ -5634,7 +5748,7 @@ class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None, audio_decoder:typing.Optional[str] = None, audio_tokenizer:typing.Optional[str] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
@@ -5645,12 +5759,14 @@ class LoadOptions:
         self.generation_defaults = generation_defaults
         self.cache_bytes = cache_bytes
         self.ignores_transparency = ignores_transparency
+        self.audio_decoder = audio_decoder
+        self.audio_tokenizer = audio_tokenizer
 
 
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={}, audio_decoder={}, audio_tokenizer={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency, self.audio_decoder, self.audio_tokenizer)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -5672,6 +5788,10 @@ class LoadOptions:
             return False
         if self.ignores_transparency != other.ignores_transparency:
             return False
+        if self.audio_decoder != other.audio_decoder:
+            return False
+        if self.audio_tokenizer != other.audio_tokenizer:
+            return False
         return True
 
 class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
@@ -5688,6 +5808,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             ignores_transparency=_UniffiFfiConverterOptionalBoolean.read(buf),
+            audio_decoder=_UniffiFfiConverterOptionalString.read(buf),
+            audio_tokenizer=_UniffiFfiConverterOptionalString.read(buf),
         )
 
     @staticmethod
@@ -5702,6 +5824,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
         _UniffiFfiConverterOptionalBoolean.check_lower(value.ignores_transparency)
+        _UniffiFfiConverterOptionalString.check_lower(value.audio_decoder)
+        _UniffiFfiConverterOptionalString.check_lower(value.audio_tokenizer)
 
     @staticmethod
     def write(value, buf):
@@ -5715,6 +5839,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
         _UniffiFfiConverterOptionalBoolean.write(value.ignores_transparency, buf)
+        _UniffiFfiConverterOptionalString.write(value.audio_decoder, buf)
+        _UniffiFfiConverterOptionalString.write(value.audio_tokenizer, buf)
 
 
 
@@ -5831,7 +5957,7 @@ class ModelInfo:
     """
     Facts about a model.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, memory_estimate:SdkLong, vision_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, supports_audio:bool, supports_speech:bool, memory_estimate:SdkLong, vision_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5843,6 +5969,8 @@ class ModelInfo:
         self.function_call_parser = function_call_parser
         self.supports_reasoning = supports_reasoning
         self.supports_images = supports_images
+        self.supports_audio = supports_audio
+        self.supports_speech = supports_speech
         self.memory_estimate = memory_estimate
         self.vision_memory = vision_memory
         self.unused_tensors = unused_tensors
@@ -5852,7 +5980,7 @@ class ModelInfo:
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, memory_estimate={}, vision_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.memory_estimate, self.vision_memory, self.unused_tensors, self.problems)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, supports_audio={}, supports_speech={}, memory_estimate={}, vision_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.supports_audio, self.supports_speech, self.memory_estimate, self.vision_memory, self.unused_tensors, self.problems)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -5875,6 +6003,10 @@ class ModelInfo:
         if self.supports_reasoning != other.supports_reasoning:
             return False
         if self.supports_images != other.supports_images:
+            return False
+        if self.supports_audio != other.supports_audio:
+            return False
+        if self.supports_speech != other.supports_speech:
             return False
         if self.memory_estimate != other.memory_estimate:
             return False
@@ -5901,6 +6033,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             function_call_parser=_UniffiFfiConverterTypeFunctionCallParser.read(buf),
             supports_reasoning=_UniffiFfiConverterBoolean.read(buf),
             supports_images=_UniffiFfiConverterBoolean.read(buf),
+            supports_audio=_UniffiFfiConverterBoolean.read(buf),
+            supports_speech=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
             vision_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
             unused_tensors=_UniffiFfiConverterSequenceString.read(buf),
@@ -5920,6 +6054,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterBoolean.check_lower(value.supports_reasoning)
         _UniffiFfiConverterBoolean.check_lower(value.supports_images)
+        _UniffiFfiConverterBoolean.check_lower(value.supports_audio)
+        _UniffiFfiConverterBoolean.check_lower(value.supports_speech)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.vision_memory)
         _UniffiFfiConverterSequenceString.check_lower(value.unused_tensors)
@@ -5938,6 +6074,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterBoolean.write(value.supports_reasoning, buf)
         _UniffiFfiConverterBoolean.write(value.supports_images, buf)
+        _UniffiFfiConverterBoolean.write(value.supports_audio, buf)
+        _UniffiFfiConverterBoolean.write(value.supports_speech, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.vision_memory, buf)
         _UniffiFfiConverterSequenceString.write(value.unused_tensors, buf)
@@ -7633,7 +7771,7 @@ class PullEvent:
     @dataclass
     class READY:
         """
-        The last event: the model is there.
+        The last event: the model is downloaded.
 """
 
         def __init__(self, path:str):
@@ -10178,7 +10316,7 @@ class HubProtocol(typing.Protocol):
         raise NotImplementedError
     def find(self, name: str) -> str:
         """
-        The file or folder of a model that is there. Sends no request.
+        The file or folder of a downloaded model. Sends no request.
 """
         raise NotImplementedError
     def finish(self, plan: DownloadPlan) -> str:
@@ -10203,7 +10341,7 @@ class HubProtocol(typing.Protocol):
         raise NotImplementedError
     def models(self, ) -> typing.List[CachedModel]:
         """
-        All models that are there.
+        All downloaded models.
 """
         raise NotImplementedError
     async def plan(self, name: str) -> DownloadPlan:
@@ -10289,7 +10427,7 @@ class Hub(HubProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def find(self, name: str) -> str:
         """
-        The file or folder of a model that is there. Sends no request.
+        The file or folder of a downloaded model. Sends no request.
 """
 
         _UniffiFfiConverterString.check_lower(name)
@@ -10384,7 +10522,7 @@ class Hub(HubProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def models(self, ) -> typing.List[CachedModel]:
         """
-        All models that are there.
+        All downloaded models.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -11134,6 +11272,7 @@ __all__ = [
     "Strictness",
     "ToolChoice",
     "ToolCallConstraint",
+    "SpeechMode",
     "OnCancel",
     "OnBusy",
     "ContextPolicy",

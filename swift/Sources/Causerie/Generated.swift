@@ -1912,7 +1912,7 @@ public protocol HubProtocol: AnyObject, Sendable {
     func cache()  -> String
 
     /**
-     * The file or folder of a model that is there. Sends no request.
+     * The file or folder of a downloaded model. Sends no request.
      */
     func find(name: String) throws  -> String
 
@@ -1937,7 +1937,7 @@ public protocol HubProtocol: AnyObject, Sendable {
     func missingFiles(plan: DownloadPlan)  -> [PlannedFile]
 
     /**
-     * All models that are there.
+     * All downloaded models.
      */
     func models()  -> [CachedModel]
 
@@ -2045,7 +2045,7 @@ open func cache() -> String  {
 }
 
     /**
-     * The file or folder of a model that is there. Sends no request.
+     * The file or folder of a downloaded model. Sends no request.
      */
 open func find(name: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -2116,7 +2116,7 @@ open func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
 }
 
     /**
-     * All models that are there.
+     * All downloaded models.
      */
 open func models() -> [CachedModel]  {
     return try!  FfiConverterSequenceTypeCachedModel.lift(try! rustCall() {
@@ -3746,6 +3746,18 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var stopOnRepetition: Bool?
     /**
+     * Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
+     */
+    public var speechMode: SpeechMode?
+    /**
+     * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
+     */
+    public var speechTemperature: Float?
+    /**
+     * Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
+     */
+    public var speechTopK: SdkCount?
+    /**
      * What remains of a cancelled reply in the history. Default: the text so far.
      */
     public var onCancel: OnCancel?
@@ -3846,6 +3858,15 @@ public struct GenerationOptions: Equatable, Hashable {
          * for others.
          */stopOnRepetition: Bool? = nil,
         /**
+         * Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
+         */speechMode: SpeechMode? = nil,
+        /**
+         * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
+         */speechTemperature: Float? = nil,
+        /**
+         * Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
+         */speechTopK: SdkCount? = nil,
+        /**
          * What remains of a cancelled reply in the history. Default: the text so far.
          */onCancel: OnCancel? = nil,
         /**
@@ -3883,6 +3904,9 @@ public struct GenerationOptions: Equatable, Hashable {
         self.templateVariables = templateVariables
         self.stopAfterToolCalls = stopAfterToolCalls
         self.stopOnRepetition = stopOnRepetition
+        self.speechMode = speechMode
+        self.speechTemperature = speechTemperature
+        self.speechTopK = speechTopK
         self.onCancel = onCancel
         self.onBusy = onBusy
         self.contextPolicy = contextPolicy
@@ -3931,6 +3955,9 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 templateVariables: FfiConverterOptionTypeJsonObject.read(from: &buf),
                 stopAfterToolCalls: FfiConverterBool.read(from: &buf),
                 stopOnRepetition: FfiConverterOptionBool.read(from: &buf),
+                speechMode: FfiConverterOptionTypeSpeechMode.read(from: &buf),
+                speechTemperature: FfiConverterOptionFloat.read(from: &buf),
+                speechTopK: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 onCancel: FfiConverterOptionTypeOnCancel.read(from: &buf),
                 onBusy: FfiConverterOptionTypeOnBusy.read(from: &buf),
                 contextPolicy: FfiConverterOptionTypeContextPolicy.read(from: &buf),
@@ -3965,6 +3992,9 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeJsonObject.write(value.templateVariables, into: &buf)
         FfiConverterBool.write(value.stopAfterToolCalls, into: &buf)
         FfiConverterOptionBool.write(value.stopOnRepetition, into: &buf)
+        FfiConverterOptionTypeSpeechMode.write(value.speechMode, into: &buf)
+        FfiConverterOptionFloat.write(value.speechTemperature, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.speechTopK, into: &buf)
         FfiConverterOptionTypeOnCancel.write(value.onCancel, into: &buf)
         FfiConverterOptionTypeOnBusy.write(value.onBusy, into: &buf)
         FfiConverterOptionTypeContextPolicy.write(value.contextPolicy, into: &buf)
@@ -4548,6 +4578,16 @@ public struct LoadOptions: Equatable, Hashable {
      * put on white.
      */
     public var ignoresTransparency: Bool?
+    /**
+     * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
+     * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+     */
+    public var audioDecoder: String?
+    /**
+     * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+     * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
+     */
+    public var audioTokenizer: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -4583,7 +4623,15 @@ public struct LoadOptions: Equatable, Hashable {
         /**
          * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
          * put on white.
-         */ignoresTransparency: Bool? = nil) {
+         */ignoresTransparency: Bool? = nil,
+        /**
+         * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
+         * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+         */audioDecoder: String? = nil,
+        /**
+         * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+         * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
+         */audioTokenizer: String? = nil) {
         self.contextSize = contextSize
         self.device = device
         self.threads = threads
@@ -4594,6 +4642,8 @@ public struct LoadOptions: Equatable, Hashable {
         self.generationDefaults = generationDefaults
         self.cacheBytes = cacheBytes
         self.ignoresTransparency = ignoresTransparency
+        self.audioDecoder = audioDecoder
+        self.audioTokenizer = audioTokenizer
     }
 
 
@@ -4621,7 +4671,9 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                ignoresTransparency: FfiConverterOptionBool.read(from: &buf)
+                ignoresTransparency: FfiConverterOptionBool.read(from: &buf),
+                audioDecoder: FfiConverterOptionString.read(from: &buf),
+                audioTokenizer: FfiConverterOptionString.read(from: &buf)
         )
     }
 
@@ -4636,6 +4688,8 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
         FfiConverterOptionBool.write(value.ignoresTransparency, into: &buf)
+        FfiConverterOptionString.write(value.audioDecoder, into: &buf)
+        FfiConverterOptionString.write(value.audioTokenizer, into: &buf)
     }
 }
 
@@ -4774,6 +4828,14 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var supportsImages: Bool
     /**
+     * Whether messages can contain sound.
+     */
+    public var supportsAudio: Bool
+    /**
+     * Whether the model speaks: its replies may have sound.
+     */
+    public var supportsSpeech: Bool
+    /**
      * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     public var memoryEstimate: SdkLong
@@ -4828,6 +4890,12 @@ public struct ModelInfo: Equatable, Hashable {
          * Whether messages can contain images.
          */supportsImages: Bool,
         /**
+         * Whether messages can contain sound.
+         */supportsAudio: Bool,
+        /**
+         * Whether the model speaks: its replies may have sound.
+         */supportsSpeech: Bool,
+        /**
          * Estimated memory in bytes, with the context size that it was or would be loaded with.
          */memoryEstimate: SdkLong,
         /**
@@ -4850,6 +4918,8 @@ public struct ModelInfo: Equatable, Hashable {
         self.functionCallParser = functionCallParser
         self.supportsReasoning = supportsReasoning
         self.supportsImages = supportsImages
+        self.supportsAudio = supportsAudio
+        self.supportsSpeech = supportsSpeech
         self.memoryEstimate = memoryEstimate
         self.visionMemory = visionMemory
         self.unusedTensors = unusedTensors
@@ -4883,6 +4953,8 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 functionCallParser: FfiConverterTypeFunctionCallParser.read(from: &buf),
                 supportsReasoning: FfiConverterBool.read(from: &buf),
                 supportsImages: FfiConverterBool.read(from: &buf),
+                supportsAudio: FfiConverterBool.read(from: &buf),
+                supportsSpeech: FfiConverterBool.read(from: &buf),
                 memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf),
                 visionMemory: FfiConverterTypeSdkLong.read(from: &buf),
                 unusedTensors: FfiConverterSequenceString.read(from: &buf),
@@ -4902,6 +4974,8 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterBool.write(value.supportsReasoning, into: &buf)
         FfiConverterBool.write(value.supportsImages, into: &buf)
+        FfiConverterBool.write(value.supportsAudio, into: &buf)
+        FfiConverterBool.write(value.supportsSpeech, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
         FfiConverterTypeSdkLong.write(value.visionMemory, into: &buf)
         FfiConverterSequenceString.write(value.unusedTensors, into: &buf)
@@ -7361,7 +7435,7 @@ public enum PullEvent: Equatable, Hashable {
          */progress: PullProgress
     )
     /**
-     * The last event: the model is there.
+     * The last event: the model is downloaded.
      */
     case ready(
         /**
@@ -8520,6 +8594,101 @@ public func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
 
 
 /**
+ * Whether, and in which order, a model that speaks gives text and sound.
+ */
+
+public enum SpeechMode: Equatable, Hashable {
+
+    /**
+     * As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
+     */
+    case auto
+    /**
+     * Text alone.
+     */
+    case off
+    /**
+     * Text, until the model begins to speak.
+     */
+    case sequential
+    /**
+     * A few words and their sound in turn.
+     */
+    case interleaved
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SpeechMode: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
+    typealias SwiftType = SpeechMode
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechMode {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .auto
+
+        case 2: return .off
+
+        case 3: return .sequential
+
+        case 4: return .interleaved
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SpeechMode, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .auto:
+            writeInt(&buf, Int32(1))
+
+
+        case .off:
+            writeInt(&buf, Int32(2))
+
+
+        case .sequential:
+            writeInt(&buf, Int32(3))
+
+
+        case .interleaved:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechMode_lift(_ buf: RustBuffer) throws -> SpeechMode {
+    return try FfiConverterTypeSpeechMode.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechMode_lower(_ value: SpeechMode) -> RustBuffer {
+    return FfiConverterTypeSpeechMode.lower(value)
+}
+
+
+
+/**
  * Treatment of calls that needed repairs.
  */
 
@@ -9220,6 +9389,30 @@ fileprivate struct FfiConverterOptionTypeRawMessageResponse: FfiConverterRustBuf
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRawMessageResponse.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeSpeechMode: FfiConverterRustBuffer {
+    typealias SwiftType = SpeechMode?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSpeechMode.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSpeechMode.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -10563,7 +10756,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_hub_cache() != 2539) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_hub_find() != 17345) {
+    if (uniffi_causerie_ffi_checksum_method_hub_find() != 28646) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_hub_finish() != 17951) {
@@ -10578,7 +10771,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_hub_missing_files() != 13269) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_hub_models() != 51325) {
+    if (uniffi_causerie_ffi_checksum_method_hub_models() != 30799) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_hub_plan() != 517) {

@@ -1379,7 +1379,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_hub_cache() and 0xFFFF) != 2539) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_hub_find() and 0xFFFF) != 17345) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_find() and 0xFFFF) != 28646) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_hub_finish() and 0xFFFF) != 17951) {
@@ -1394,7 +1394,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_hub_missing_files() and 0xFFFF) != 13269) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_hub_models() and 0xFFFF) != 51325) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_hub_models() and 0xFFFF) != 30799) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_hub_plan() and 0xFFFF) != 517) {
@@ -4102,7 +4102,7 @@ public interface HubInterface {
     fun `cache`(): kotlin.String
 
     /**
-     * The file or folder of a model that is there. Sends no request.
+     * The file or folder of a downloaded model. Sends no request.
      */
     fun `find`(`name`: kotlin.String): kotlin.String
 
@@ -4127,7 +4127,7 @@ public interface HubInterface {
     fun `missingFiles`(`plan`: DownloadPlan): List<PlannedFile>
 
     /**
-     * All models that are there.
+     * All downloaded models.
      */
     fun `models`(): List<CachedModel>
 
@@ -4290,7 +4290,7 @@ open class Hub: Disposable, AutoCloseable, HubInterface
 
 
     /**
-     * The file or folder of a model that is there. Sends no request.
+     * The file or folder of a downloaded model. Sends no request.
      */
     @Throws(SdkException::class)override fun `find`(`name`: kotlin.String): kotlin.String {
             return FfiConverterString.lift(
@@ -4386,7 +4386,7 @@ open class Hub: Disposable, AutoCloseable, HubInterface
 
 
     /**
-     * All models that are there.
+     * All downloaded models.
      */override fun `models`(): List<CachedModel> {
             return FfiConverterSequenceTypeCachedModel.lift(
     callWithHandle {
@@ -6526,6 +6526,21 @@ data class GenerationOptions (
     val `stopOnRepetition`: kotlin.Boolean? = null
     ,
     /**
+     * Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
+     */
+    val `speechMode`: SpeechMode? = null
+    ,
+    /**
+     * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
+     */
+    val `speechTemperature`: kotlin.Float? = null
+    ,
+    /**
+     * Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
+     */
+    val `speechTopK`: SdkCount? = null
+    ,
+    /**
      * What remains of a cancelled reply in the history. Default: the text so far.
      */
     val `onCancel`: OnCancel? = null
@@ -6589,6 +6604,9 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkJsonObject.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalBoolean.read(buf),
+            FfiConverterOptionalTypeSpeechMode.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeOnCancel.read(buf),
             FfiConverterOptionalTypeOnBusy.read(buf),
             FfiConverterOptionalTypeContextPolicy.read(buf),
@@ -6623,6 +6641,9 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkJsonObject.allocationSize(value.`templateVariables`) +
             FfiConverterBoolean.allocationSize(value.`stopAfterToolCalls`) +
             FfiConverterOptionalBoolean.allocationSize(value.`stopOnRepetition`) +
+            FfiConverterOptionalTypeSpeechMode.allocationSize(value.`speechMode`) +
+            FfiConverterOptionalFloat.allocationSize(value.`speechTemperature`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`speechTopK`) +
             FfiConverterOptionalTypeOnCancel.allocationSize(value.`onCancel`) +
             FfiConverterOptionalTypeOnBusy.allocationSize(value.`onBusy`) +
             FfiConverterOptionalTypeContextPolicy.allocationSize(value.`contextPolicy`) +
@@ -6656,6 +6677,9 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkJsonObject.write(value.`templateVariables`, buf)
             FfiConverterBoolean.write(value.`stopAfterToolCalls`, buf)
             FfiConverterOptionalBoolean.write(value.`stopOnRepetition`, buf)
+            FfiConverterOptionalTypeSpeechMode.write(value.`speechMode`, buf)
+            FfiConverterOptionalFloat.write(value.`speechTemperature`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`speechTopK`, buf)
             FfiConverterOptionalTypeOnCancel.write(value.`onCancel`, buf)
             FfiConverterOptionalTypeOnBusy.write(value.`onBusy`, buf)
             FfiConverterOptionalTypeContextPolicy.write(value.`contextPolicy`, buf)
@@ -7099,6 +7123,18 @@ data class LoadOptions (
      * put on white.
      */
     val `ignoresTransparency`: kotlin.Boolean? = null
+    ,
+    /**
+     * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
+     * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+     */
+    val `audioDecoder`: kotlin.String? = null
+    ,
+    /**
+     * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+     * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
+     */
+    val `audioTokenizer`: kotlin.String? = null
 
 ){
     init {
@@ -7128,6 +7164,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalBoolean.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
         )
     }
 
@@ -7141,7 +7179,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
-            FfiConverterOptionalBoolean.allocationSize(value.`ignoresTransparency`)
+            FfiConverterOptionalBoolean.allocationSize(value.`ignoresTransparency`) +
+            FfiConverterOptionalString.allocationSize(value.`audioDecoder`) +
+            FfiConverterOptionalString.allocationSize(value.`audioTokenizer`)
     )
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
@@ -7155,6 +7195,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
             FfiConverterOptionalBoolean.write(value.`ignoresTransparency`, buf)
+            FfiConverterOptionalString.write(value.`audioDecoder`, buf)
+            FfiConverterOptionalString.write(value.`audioTokenizer`, buf)
     }
 }
 
@@ -7268,6 +7310,16 @@ data class ModelInfo (
     val `supportsImages`: kotlin.Boolean
     ,
     /**
+     * Whether messages can contain sound.
+     */
+    val `supportsAudio`: kotlin.Boolean
+    ,
+    /**
+     * Whether the model speaks: its replies may have sound.
+     */
+    val `supportsSpeech`: kotlin.Boolean
+    ,
+    /**
      * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     val `memoryEstimate`: SdkLong
@@ -7313,6 +7365,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeFunctionCallParser.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterSequenceString.read(buf),
@@ -7332,6 +7386,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterBoolean.allocationSize(value.`supportsReasoning`) +
             FfiConverterBoolean.allocationSize(value.`supportsImages`) +
+            FfiConverterBoolean.allocationSize(value.`supportsAudio`) +
+            FfiConverterBoolean.allocationSize(value.`supportsSpeech`) +
             FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`) +
             FfiConverterTypeSdkLong.allocationSize(value.`visionMemory`) +
             FfiConverterSequenceString.allocationSize(value.`unusedTensors`) +
@@ -7350,6 +7406,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterBoolean.write(value.`supportsReasoning`, buf)
             FfiConverterBoolean.write(value.`supportsImages`, buf)
+            FfiConverterBoolean.write(value.`supportsAudio`, buf)
+            FfiConverterBoolean.write(value.`supportsSpeech`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
             FfiConverterTypeSdkLong.write(value.`visionMemory`, buf)
             FfiConverterSequenceString.write(value.`unusedTensors`, buf)
@@ -9622,7 +9680,7 @@ sealed class PullEvent {
     }
 
     /**
-     * The last event: the model is there.
+     * The last event: the model is downloaded.
      */
     data class Ready(
         /**
@@ -10679,6 +10737,59 @@ public object FfiConverterTypeSeverity: FfiConverterRustBuffer<Severity> {
 
 
 /**
+ * Whether, and in which order, a model that speaks gives text and sound.
+ */
+
+enum class SpeechMode {
+
+    /**
+     * As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
+     */
+    AUTO,
+    /**
+     * Text alone.
+     */
+    OFF,
+    /**
+     * Text, until the model begins to speak.
+     */
+    SEQUENTIAL,
+    /**
+     * A few words and their sound in turn.
+     */
+    INTERLEAVED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSpeechMode: FfiConverterRustBuffer<SpeechMode> {
+    override fun read(buf: ByteBuffer) = try {
+
+        SpeechMode.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: SpeechMode) = 4UL
+
+    override fun write(value: SpeechMode, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Treatment of calls that needed repairs.
  */
 
@@ -11489,6 +11600,38 @@ public object FfiConverterOptionalTypePullEvent: FfiConverterRustBuffer<PullEven
         } else {
             buf.put(1)
             FfiConverterTypePullEvent.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeSpeechMode: FfiConverterRustBuffer<SpeechMode?> {
+    override fun read(buf: ByteBuffer): SpeechMode? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSpeechMode.read(buf)
+    }
+
+    override fun allocationSize(value: SpeechMode?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSpeechMode.allocationSize(value)
+        }
+    }
+
+    override fun write(value: SpeechMode?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSpeechMode.write(value, buf)
         }
     }
 }
