@@ -15,7 +15,7 @@ pub struct SdkFunction {
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
-    /// The parameters, in the order in which the model sees them.
+    /// The parameters, in the order in which they are in the prompt.
     pub parameters: Vec<SdkFunctionParameter>,
     /// The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
     /// the name above, as long as it has the same description and parameters.
@@ -87,7 +87,7 @@ pub enum SdkFunctionParameterType {
     },
     /// An object.
     SdkObj {
-        /// The properties by name. The model sees and writes the required ones first, in their order, then the others
+        /// The properties by name. The model reads and writes the required ones first, in their order, then the others
         /// sorted by name.
         properties: HashMap<String, SdkFunctionParameterType>,
         /// Names of the properties that must be present.

@@ -17,7 +17,7 @@ use crate::error::{Result, SdkError};
 use crate::number::SdkLong;
 use crate::transport::{HttpTransport, PlatformTransport};
 
-/// Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+/// Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
 #[derive(Clone, PartialEq, uniffi::Record)]
 pub struct HubOptions {
     /// The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
@@ -94,7 +94,7 @@ pub struct PullProgress {
     pub state: PullState,
     /// The file that it is about; empty while the name is resolved.
     pub file: String,
-    /// Bytes of all files that are there.
+    /// Bytes already downloaded, of all files.
     pub done: SdkLong,
     /// Bytes of all files; 0 until it is known.
     pub total: SdkLong,
@@ -132,7 +132,7 @@ pub enum PullEvent {
         /// The progress.
         progress: PullProgress,
     },
-    /// The last event: the model is there.
+    /// The last event: the model is downloaded.
     Ready {
         /// The file or folder to load.
         path: String,
@@ -243,7 +243,7 @@ impl Hub {
         Ok(Arc::new(Self { options: options.into_hub()?, transport }))
     }
 
-    /// The file or folder of a model that is there. Sends no request.
+    /// The file or folder of a downloaded model. Sends no request.
     pub fn find(&self, name: String) -> Result<String> {
         Ok(text(&self.hub().find(&name)?))
     }
@@ -293,7 +293,7 @@ impl Hub {
         DownloadStream::new(self.hub(), PullSource::Plan(plan))
     }
 
-    /// All models that are there.
+    /// All downloaded models.
     pub fn models(&self) -> Vec<CachedModel> {
         let cached = |model: hub::CachedModel| CachedModel {
             path: text(&model.path),

@@ -18,7 +18,7 @@ use crate::error::Result;
 const RECORDS_WAITING: usize = 1024;
 
 /// How long a call waits for the sink. One that blocks for longer is left behind.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The name of the thread.
 const WRITER: &str = "causerie-log";
@@ -119,7 +119,7 @@ impl Logger {
         let (sender, flushed) = sync_channel(1);
         // A sink that flushes would wait for itself.
         if queue.is_some_and(|queue| !is_writer() && queue.try_send(Entry::Flush(sender)).is_ok()) {
-            let _ = flushed.recv_timeout(LONGEST_WAIT); // fails if the sink takes too long
+            let _ = flushed.recv_timeout(MAX_WAIT); // fails if the sink takes too long
         }
     }
 }
@@ -153,7 +153,7 @@ impl WriterThread {
         self.is_open.store(false, Ordering::Relaxed);
         drop(self.queue);
         if !is_writer() {
-            let _ = self.end.recv_timeout(LONGEST_WAIT); // an error in any case
+            let _ = self.end.recv_timeout(MAX_WAIT); // an error in any case
         }
     }
 }

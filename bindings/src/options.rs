@@ -90,6 +90,15 @@ pub struct GenerationOptions {
     /// for others.
     #[uniffi(default)]
     pub stop_on_repetition: Option<bool>,
+    /// Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
+    #[uniffi(default)]
+    pub speech_mode: Option<SpeechMode>,
+    /// Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
+    #[uniffi(default)]
+    pub speech_temperature: Option<f32>,
+    /// Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
+    #[uniffi(default)]
+    pub speech_top_k: Option<SdkCount>,
     /// What remains of a cancelled reply in the history. Default: the text so far.
     #[uniffi(default)]
     pub on_cancel: Option<OnCancel>,
@@ -182,6 +191,19 @@ pub enum OnCancel {
     DropTurn,
 }
 
+/// Whether, and in which order, a model that speaks gives text and sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum SpeechMode {
+    /// As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
+    Auto,
+    /// Text alone.
+    Off,
+    /// Text, until the model begins to speak.
+    Sequential,
+    /// A few words and their sound in turn.
+    Interleaved,
+}
+
 /// What a request does while another reply of the conversation is being generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum OnBusy {
@@ -269,8 +291,8 @@ pub struct LoadOptions {
     /// A chat template that replaces the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
-    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    /// the model's, whose name contains `mmproj` or `projector`.
+    /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    /// a file beside the model's, whose name contains `mmproj` or `projector`.
     #[uniffi(default)]
     pub projector: Option<String>,
     /// The rule for names of functions. Default: letters, digits, `_` and `-`.
@@ -286,6 +308,14 @@ pub struct LoadOptions {
     /// put on white.
     #[uniffi(default)]
     pub ignores_transparency: Option<bool>,
+    /// A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
+    /// folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+    #[uniffi(default)]
+    pub audio_decoder: Option<String>,
+    /// A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+    /// `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
+    #[uniffi(default)]
+    pub audio_tokenizer: Option<String>,
 }
 
 impl From<GenerationOptions> for core::GenerationOptions {
@@ -330,6 +360,16 @@ impl From<GenerationOptions> for core::GenerationOptions {
             template_variables: options.template_variables.map(|variables| variables.0).unwrap_or_default(),
             stop_after_tool_calls: options.stop_after_tool_calls,
             stop_on_repetition: options.stop_on_repetition,
+            speech: core::SpeechOptions {
+                mode: options.speech_mode.map_or_else(Default::default, |mode| match mode {
+                    SpeechMode::Auto => core::SpeechMode::Auto,
+                    SpeechMode::Off => core::SpeechMode::Off,
+                    SpeechMode::Sequential => core::SpeechMode::Sequential,
+                    SpeechMode::Interleaved => core::SpeechMode::Interleaved,
+                }),
+                temperature: options.speech_temperature,
+                top_k: options.speech_top_k.map(SdkCount::size),
+            },
             on_cancel: options.on_cancel.map_or_else(Default::default, |on_cancel| match on_cancel {
                 OnCancel::KeepPartial => core::OnCancel::KeepPartial,
                 OnCancel::DropPartial => core::OnCancel::DropPartial,
@@ -368,6 +408,8 @@ impl From<LoadOptions> for core::LoadOptions {
             }),
             chat_template: options.chat_template,
             projector: options.projector,
+            audio_decoder: options.audio_decoder,
+            audio_tokenizer: options.audio_tokenizer,
             ignores_transparency: options.ignores_transparency.unwrap_or(defaults.ignores_transparency),
             function_names: options.function_names.map_or_else(Default::default, |names| match names {
                 FunctionNames::Plain => core::FunctionNames::Plain,

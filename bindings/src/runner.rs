@@ -46,6 +46,10 @@ pub struct ModelInfo {
     pub supports_reasoning: bool,
     /// Whether messages can contain images.
     pub supports_images: bool,
+    /// Whether messages can contain sound.
+    pub supports_audio: bool,
+    /// Whether the model speaks: its replies may have sound.
+    pub supports_speech: bool,
     /// Estimated memory in bytes, with the context size that it was or would be loaded with.
     pub memory_estimate: SdkLong,
     /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
@@ -57,7 +61,7 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    fn of(info: &core::ModelInfo, context_size: usize) -> Self {
+    fn new(info: &core::ModelInfo, context_size: usize) -> Self {
         let memory = info.memory_estimate(context_size);
         Self {
             name: info.name.clone(),
@@ -71,6 +75,8 @@ impl ModelInfo {
             function_call_parser: info.function_call_parser.into(),
             supports_reasoning: info.supports_reasoning,
             supports_images: info.supports_images,
+            supports_audio: info.supports_audio,
+            supports_speech: info.supports_speech,
             memory_estimate: SdkLong(memory.total()),
             vision_memory: SdkLong(memory.vision),
             unused_tensors: info.unused_tensors.clone(),
@@ -86,7 +92,7 @@ impl ModelInfo {
 pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<ModelInfo> {
     let info = core::ModelInfo::read(&path)?;
     let most = context_size.map_or(core::LoadOptions::DEFAULT_CONTEXT_SIZE, SdkCount::size);
-    Ok(ModelInfo::of(&info, info.context_size.min(most)))
+    Ok(ModelInfo::new(&info, info.context_size.min(most)))
 }
 
 /// Watches a model while it is loaded. It is called on the thread that loads.
@@ -215,7 +221,7 @@ impl ModelRunner {
 
     /// Facts about the model.
     pub fn info(&self) -> ModelInfo {
-        ModelInfo::of(self.runner.info(), self.runner.context_size())
+        ModelInfo::new(self.runner.info(), self.runner.context_size())
     }
 
     /// Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.

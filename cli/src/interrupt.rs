@@ -40,8 +40,13 @@ fn ends_command() -> bool {
 
 /// From now on, Ctrl-C cancels this reply. A second Ctrl-C ends the command.
 pub(crate) fn cancel_on_press(reply: &ResponseStream) {
+    cancel_work(reply.cancel_handle());
+}
+
+/// From now on, Ctrl-C cancels the work of this handle. A second Ctrl-C ends the command.
+pub(crate) fn cancel_work(handle: CancelHandle) {
     PRESSED.store(false, Ordering::Relaxed);
-    *UNDER_WAY.lock() = Some(UnderWay::Reply(reply.cancel_handle()));
+    *UNDER_WAY.lock() = Some(UnderWay::Reply(handle));
 }
 
 /// From now on, the first Ctrl-C is only remembered, for [`was_pressed`]. A second Ctrl-C ends the command.

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// The demo model and what it sees with, which are parts of this program.
+/// The demo model and its projector, which are parts of this program.
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 static DEMO_PROJECTOR: &[u8] = include_bytes!("../../models/demo-mmproj.gguf");
 

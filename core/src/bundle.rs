@@ -93,7 +93,7 @@ pub fn make(
     output: impl AsRef<Path>,
     progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let sources = BundleSources::of(&Weights::open(model)?, projector)?;
+    let sources = BundleSources::new(&Weights::open(model)?, projector)?;
     let archive =
         ArchiveWriter { file: PartialFile::create(output.as_ref())?, length: 0, directory: Vec::new(), n_files: 0 };
     sources.write(archive, progress)
@@ -189,17 +189,17 @@ struct BundleSources {
 }
 
 impl BundleSources {
-    fn of(weights: &Weights, projector: Option<&str>) -> Result<Self> {
+    fn new(weights: &Weights, projector: Option<&str>) -> Result<Self> {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }
-        let ListedModel { first, mut files } = ListedModel::of(weights)?;
+        let ListedModel { first, mut files } = ListedModel::new(weights)?;
         let mut parameters = Map::from_iter([(MODEL.to_owned(), Json::from(first))]);
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
-        // A bundle has one projector file: that of the part that sees, if it is not the same.
+        // A bundle has one projector file: that of the vision part, if it is not the same.
         let ModelParts { vision, hearing } = projectors::find(weights, projector, hidden)?;
         if let Some(projector) = vision.projector().or(hearing.projector()) {
-            let ListedModel { first, files: parts } = ListedModel::of(projector)?;
+            let ListedModel { first, files: parts } = ListedModel::new(projector)?;
             parameters.insert(PROJECTOR.to_owned(), first.into());
             files.extend(parts);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound, is_sound_encoder, is_speech, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
@@ -138,9 +138,9 @@ pub struct MemoryEstimate {
     pub convolutions: u64,
     /// The states of the sequence in delta nets.
     pub delta_nets: u64,
-    /// The part that sees: its vision tower and its projector.
+    /// The vision part: its tower and its projector.
     pub vision: u64,
-    /// The part that hears: its encoder and its adapter.
+    /// The audio part: its encoder and its adapter.
     pub hearing: u64,
     /// Intermediate values during prefill.
     pub working: u64,
@@ -174,7 +174,7 @@ impl ModelInfo {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(&Weights::open(model)?)
+        Self::from_weights(&Weights::open(model)?)
     }
 
     /// Reads the headers of a model that is held in memory.
@@ -189,10 +189,10 @@ impl ModelInfo {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(&Weights::from_bytes(bytes.into())?)
+        Self::from_weights(&Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: &Weights) -> Result<Self> {
+    fn from_weights(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
@@ -252,7 +252,7 @@ impl ModelInfo {
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         if let Some(sources) = TemplateSources::read(weights)? {
-            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer)?);
+            self.set_template(&sources.chat, &PromptRenderer::from_sources(&sources, tokenizer)?);
         }
         Ok(())
     }
@@ -286,24 +286,20 @@ impl ModelInfo {
         }
     }
 
-    /// Sets that the model sees, with these weights.
+    /// Sets that this is a vision model, with these weights.
     pub(crate) fn set_vision(&mut self, weights: &Weights) {
         self.supports_images = true;
         self.vision_bytes = vision_bytes(weights);
         self.unused_tensors.retain(|name| !is_vision(name));
     }
 
-    /// Sets that the model hears, with these weights. The tensors for sound that the encoder does not read are unused ones.
+    /// Sets that this is an audio model, with these weights. The tensors for sound that the encoder does not read are unused ones.
     pub(crate) fn set_hearing(&mut self, weights: &Weights, architecture: &HearingArchitecture) {
         self.supports_audio = true;
         self.hearing_bytes = hearing_bytes(weights);
         self.unused_tensors.retain(|name| !is_sound_encoder(name));
-        if let Weights::Gguf(_) = weights {
-            let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !architecture.reads(tensor.name));
-            self.unused_tensors.extend(unread.map(|tensor| tensor.name.to_owned()));
-            self.unused_tensors.sort_unstable();
-            self.unused_tensors.dedup();
-        }
+        self.unused_tensors.extend(architecture.unread(weights));
+        self.unused_tensors.sort_unstable();
     }
 
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {

@@ -28,7 +28,11 @@ impl<'a> JsonFields<'a> {
     }
 
     /// The fields of an object that is known to be one.
-    pub(crate) fn of(entries: &'a Map<String, Json>, place: impl Into<String>, error_kind: ErrorKind) -> Self {
+    pub(crate) fn from_entries(
+        entries: &'a Map<String, Json>,
+        place: impl Into<String>,
+        error_kind: ErrorKind,
+    ) -> Self {
         Self { entries, place: place.into(), error_kind }
     }
 

@@ -11,7 +11,7 @@ use crate::message::ChatMessage;
 use crate::options::GenerationOptions;
 use crate::runner::{ModelRunner, Prompt};
 
-/// The tokenizer of a loaded model; with a model that sees, its processor.
+/// The tokenizer of a loaded model; of a vision model, its processor.
 ///
 /// ```
 /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");

@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 /// Bytes that a tokenizer takes per token, at least: a low estimate, so that no model that fits is refused. Not measured.
 const VOCABULARY_BYTES: u64 = 128;
 
-/// The part of the prefix cache's limit that the rows of images may take besides, and those of recordings.
+/// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
 const CONTENT_SHARE: usize = 8;
 
 /// Loads a model. The returned options have the sampling values of its files where none were given.
@@ -46,8 +46,9 @@ pub(crate) fn load_model(
             Some(template) => Some(TemplateSources::from(template.clone())),
             None => TemplateSources::read(weights)?,
         };
-        let renderer =
-            |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
+        let renderer = |sources: TemplateSources| {
+            Ok::<_, SdkError>((PromptRenderer::from_sources(&sources, &tokenizer)?, sources.chat))
+        };
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))
     };

@@ -48,12 +48,12 @@ pub(crate) fn no_deep_thread(work: &str) -> SdkError {
     exhausted(&format!("the stack of {work}"), deep_stack::STACK)
 }
 
-/// Whether the system would reserve so many bytes now.
+/// Whether the system would reserve this many bytes now.
 fn is_reservable(n_bytes: u64) -> bool {
     usize::try_from(n_bytes).is_ok_and(causerie_backend::is_reservable)
 }
 
-/// The error for an allocation of so many bytes that failed.
+/// The error for a failed allocation of this many bytes.
 pub(crate) fn exhausted(what: &str, n_bytes: usize) -> SdkError {
     unreservable(what, n_bytes as u64) // usize has at most 64 bits
 }

@@ -68,7 +68,7 @@ pub enum ChatMessageContent {
     Text(String),
     /// A JPEG, PNG, WebP or GIF file. Without bytes, a placeholder, which only shows in prompts.
     Image(Vec<u8>),
-    /// A WAV, FLAC, MP3 or Ogg Opus file.
+    /// A WAV, FLAC, MP3 or Ogg Opus file. Without bytes, a placeholder, which does not show in prompts.
     Audio(Vec<u8>),
 }
 
@@ -96,14 +96,44 @@ impl ChatMessageContent {
     /// # Errors
     /// [`ErrorKind::Serialization`] for another URL, and for what is not base64.
     pub fn image_from_data_url(url: &str) -> Result<Self> {
-        let wrong = |rule: &str| SdkError::new(ErrorKind::Serialization, rule);
-        let parts = url.split_once(',').map(|(header, data)| (header.to_ascii_lowercase(), data));
-        let data = parts.filter(|(header, _)| header.starts_with("data:") && header.ends_with(";base64"));
         let rule = "must be a data URL of an image in base64, such as data:image/png;base64,…";
-        let (_, data) = data.ok_or_else(|| wrong(rule))?;
-        let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        BASE64.decode(data).map(Self::Image).map_err(|err| wrong("must be valid base64").caused_by(err))
+        let data = data_of_url(url).ok_or_else(|| SdkError::new(ErrorKind::Serialization, rule))?;
+        decoded(data).map(Self::Image)
     }
+
+    /// Reads a sound file in base64, or in a data URL in base64. The file's bytes say which format it has. Line breaks and
+    /// missing padding are accepted.
+    ///
+    /// ```
+    /// use causerie::ChatMessageContent;
+    /// let sound = ChatMessageContent::audio_from_base64("UklGRg")?;
+    /// assert_eq!(sound, ChatMessageContent::Audio(b"RIFF".to_vec()));
+    /// assert_eq!(sound, ChatMessageContent::audio_from_base64("data:audio/wav;base64,UklGRg==")?);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Serialization`] for another URL, and for what is not base64.
+    pub fn audio_from_base64(data: &str) -> Result<Self> {
+        let is_url = data.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+        let rule = "must be base64, or a data URL of a sound file in base64, such as data:audio/wav;base64,…";
+        let wrong = || SdkError::new(ErrorKind::Serialization, rule);
+        let data = if is_url { data_of_url(data).ok_or_else(wrong)? } else { data };
+        decoded(data).map(Self::Audio)
+    }
+}
+
+/// The base64 of a data URL.
+fn data_of_url(url: &str) -> Option<&str> {
+    let (header, data) = url.split_once(',')?;
+    let header = header.to_ascii_lowercase();
+    (header.starts_with("data:") && header.ends_with(";base64")).then_some(data)
+}
+
+fn decoded(data: &str) -> Result<Vec<u8>> {
+    let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let wrong = |err| SdkError::new(ErrorKind::Serialization, "must be valid base64").caused_by(err);
+    BASE64.decode(data).map_err(wrong)
 }
 
 /// One message of a conversation.

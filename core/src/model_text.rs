@@ -44,7 +44,7 @@ impl ModelText {
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for headers and the tokenizer.
     pub fn read(model: &str) -> Result<Self> {
-        Self::of(Weights::open(model)?)
+        Self::from_weights(Weights::open(model)?)
     }
 
     /// Reads the tokenizer of a model that is held in memory.
@@ -59,10 +59,10 @@ impl ModelText {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_from_bytes(bytes: impl Into<ModelBytes>) -> Result<Self> {
-        Self::of(Weights::from_bytes(bytes.into())?)
+        Self::from_weights(Weights::from_bytes(bytes.into())?)
     }
 
-    fn of(weights: Weights) -> Result<Self> {
+    fn from_weights(weights: Weights) -> Result<Self> {
         let tokenizer = ModelTokenizer::load(&weights)?;
         let control = tokenizer.control_tokens()?;
         Ok(Self { weights, tokenizer, control })
@@ -83,7 +83,7 @@ impl ModelText {
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
         let sources = TemplateSources::read(&self.weights)?.ok_or_else(missing)?;
-        let mut renderer = PromptRenderer::of(&sources, &self.tokenizer)?;
+        let mut renderer = PromptRenderer::from_sources(&sources, &self.tokenizer)?;
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if !messages.iter().flat_map(|message| &message.content).all(is_text) {
             let hidden_size = ModelInfo::of_weights(&self.weights)?.hidden_size;

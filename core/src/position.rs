@@ -116,7 +116,7 @@ impl ContentDigest {
     }
 
     /// The digest of content that consists of these parts.
-    pub(crate) fn of(parts: &[&[u8]]) -> Self {
+    pub(crate) fn from_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
             hasher.update((part.len() as u64).to_le_bytes()); // so that parts cannot be shifted
@@ -148,6 +148,11 @@ impl Embedded {
     }
 }
 
+/// The rows of all contents of one kind.
+pub(crate) fn n_rows_of(contents: &[Embedded], kind: EmbeddedKind) -> usize {
+    contents.iter().filter(|content| content.0.kind() == kind).map(|content| content.0.n_rows() as usize).sum()
+}
+
 impl PartialEq for Embedded {
     fn eq(&self, other: &Self) -> bool {
         self.0.digest() == other.0.digest()
@@ -168,7 +173,7 @@ mod tests {
 
     /// Tokens, then two contents of three and two rows next to each other, then a token.
     fn mixed() -> Vec<Position> {
-        let [first, second] = [b"first", b"other"].map(|content| ContentDigest::of(&[content]));
+        let [first, second] = [b"first", b"other"].map(|content| ContentDigest::from_parts(&[content]));
         let rows = |digest, n_rows| (0..n_rows).map(move |row| Position::Embedded { digest, row });
         let tokens = [Position::Token(1), Position::Token(2)];
         tokens.into_iter().chain(rows(first, 3)).chain(rows(second, 2)).chain([Position::Token(3)]).collect()
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_same_content_twice_in_a_row_can_be_cut_in_between() {
-        let digest = ContentDigest::of(&[b"a"]);
+        let digest = ContentDigest::from_parts(&[b"a"]);
         let twice: Vec<Position> = [0, 1, 0, 1].map(|row| Position::Embedded { digest, row }).into();
         assert!(can_be_cut_at(&twice, 2) && !can_be_cut_at(&twice, 3));
         assert_eq!(uniform_end(&twice, 0), 2);
@@ -197,8 +202,8 @@ mod tests {
 
     #[test]
     fn digests_differ_with_content_and_with_how_it_is_divided() {
-        let [a, b] = [ContentDigest::of(&[b"ab", b"c"]), ContentDigest::of(&[b"a", b"bc"])];
-        assert!(a != b && a == ContentDigest::of(&[b"ab", b"c"]));
+        let [a, b] = [ContentDigest::from_parts(&[b"ab", b"c"]), ContentDigest::from_parts(&[b"a", b"bc"])];
+        assert!(a != b && a == ContentDigest::from_parts(&[b"ab", b"c"]));
         assert_eq!(a.to_string().len(), 32);
     }
 }

@@ -339,6 +339,8 @@ pub struct GenerationStats {
     pub prompt_tokens: usize,
     /// Prompt tokens that were taken from the prefix cache instead of being computed.
     pub cached_prompt_tokens: usize,
+    /// Tokens of the prompt that are sound: rows of 80 ms, for example.
+    pub audio_tokens: usize,
     /// Tokens of the reply, including calls and reasoning.
     pub completion_tokens: usize,
     /// Tokens of the reply that are reasoning.
@@ -379,6 +381,7 @@ impl GenerationStats {
         Self {
             prompt_tokens: 0,
             cached_prompt_tokens: 0,
+            audio_tokens: 0,
             completion_tokens: 0,
             reasoning_tokens: 0,
             call_tokens: 0,

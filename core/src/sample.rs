@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use causerie_backend::SplitMix64;
+pub(crate) use causerie_backend::SplitMix64;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::Sampling;
@@ -218,7 +218,7 @@ mod tests {
     const GREEDY: Sampling = Sampling { temperature: 0.0, ..PLAIN };
 
     impl Sampler {
-        fn of(sampling: Sampling, seed: u64) -> Self {
+        fn seeded(sampling: Sampling, seed: u64) -> Self {
             Self::new(sampling, BTreeMap::new(), seed)
         }
 
@@ -230,7 +230,7 @@ mod tests {
     /// Checks the set of tokens that 1,000 draws pick.
     #[track_caller]
     fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
-        let mut sampler = Sampler::of(sampling, 7);
+        let mut sampler = Sampler::seeded(sampling, 7);
         let drawn: HashSet<u32> = (0..1000).map(|_| sampler.next(&mut logits.to_vec())).collect();
         assert_eq!(drawn, expect.iter().copied().collect());
     }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_repetition_penalty_applies_to_prompt_and_reply_for_any_sign() {
-        let mut sampler = Sampler::of(Sampling { repetition_penalty: 2.0, ..GREEDY }, 0);
+        let mut sampler = Sampler::seeded(Sampling { repetition_penalty: 2.0, ..GREEDY }, 0);
         sampler.add_prompt([0]);
         assert_eq!(sampler.next(&mut [1.0, 0.6, -1.0]), 1);
         assert_eq!(sampler.next(&mut [-1.0, -1.1, -1.5]), 2);
@@ -300,7 +300,7 @@ mod tests {
     /// Checks the tokens picked repeatedly from the same logits, and the penalised logits of the next pick.
     #[track_caller]
     fn check_penalties(sampling: Sampling, logits: [f32; 3], expect: &[u32], expect_logits: [f32; 3]) {
-        let mut sampler = Sampler::of(sampling, 0);
+        let mut sampler = Sampler::seeded(sampling, 0);
         sampler.add_prompt([0, 0, 1]); // these penalties ignore the prompt
         let picked: Vec<u32> = expect.iter().map(|_| sampler.next(&mut logits.clone())).collect();
         let mut penalised = logits;
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn draws_follow_the_probabilities() {
-        let mut sampler = Sampler::of(PLAIN, 1);
+        let mut sampler = Sampler::seeded(PLAIN, 1);
         let n = 20_000;
         let ones = (0..n).filter(|_| sampler.next(&mut [0.25f32.ln(), 0.75f32.ln()]) == 1).count();
         // Five standard deviations of a binomial distribution of n draws: 0.0153.
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_seed_repeats_its_draws() {
         let draws = |seed| {
-            let mut sampler = Sampler::of(PLAIN, seed);
+            let mut sampler = Sampler::seeded(PLAIN, seed);
             (0..50).map(|_| sampler.next(&mut [0.0; 100])).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn logits_that_are_not_finite_are_errors() {
         for mut logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2]] {
-            let err = Sampler::of(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
+            let err = Sampler::seeded(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
         }
     }
@@ -367,7 +367,7 @@ mod tests {
     fn tokens_that_are_not_allowed_are_not_picked() {
         let logits = [3.0, 2.0, f32::NEG_INFINITY, 1.0];
         for temperature in [0.0, 1.0] {
-            let mut sampler = Sampler::of(Sampling { temperature, ..PLAIN }, 0);
+            let mut sampler = Sampler::seeded(Sampling { temperature, ..PLAIN }, 0);
             assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 3).unwrap(), Some(3));
             assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 2).unwrap(), None);
             assert_eq!(sampler.pick(&mut [], |_| true).unwrap(), None);

@@ -1,7 +1,7 @@
 //! Plans for addresses outside of repositories: of one file, or of a manifest that names files by their addresses.
 
 use causerie::Result;
-use causerie::names::manifest::{FILE_NAME, FILES, LARGEST, MODEL, PROJECTOR, UNUSED};
+use causerie::names::manifest::{FILE_NAME, FILES, MAX_BYTES, MODEL, PROJECTOR, UNUSED};
 use causerie::names::{ModelName, file_name_of_address};
 use serde_json::{Map, Value as Json};
 
@@ -12,7 +12,7 @@ use crate::plan::{DownloadPlan, PlannedFile};
 use crate::requests::{Requests, ServerAnswer, check_encoding, is_web_page, read_all};
 use crate::store::RepositoryStore;
 
-/// Asks the server at an address what is there. The file itself is not read.
+/// Asks the server at an address for the size and the version of a file. The file itself is not read.
 pub(crate) fn plan(
     requests: &Requests<'_>,
     store: &RepositoryStore,
@@ -44,7 +44,7 @@ pub(crate) fn plan(
 /// Digits that stand for the files as they are now.
 fn commit(files: &[FoundFile]) -> String {
     let marks: Vec<String> = files.iter().map(|found| format!("{} {}", found.file.path, found.mark)).collect();
-    FileDigest::of(marks.join("\n").as_bytes()).hex()[..40].to_owned()
+    FileDigest::from_content(marks.join("\n").as_bytes()).hex()[..40].to_owned()
 }
 
 struct FoundFile {
@@ -66,7 +66,7 @@ fn ask(requests: &Requests<'_>, address: &str, path: String) -> Result<FoundFile
     let size: u64 = header("content-length").parse().map_err(|_| no_size())?;
     let pinned = address.split_once("#sha256=").map(|(_, hex)| FileDigest::Sha256(hex.to_owned()));
     let marks = [address, &size.to_string(), &header("etag"), &header("last-modified")].join("\n");
-    let unknown = || FileDigest::Unknown(FileDigest::of(marks.as_bytes()).hex().to_owned());
+    let unknown = || FileDigest::Unknown(FileDigest::from_content(marks.as_bytes()).hex().to_owned());
     let digest = pinned.or(linked).unwrap_or_else(unknown);
     let mark = digest.hex().to_owned();
     Ok(FoundFile { file: PlannedFile { url: Some(address.to_owned()), ..PlannedFile::new(&path, size, digest) }, mark })
@@ -79,7 +79,7 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     let invalid = |rule: String| Trouble::Final(network(false, format!("a manifest of {}: {rule}", base.authority())));
     let url = at_endpoint(address, &requests.endpoint.url());
     let ServerAnswer { response, from, .. } = requests.get(&url, 0, "the manifest")?;
-    let body = read_all(response, LARGEST as u64, &from, "the manifest")?;
+    let body = read_all(response, MAX_BYTES as u64, &from, "the manifest")?;
     let mut manifest: Map<String, Json> =
         serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
     let parameters = manifest.get_mut(FILES).and_then(Json::as_object_mut);
@@ -105,7 +105,7 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
     }
     manifest.insert("original_url".to_owned(), address.into());
     let content = format!("{:#}\n", Json::from(manifest));
-    let digest = FileDigest::of(content.as_bytes());
+    let digest = FileDigest::from_content(content.as_bytes());
     let mark = digest.hex().to_owned();
     let file =
         PlannedFile { content: Some(content.clone()), ..PlannedFile::new(FILE_NAME, content.len() as u64, digest) };

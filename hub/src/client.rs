@@ -12,8 +12,8 @@ use crate::transport::{HttpRequest, HttpResponse, Transport};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An HTTP client. Proxies and certificates are those of the environment: `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`,
-/// `SSL_CERT_FILE`, `SSL_CERT_DIR`, and else those of the system.
+/// An HTTP client. Proxies and certificates come from the environment: `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`,
+/// `SSL_CERT_FILE`, `SSL_CERT_DIR`, and by default from the system.
 pub(crate) struct HttpClient {
     idle_timeout: Duration,
     agent: Mutex<Agent>,

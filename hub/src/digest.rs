@@ -55,11 +55,11 @@ impl FileDigest {
     }
 
     /// The SHA-256 of a content.
-    pub(crate) fn of(content: &[u8]) -> Self {
+    pub(crate) fn from_content(content: &[u8]) -> Self {
         Self::Sha256(format!("{:x}", Sha256::digest(content)))
     }
 
-    /// Whether a content with the other digest is the one that is meant.
+    /// Whether `found` is the expected digest.
     pub(crate) fn is_of(&self, found: &Self) -> bool {
         matches!((self, found), (Self::Unknown(_), Self::Sha256(_))) || self == found
     }

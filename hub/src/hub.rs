@@ -140,7 +140,7 @@ impl Hub {
         plan.files.iter().filter(|file| file.content.is_none() && !store.has(plan, file)).collect()
     }
 
-    /// The plan with the digests that its download has found, for a lock file: those of addresses are not known before.
+    /// The plan with the digests that its download has found, for a lock file: digests of addresses are not known before.
     ///
     /// ```no_run
     /// # let hub = causerie_hub::Hub::new(causerie_hub::HubOptions::from_environment()?);

@@ -1,4 +1,4 @@
-//! Models by name: which files a name means, their download into the cache that Hugging Face's tools share, and what is there.
+//! Models by name: which files a name means, their download into the cache that Hugging Face's tools share, and what it holds.
 //!
 //! - A file gets its final name only after its size and digest are checked. Interrupted downloads go on where they stopped.
 //! - A cached model is loaded without a request; only [`Hub::pull`], [`Hub::plan`] and [`Hub::fetch`] send any.

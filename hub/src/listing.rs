@@ -13,7 +13,7 @@ use crate::fault::{Trouble, network};
 use crate::requests::Requests;
 
 /// Pages of a listing that are read.
-const MOST_PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// A commit of a repository.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(crate) fn files(
     let what = format!("the listing of {id}");
     let mut files = BTreeMap::new();
     let mut next = Some(format!("{}/tree/{commit}?recursive=true", api(requests, id)));
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let Some(url) = next else { return Ok(files) };
         let (body, following) = requests.json(&url, &what)?;
         let invalid = |err| network(false, format!("{what} must be a JSON array of files")).caused_by(err);
@@ -109,7 +109,7 @@ pub(crate) fn files(
         files.extend(entries.into_iter().filter_map(file));
         next = following;
     }
-    Err(Trouble::Final(network(false, format!("{what} has more than {MOST_PAGES} pages"))))
+    Err(Trouble::Final(network(false, format!("{what} has more than {MAX_PAGES} pages"))))
 }
 
 fn file(entry: TreeEntry) -> Option<(String, RepositoryFile)> {

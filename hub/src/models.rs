@@ -48,7 +48,7 @@ pub struct CachedModel {
 pub struct CachedPart {
     /// The repository that the file is of.
     pub repository: String,
-    /// The bytes that are there.
+    /// The bytes downloaded so far.
     pub size: u64,
     /// Where they are.
     pub path: PathBuf,

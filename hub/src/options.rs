@@ -28,7 +28,7 @@ pub struct HubOptions {
     pub cache: PathBuf,
     /// The address of the hub.
     pub endpoint: String,
-    /// What the hub knows the user by.
+    /// The user's access token.
     pub token: Option<AccessToken>,
     /// Whether requests are switched off.
     pub is_offline: bool,
@@ -62,7 +62,7 @@ impl HubOptions {
         }
     }
 
-    /// Options of the environment, whose variables are those of Hugging Face's tools: the cache's, `HF_ENDPOINT`,
+    /// Options of the environment, from the variables of Hugging Face's tools: the cache's, `HF_ENDPOINT`,
     /// `HF_TOKEN` or the file of the token, `HF_HUB_OFFLINE`, `HF_HUB_DISABLE_SYMLINKS`.
     ///
     /// ```

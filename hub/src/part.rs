@@ -1,4 +1,4 @@
-//! A file that is not complete, with the digest of the bytes that are there.
+//! A file whose download is not complete, with the digest of its bytes so far.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -73,7 +73,7 @@ impl PlannedFile {
 
     /// Whether what comes from a file is a plain path, a digest, and an address that can be one.
     fn is_valid(&self) -> bool {
-        let is_content = |content: &String| FileDigest::of(content.as_bytes()) == self.digest;
+        let is_content = |content: &String| FileDigest::from_content(content.as_bytes()) == self.digest;
         is_plain_path(&self.path)
             && self.digest.is_valid()
             && self.url.as_deref().is_none_or(|url| WebAddress::parse(url).is_some())

@@ -41,7 +41,7 @@ pub struct PullProgress {
     pub state: PullState,
     /// The file that it is about; empty while the name is resolved.
     pub file: String,
-    /// Bytes of all files that are there.
+    /// Bytes already downloaded, of all files.
     pub done: u64,
     /// Bytes of all files; 0 until it is known.
     pub total: u64,
@@ -70,7 +70,7 @@ struct Watched {
     progress: PullProgress,
     /// Bytes that arrived, those included that were discarded again.
     received: u64,
-    /// Bytes that are there; less than in `progress` after a file was begun anew.
+    /// Bytes already downloaded; less than in `progress` after a file was begun anew.
     done: u64,
     is_stopped: bool,
 }
@@ -93,7 +93,7 @@ impl Watch {
         if watched.is_stopped { Err(cancelled()) } else { Ok(()) }
     }
 
-    /// Begins with files of this total size, some bytes of which are there.
+    /// Begins with files of this total size, of which some bytes are already downloaded.
     pub(crate) fn begin(&self, total: u64, there: u64) {
         let mut watched = self.inner.lock();
         (watched.progress.total, watched.progress.resumed_from, watched.done) = (total, there, there);
@@ -114,7 +114,7 @@ impl Watch {
         watched.progress.state = PullState::Downloading;
     }
 
-    /// Corrects the bytes that are there, after a file was found to have more or fewer than was known.
+    /// Corrects the downloaded bytes, after a file was found to have more or fewer than was known.
     pub(crate) fn correct(&self, before: u64, after: u64) {
         let mut watched = self.inner.lock();
         watched.done = (watched.done + after).saturating_sub(before);

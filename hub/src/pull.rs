@@ -36,7 +36,7 @@ const API_TRIES: usize = 3;
 /// Bytes that stay free on the disk.
 const SPARE_SPACE: u64 = 64 << 20;
 /// The largest index of weights in bytes.
-const LARGEST_INDEX: u64 = 64 << 20;
+const MAX_INDEX: u64 = 64 << 20;
 
 /// One download.
 pub(crate) struct Pull<'a> {
@@ -213,7 +213,7 @@ fn shards(requests: &Requests<'_>, plan: &DownloadPlan, index: &str) -> Result<V
     let invalid = || corrupt(format!("{index} of {} must be an index of weights with its digest", plan.repository));
     let file = plan.files.iter().find(|file| file.path == index).ok_or_else(invalid)?;
     let ServerAnswer { response, from, .. } = requests.get(&plan.url(&requests.endpoint.url(), file), 0, index)?;
-    let content = read_all(response, LARGEST_INDEX, &from, index)?;
+    let content = read_all(response, MAX_INDEX, &from, index)?;
     let mut hasher = file.digest.hasher(file.size);
     hasher.update(&content);
     if hasher.finish() != file.digest {
@@ -277,7 +277,7 @@ pub(crate) fn watched<T: Send>(
     })
 }
 
-/// Measures the speed as an average that forgets.
+/// Moving average of the speed.
 struct SpeedMeter {
     at: Instant,
     received: u64,

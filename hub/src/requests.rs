@@ -12,11 +12,11 @@ use crate::options::AccessToken;
 use crate::transport::{HttpRequest, HttpResponse, Transport};
 
 /// Redirects that are followed.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// The largest answer of an API in bytes.
-const LARGEST_ANSWER: u64 = 16 << 20;
+const MAX_ANSWER: u64 = 16 << 20;
 /// The longest wait that a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
+const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// Sends requests to one hub.
 pub(crate) struct Requests<'a> {
@@ -41,7 +41,7 @@ impl Requests<'_> {
         let invalid = || network(false, format!("the address of {what} must be http or https"));
         let mut address = WebAddress::parse(url).ok_or_else(invalid)?;
         let mut linked = None;
-        for n_redirects in 0..=MOST_REDIRECTS {
+        for n_redirects in 0..=MAX_REDIRECTS {
             let response = self.send(&address, first_byte)?;
             match response.status {
                 200..=299 => return Ok(ServerAnswer { response, from: address, linked }),
@@ -56,7 +56,7 @@ impl Requests<'_> {
         }
         Err(Trouble::Final(network(
             false,
-            format!("{} redirects {what} more than {MOST_REDIRECTS} times", address.authority()),
+            format!("{} redirects {what} more than {MAX_REDIRECTS} times", address.authority()),
         )))
     }
 
@@ -98,7 +98,7 @@ impl Requests<'_> {
             }
             None => None,
         };
-        let body = read_all(response, LARGEST_ANSWER, &from, what)?;
+        let body = read_all(response, MAX_ANSWER, &from, what)?;
         Ok((body, next))
     }
 
@@ -240,10 +240,10 @@ fn rate_limited(response: &HttpResponse, message: &str) -> Trouble {
         wait.parse::<u64>().ok()
     });
     let seconds = limit.or_else(|| response.header("retry-after")?.trim().parse().ok());
-    let kind = ErrorKind::Download(DownloadFault::RateLimited { seconds: seconds.unwrap_or(LONGEST_WAIT.as_secs()) });
+    let kind = ErrorKind::Download(DownloadFault::RateLimited { seconds: seconds.unwrap_or(MAX_WAIT.as_secs()) });
     let err = SdkError::new(kind, format!("{message}: too many requests, more are accepted later"));
     match seconds.map(Duration::from_secs) {
-        Some(wait) if LONGEST_WAIT < wait => Trouble::Final(err),
+        Some(wait) if MAX_WAIT < wait => Trouble::Final(err),
         wait => Trouble::Passing(err, wait),
     }
 }

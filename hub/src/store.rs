@@ -125,7 +125,7 @@ impl RepositoryStore {
     }
 
     /// Makes the model visible: its files, as links if those are used, then the revision, then the note of what was checked. Writes
-    /// nothing that is there already, so that a complete cache may be read-only.
+    /// nothing that exists already, so that a complete cache may be read-only.
     pub(crate) fn finish(&self, plan: &DownloadPlan, uses_links: bool) -> Result<()> {
         self.write_contents(plan)?;
         if let Some(file) = plan.files.iter().find(|file| !self.has(plan, file)) {
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn downloads_without_a_lock_write_to_places_of_their_own() {
         let store = RepositoryStore::new("/cache".as_ref(), "ns/name");
-        let digest = FileDigest::of(b"x");
+        let digest = FileDigest::from_content(b"x");
         let places = || [BlobLock { file: None }, BlobLock { file: None }].map(|lock| store.part_under(&lock, &digest));
         let [one, other] = places();
         assert_ne!(one, other);

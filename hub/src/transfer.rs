@@ -17,11 +17,11 @@ use crate::store::RepositoryStore;
 use crate::transport::HttpResponse;
 
 /// Failures in a row after which a transfer ends.
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 /// Wrong contents in a row after which it ends.
-const MOST_WRONG: u32 = 2;
+const MAX_WRONG: u32 = 2;
 /// The longest pause between two tries, as a multiple of the first one.
-const LONGEST_PAUSE: u32 = 16;
+const MAX_PAUSE: u32 = 16;
 
 /// What the downloads of all files of a plan share.
 pub(crate) struct Transfer<'a> {
@@ -51,7 +51,7 @@ impl Transfer<'_> {
 
     /// Downloads what is missing, checks the file, and gives it its final name.
     fn fetch_rest(&self, file: &PlannedFile, part: &mut BlobPart<'_>) -> Result<FileDigest> {
-        for _ in 0..MOST_WRONG {
+        for _ in 0..MAX_WRONG {
             self.complete(file, part)?;
             self.watch.enter(PullState::Verifying, &file.path);
             let found = part.right_digest().map_err(|err| self.store.write_error(part.path(), part.missing(), err))?;
@@ -62,7 +62,7 @@ impl Transfer<'_> {
             part.discard(self.watch)?;
         }
         Err(corrupt(format!(
-            "{} of {} has another content than its digest says, twice",
+            "{} of {} does not match its digest, after two downloads",
             file.path, self.plan.repository
         )))
     }
@@ -103,7 +103,7 @@ impl Transfer<'_> {
             answer => answer?,
         };
         check_encoding(&response, &from)?;
-        match AnsweredBytes::of(&response, part.length(), file.size) {
+        match AnsweredBytes::new(&response, part.length(), file.size) {
             AnsweredBytes::Rest => {}
             AnsweredBytes::Whole => part.discard(self.watch)?,
             AnsweredBytes::Other(found) => {
@@ -133,7 +133,7 @@ impl Transfer<'_> {
 
 /// Which bytes of a file an answer has.
 enum AnsweredBytes {
-    /// The bytes after those that are there.
+    /// The bytes after the downloaded ones.
     Rest,
     /// All of them, although a range was asked for.
     Whole,
@@ -142,7 +142,7 @@ enum AnsweredBytes {
 }
 
 impl AnsweredBytes {
-    fn of(response: &HttpResponse, first_byte: u64, size: u64) -> Self {
+    fn new(response: &HttpResponse, first_byte: u64, size: u64) -> Self {
         let length = response.header("content-length").and_then(|length| length.trim().parse::<u64>().ok());
         match response.status {
             // A portal or an error page; no file of a model is one.
@@ -191,7 +191,7 @@ impl Failures {
         }
         self.n_failed += 1;
         self.n_wrong += u32::from(err.kind() == ErrorKind::Download(DownloadFault::Corrupt));
-        if MOST_FAILURES <= self.n_failed || MOST_WRONG <= self.n_wrong {
+        if MAX_FAILURES <= self.n_failed || MAX_WRONG <= self.n_wrong {
             return Err(err);
         }
         log::info!("a download goes on after failure {}: {err}", self.n_failed);
@@ -200,7 +200,7 @@ impl Failures {
 
     /// The pause before the next try, between one half of the doubled pause and all of it.
     pub(crate) fn pause(&self, first: Duration) -> Duration {
-        let doubled = 2_u32.saturating_pow(self.n_failed.saturating_sub(1)).min(LONGEST_PAUSE);
+        let doubled = 2_u32.saturating_pow(self.n_failed.saturating_sub(1)).min(MAX_PAUSE);
         first.saturating_mul(doubled).mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     fn content(status: u16, headers: &[(&str, &str)], first_byte: u64) -> String {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let response = HttpResponse { status, headers, body: Box::new(std::io::empty()) };
-        match AnsweredBytes::of(&response, first_byte, 10) {
+        match AnsweredBytes::new(&response, first_byte, 10) {
             AnsweredBytes::Rest => "rest".to_owned(),
             AnsweredBytes::Whole => "whole".to_owned(),
             AnsweredBytes::Other(found) => found,

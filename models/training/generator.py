@@ -7,7 +7,7 @@ from . import functions as made_up
 from .exchange import NO_FUNCTION, Exchange, is_imperative, negated
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
-from .sources import Text, names, sources
+from .sources import HEAD, Text, names, sources
 
 
 NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate", "reckoning", "lookups")  # fields with requests similar to those for timers, notes, sums and conversions
@@ -239,7 +239,7 @@ class Generator:
     conversations that could follow it.
 
     A conversation has its tokens, whether the model writes each of them, and the supervised places of attention: the layer, counted
-    from the last, the token that looks, whether it looks into the block, and the token to look at.
+    from the last, its head, the token that looks, whether it looks into the block, and the token to look at.
     """
 
     def __init__(self, tokenizer, seed):
@@ -281,7 +281,7 @@ class Generator:
             if exchange.calls:
                 request, call = texts[1], texts[4]  # the contents of the first two messages; each message is a header, its content and a line end
                 for from_last, looking, token, source, there in sources(exchange.calls, exchange.asking(), call, block, request):
-                    looks.append((from_last, starts[looking.whole] + token, source is block, there if source is block else starts[source.whole] + there))
+                    looks.append((from_last, HEAD, starts[looking.whole] + token, source is block, there if source is block else starts[source.whole] + there))
             if ended:
                 break
         return tokens, marks, looks

@@ -74,8 +74,8 @@ class Span:
 class Batch:
     """The tokens of groups. A group is a pair: the ids of a block, and a list of conversations after it, which are lists of ids.
 
-    `supervised` has an entry for each block, and then for each conversation: the places where the first head of an attention
-    layer should look, as (layer, token, key). Layers are counted from the last, which is 0. Keys are counted from the start
+    `supervised` has an entry for each block, and then for each conversation: the places where a head of an attention layer should
+    look, as (layer, head, token, key). Layers are counted from the last, which is 0. Keys are counted from the start
     of the block, and those of the conversation follow.
     """
 
@@ -97,9 +97,9 @@ class Batch:
         ]
         self.spans = pieces + conversations
         self.ends = [block.stop - 1 for block in blocks] + [span.own.stop - 1 for span in conversations]  # last tokens of all texts
-        self.supervised = {}  # queries and keys, by attention layer and span
+        self.supervised = {}  # heads, queries and keys, by attention layer and span
         in_pieces = [
-            [(layer, token - at, key) for layer, token, key in places if at <= token < at + PIECE]
+            [(layer, head, token - at, key) for layer, head, token, key in places if at <= token < at + PIECE]
             for block, places in zip(blocks, supervised) for at in range(0, block.stop - block.start, PIECE)
         ]
         for span, places in enumerate([*in_pieces, *supervised[len(blocks) :]]):
@@ -108,7 +108,7 @@ class Batch:
                 self.supervised.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)
         self.pixels = []  # of its pictures, in the order of `rows`
         self.rows = None  # embeddings of the pictures, in the place of the tokens `<image>`, in order: (tokens, hidden)
-        self.seen = {}  # after the model ran: the attention of the supervised head at each of those places, by layer
+        self.seen = {}  # after the model ran: the attention of the supervised heads at each of those places, by layer
         self.count = len(ids)  # real tokens; padding follows, which no token sees
         filling = [0] * (-len(ids) % FILL_BATCH)
         self.ids, self.place = torch.tensor(ids + filling), torch.tensor(place + filling)
@@ -195,7 +195,7 @@ class ShortConv(nn.Module):
 class Attend(torch.autograd.Function):
     """Softmax attention of q (tokens, heads, head) to k and v (tokens, kv_heads, head), one span of a batch at a time.
 
-    The second result is the attention of the first head at the places of `supervised` (queries and keys, by span).
+    The second result is the attention at the places of `supervised` (heads, queries and keys, by span).
     """
 
     @staticmethod
@@ -211,8 +211,8 @@ class Attend(torch.autograd.Function):
             after[span.own] = span.outputs_of(torch.bmm(weights, span.keys_of(v)), q.shape[1])
             kept.append(weights)
             if index in supervised:
-                query, key = supervised[index]
-                seen.append(weights.view(by_head.shape)[0, query, span.blank + key])
+                head, query, key = supervised[index]
+                seen.append(weights.view(by_head.shape)[head, query, span.blank + key])
         ctx.save_for_backward(q, k, v, *kept)
         return after, torch.cat(seen)
 
@@ -226,9 +226,9 @@ class Attend(torch.autograd.Function):
             given_here = span.queries_of(given, kv_heads)
             for_weights = torch.bmm(given_here, span.keys_of(v).transpose(1, 2))
             if index in ctx.supervised:
-                query, key = ctx.supervised[index]
+                head, query, key = ctx.supervised[index]
                 by_head = for_weights.view(q.shape[1], span.n_queries, -1)
-                by_head.index_put_((torch.zeros_like(query), query, span.blank + key), given_seen[at : at + len(query)], accumulate=True)
+                by_head.index_put_((head, query, span.blank + key), given_seen[at : at + len(query)], accumulate=True)
                 at += len(query)
             for_scores = torch.ops.aten._softmax_backward_data(for_weights, weights, -1, q.dtype)
             for_q[span.own] = span.outputs_of(torch.bmm(for_scores, span.keys_of(k)), q.shape[1])

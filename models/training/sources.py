@@ -12,6 +12,7 @@ from .functions import UNSAID
 from .prompt import literal
 
 
+HEAD = 0  # of the heads of an attention layer, the one that looks
 CONSTANTS = ("", "True", "False", "None")
 UNREAD = "\0"  # neither a letter nor a space
 FRAME = set("call calls code data each from given into lets list make more name that their them then this told user wants what when which will with your".split())  # words of descriptions that do not identify a function

@@ -31,6 +31,7 @@ from .prompt import conversation_pieces, system_block
 from .sight.export import read_projector
 from .sight.groups import PictureGroups, picture_batch
 from .sight.network import Tower, TowerShape
+from .sources import HEAD
 from .tokenizer import IMAGE
 
 WARM_UP, FALL = 60, 0.6  # steps of rising rate; the part of the run in which the rate falls
@@ -38,12 +39,13 @@ OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # share and weight in the loss of tokens 
 RESTART = 0.5  # initial share of the rate when a finished run is continued
 AVERAGE = 0.98  # decay of the average of the weights, which is the result: about 50 steps
 SUPERVISED_LAYERS = 6  # attention layers that `sources.py` supervises, counted from the last
+STAY_WEIGHT = 1.0  # of the divergence from the model of `--stay-near`, where its most probable token is right
 SUPERVISION_WEIGHT = 0.2  # weight of a supervised place, relative to a token of the loss
 # Small batches of a cycle of steps, in each process, by kind: their number, their groups, conversations of each, and the maximum tokens
 # of one. `chat` has all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer. Only a run
 # with a vision tower has those of `SEEN`.
-SMALL = {"chat": (3, 1, 10, 208), "some": (3, 1, 8, 208), "long": (1, 1, 2, 1000), "choice": (3, 1, 16, 112), "answers": (2, 3, 6, 320), "refused": (2, 1, 16, 208)}
-SEEN = {"seen": (8, 5, 8, 200), "seen, chat": (2, 2, 8, 200)}
+SMALL = {"chat": (3, 1, 10, 208), "some": (3, 1, 8, 208), "long": (1, 1, 2, 1000), "choice": (4, 1, 16, 112), "answers": (2, 3, 6, 320), "refused": (3, 1, 16, 208)}
+SEEN = {"seen": (5, 5, 8, 200), "seen, chat": (3, 2, 8, 200), "read": (4, 5, 8, 200), "read, chat": (4, 2, 8, 200)}
 GROUPS, ROWS, LONGEST = 2, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
 LIBC = ctypes.CDLL(None)
 TRIM_EVERY = 40  # steps; tensors of changing sizes fragment the heap, which grew to 12 GB in half an hour
@@ -118,11 +120,11 @@ def batch_of(groups):
     """A batch, and which of its tokens the model writes itself."""
     supervised, said = [], [False] * sum(len(block) for block, *_ in groups)
     for block, names, conversations in groups:
-        supervised.append([(SUPERVISED_LAYERS - 1, token, there) for token, there in names])
+        supervised.append([(SUPERVISED_LAYERS - 1, HEAD, token, there) for token, there in names])
     for block, _, conversations in groups:
         for _, marks, looks in conversations:
             said += marks
-            supervised.append([(from_last, token, there if in_block else len(block) + there) for from_last, token, in_block, there in looks])
+            supervised.append([(from_last, head, token, there if in_block else len(block) + there) for from_last, head, token, in_block, there in looks])
     return Batch([(block, [tokens for tokens, *_ in conversations]) for block, _, conversations in groups], supervised), torch.tensor(said)
 
 
@@ -134,6 +136,11 @@ def targets(batch, said, random):
     other = torch.rand(len(said), generator=random) < torch.where(torch.arange(len(said)) < batch.cut, OTHER_SHARE / 2, OTHER_SHARE)
     at = (goes_on[:-1] & (said[1:] | other[1:])).nonzero()[:, 0]
     return at, batch.ids[at + 1], torch.where(said[at + 1], 1.0, OTHER_WEIGHT)
+
+
+def divergence(found, near, is_right):
+    """Of each row of logits, from the logarithms `near`; 0 where those are wrong."""
+    return F.kl_div(found.log_softmax(-1), near, log_target=True, reduction="none").sum(-1) * is_right
 
 
 def optimisers(model, rate, kind):
@@ -195,6 +202,12 @@ class Run:
         self.model.to(args.device)
         # If the machine multiplies bfloat16 faster, a bfloat16 copy computes; the weights that are trained stay in f32.
         self.worker = self.model if args.kind == torch.float32 else copy.deepcopy(self.model).to(args.kind)
+        self.near = None
+        if args.stay_near:
+            near_shape, near, _ = warm_start.read(args.stay_near)
+            self.near = Model(near_shape).requires_grad_(False)
+            self.near.load_state_dict(near)
+            self.near.to(args.device, args.kind)
         self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
         self.optimisers = optimisers(self.model, args.rate, args.kind)
         self.step, self.tokens, self.spoken, self.seconds = 0, 0, 0, 0.0
@@ -255,6 +268,14 @@ class Run:
         with torch.autocast(self.args.device, torch.bfloat16, enabled=self.args.kind == torch.bfloat16):
             return torch.cat([self.tower(torch.tensor(each)[None].to(self.args.device))[0][0] for each in pixels])
 
+    @torch.no_grad()
+    def near_to(self, batch, rows, following):
+        """What the model of `--stay-near` says, as logarithms, and where it is right."""
+        if not self.near:
+            return None
+        said = self.near(batch, rows).float().log_softmax(-1)
+        return said, said.argmax(-1) == following
+
     def share(self, *numbers):
         """Averages the gradients of all processes, and some numbers as well."""
         if self.args.workers == 1:
@@ -282,9 +303,12 @@ class Run:
             if batch.pixels:
                 batch.rows = self.rows_of(batch.pixels)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
-            loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
+            near = self.near_to(batch, rows, following)
+            found = self.worker(batch, rows).float()
+            loss = F.cross_entropy(found, following, reduction="none")
+            staying = STAY_WEIGHT * divergence(found, *near) if near else 0
             unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in range(SUPERVISED_LAYERS)]
-            (((loss * weights).sum() + SUPERVISION_WEIGHT * torch.cat(unseen).sum()) / total).backward()
+            ((((loss + staying) * weights).sum() + SUPERVISION_WEIGHT * torch.cat(unseen).sum()) / total).backward()
             self.collect()
             losses.append(loss[weights == 1].mean().item())
             supervised.append([each.detach() for each in unseen])
@@ -350,6 +374,7 @@ def main():
     parser.add_argument("--again", type=float, help="the minute at which a finished run is continued; with --minutes")
     parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="start from the weights, the shape and the tokenizer of this model")
     parser.add_argument("--tower", type=Path, metavar="GGUF", help="train with pictures as well, which this projector file sees; its weights do not change")
+    parser.add_argument("--stay-near", type=Path, metavar="GGUF", help="a model of the same tokenizer, whose replies the trained one keeps where they are right")
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", help="c: convolution, a: attention; with --from, capitals are layers to add")
     parser.add_argument("--hidden", type=int, default=Shape.hidden)

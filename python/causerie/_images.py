@@ -16,7 +16,7 @@ _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 
 
 def image_file(source: Any) -> bytes:
-    """Returns the bytes of an image file: those given, those of the file at a path, or pixels as a PNG file."""
+    """Returns the bytes of an image file: the given ones, the bytes of the file at a path, or pixels as a PNG file."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, (str, os.PathLike)):

@@ -3096,7 +3096,7 @@ class SdkFunctionParameterType:
             self.properties = properties
 
             """
-        The properties by name. The model sees and writes the required ones first, in their order, then the others
+        The properties by name. The model reads and writes the required ones first, in their order, then the others
         sorted by name.
 """
 
@@ -5241,7 +5241,7 @@ class _UniffiFfiConverterTypeHttpRequest(_UniffiConverterRustBuffer):
 @dataclass
 class HubOptions:
     """
-    Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+    Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
 """
     def __init__(self, *, cache:typing.Optional[str] = None, endpoint:typing.Optional[str] = None, token:typing.Optional[str] = None, is_offline:typing.Optional[bool] = None, checks_space:typing.Optional[bool] = None, idle_timeout_milliseconds:typing.Optional[SdkLong] = None, retry_pause_milliseconds:typing.Optional[SdkLong] = None, uses_links:typing.Optional[bool] = None):
         self.cache = cache

@@ -32,6 +32,20 @@ class OnCancel(str, Enum):
 
 
 @adopted
+class SpeechMode(str, Enum):
+    """Whether, and in which order, a model that speaks gives text and sound."""
+
+    AUTO = "auto"
+    """As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise."""
+    OFF = "off"
+    """Text alone."""
+    SEQUENTIAL = "sequential"
+    """Text, until the model begins to speak."""
+    INTERLEAVED = "interleaved"
+    """A few words and their sound in turn."""
+
+
+@adopted
 class OnBusy(str, Enum):
     """What a request does while another reply of the conversation is being generated."""
 

@@ -173,7 +173,7 @@ class Conversation:
 
         The handlers run the calls, the model reads the results, and so on until it answers. All messages join the
         history as if they were sent by hand. The functions of the handlers are registered when the reply begins; one of
-        the same name is replaced. The events are those of a plain reply. `FunctionResult` reports the result
+        the same name is replaced. The events are the same as of a plain reply. `FunctionResult` reports the result
         of each call, `RoundComplete` the end of a reply with calls, and one `Complete` the end of the last reply. If a
         call does not fit its function, was rejected, or names a function that is not declared, the model reads an
         error that lets it repair the call. A call of a function that is declared but not handled ends the

@@ -312,8 +312,12 @@ def _failed(call: SdkFunctionCall, err: BaseException) -> Outcome:
 
 
 def _text_of(err: BaseException) -> str:
-    """The text that the model reads. That of a `KeyError` is only the key."""
-    text = str(err)
+    """The text that the model reads: the name of the class if there is none, or if the app's own class fails to write it. That
+    of a `KeyError` is only the key."""
+    try:
+        text = str(err)
+    except Exception:
+        text = ""
     return f"{type(err).__name__}: {text}" if isinstance(err, KeyError) else text or type(err).__name__
 
 

@@ -40,7 +40,7 @@ class PullProgress:
     file: str
     """The file that it is about; empty while the name is resolved."""
     done: int
-    """Bytes of all files that are there."""
+    """Bytes already downloaded, of all files."""
     total: int
     """Bytes of all files; 0 until it is known."""
     resumed_from: int
@@ -88,7 +88,7 @@ class Progress:
 @variant(ffi.PullEvent, "READY")
 @dataclass(frozen=True)
 class Ready:
-    """A download has ended: the model is there."""
+    """A download has ended: the model is complete."""
 
     path: str
 
@@ -143,7 +143,7 @@ class DownloadPlan:
 
 @uncopyable("create a new one with the same options")
 class Hub:
-    """Downloads models by name into the cache that Hugging Face's tools share, and says what is there.
+    """Downloads models by name into the cache that Hugging Face's tools share, and lists what it holds.
 
     Options that are left out come from the environment: `HF_HUB_CACHE` and the like, `HF_ENDPOINT`, `HF_TOKEN`,
     `HF_HUB_OFFLINE`. `idle_timeout` is how many seconds a transfer may be without a byte, and `retry_pause` how many seconds
@@ -202,7 +202,7 @@ class Hub:
         return await _read_async(self._ffi.start_fetch(plan._ffi), progress)
 
     def find(self, name: str) -> Path:
-        """Returns the file or folder of a model that is there, without a request. Raises `SdkError.ModelNotFound`."""
+        """Returns the file or folder of a downloaded model, without a request. Raises `SdkError.ModelNotFound`."""
         return Path(self._ffi.find(name))
 
     def plan(self, name: str) -> DownloadPlan:
@@ -229,7 +229,7 @@ class Hub:
         return Path(self._ffi.finish(plan._ffi))
 
     def models(self) -> list[CachedModel]:
-        """Returns all models that are there, those included that other tools have downloaded."""
+        """Returns all downloaded models, including downloads of other tools."""
         return self._ffi.models()
 
     def remove(self, name: str) -> int:

@@ -98,7 +98,7 @@ class Tokenizer:
         add_generation_prompt: bool = False,
     ) -> str | list[int]:
         """Returns the prompt for messages: token ids with `tokenize=True`, text with `tokenize=False`. `tokenizer` is a synonym
-        of `tokenize`. By default a tokenizer returns token ids, and a `Processor` text, as those of transformers do.
+        of `tokenize`. By default a tokenizer returns token ids, and a `Processor` text, as in transformers.
 
         An image is the marker that the template prints for it. Parts such as `{"type": "image"}` are placeholders for the
         images that are passed to `generate`, in their order.
@@ -124,7 +124,7 @@ class Tokenizer:
 
 @dataclass(frozen=True)
 class Processor(Tokenizer):
-    """The processor of a model that sees. Its chat template returns text by default, for `generate` with images."""
+    """The processor of a vision model. Its chat template returns text by default, for `generate` with images."""
 
     _tokenizes = False
 
@@ -141,7 +141,7 @@ def load(
     progress: Callable[[float], bool | None] | None = None,
     **keywords: Unpack[LoadKeywords],
 ) -> tuple[ModelRunner, Tokenizer]:
-    """Loads a model and its tokenizer, which is a `Processor` if the model sees; see `ModelRunner.load`."""
+    """Loads a model and its tokenizer, which is a `Processor` for a vision model; see `ModelRunner.load`."""
     runner = ModelRunner.load(model, options, progress=progress, **keywords)
     return runner, Processor(runner) if runner.info.supports_images else Tokenizer(runner)
 
@@ -328,7 +328,7 @@ def generate(
 def generate(model: ModelRunner, tokenizer: Tokenizer, *inputs: Any, verbose: bool = False, **keywords: Any) -> str:
     """Generates text for a prompt. `verbose` prints the text as it arrives, and then the counts.
 
-    With models that see, an image or a list of images comes before the prompt, or is given as `image`. Each replaces the
+    With vision models, an image or a list of images comes before the prompt, or is given as `image`. Each replaces the
     marker that the chat template prints for an image. An image is a path, the bytes of a file, an image of PIL, an array of
     pixels (see `ImageSource`) or an `Image`.
 

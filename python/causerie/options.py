@@ -23,6 +23,7 @@ from causerie.choices import (
     FunctionNames,
     OnBusy,
     OnCancel,
+    SpeechMode,
     Strictness,
     ToolCallConstraint,
     ToolChoice,
@@ -217,6 +218,9 @@ class GenerationOptions(CheckedOptions):
         "template_variables": _entries,
         "stop_after_tool_calls": _flag,
         "stop_on_repetition": _optional_flag,
+        "speech_mode": _one_of(SpeechMode),
+        "speech_temperature": _number,
+        "speech_top_k": _integer(32),
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
@@ -278,6 +282,12 @@ class GenerationOptions(CheckedOptions):
     stop_on_repetition: bool | None = None
     """Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
     for others."""
+    speech_mode: SpeechMode | str | None = None
+    """Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks."""
+    speech_temperature: float | None = None
+    """Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others."""
+    speech_top_k: int | None = None
+    """Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others."""
     on_cancel: OnCancel | str | None = None
     """What remains of a cancelled reply in the history. Default: the text so far."""
     on_busy: OnBusy | str | None = None
@@ -317,6 +327,9 @@ class GenerationKeywords(TypedDict, total=False):
     template_variables: dict[str, Any] | None
     stop_after_tool_calls: bool
     stop_on_repetition: bool | None
+    speech_mode: SpeechMode | str | None
+    speech_temperature: float | None
+    speech_top_k: int | None
     on_cancel: OnCancel | str | None
     on_busy: OnBusy | str | None
     context_policy: ContextPolicy | str | None
@@ -375,6 +388,8 @@ class LoadOptions(CheckedOptions):
         "generation_defaults": _sampling,
         "cache_bytes": _integer(64),
         "ignores_transparency": _optional_flag,
+        "audio_decoder": _path,
+        "audio_tokenizer": _path,
     }
 
     context_size: int | None = None
@@ -388,8 +403,8 @@ class LoadOptions(CheckedOptions):
     chat_template: str | None = None
     """A chat template that replaces the model's own."""
     projector: str | os.PathLike[str] | None = None
-    """A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    the model's, whose name contains `mmproj` or `projector`."""
+    """A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    a file beside the model's, whose name contains `mmproj` or `projector`."""
     function_names: FunctionNames | str | None = None
     """The rule for names of functions. Default: letters, digits, `_` and `-`."""
     generation_defaults: SamplingDefaults | None = None
@@ -399,6 +414,12 @@ class LoadOptions(CheckedOptions):
     ignores_transparency: bool | None = None
     """Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they
     are put on white."""
+    audio_decoder: str | os.PathLike[str] | None = None
+    """A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
+    folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`."""
+    audio_tokenizer: str | os.PathLike[str] | None = None
+    """A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+    `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`."""
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -414,4 +435,6 @@ class LoadKeywords(TypedDict, total=False):
     generation_defaults: SamplingDefaults | None
     cache_bytes: int | None
     ignores_transparency: bool | None
+    audio_decoder: str | os.PathLike[str] | None
+    audio_tokenizer: str | os.PathLike[str] | None
 

@@ -54,6 +54,10 @@ class ModelInfo:
     """Whether the chat template supports reasoning."""
     supports_images: bool
     """Whether messages can contain images."""
+    supports_audio: bool
+    """Whether messages can contain sound."""
+    supports_speech: bool
+    """Whether the model speaks: its replies may have sound."""
     memory_estimate: int
     """Estimated memory in bytes with the context size of loading."""
     vision_memory: int

@@ -19,7 +19,7 @@ GGUF = FIXTURES / "models/lfm2vl/lfm2vl-f16.gguf"
 
 
 @pytest.fixture(scope="module")
-def seeing() -> ModelRunner:
+def vision() -> ModelRunner:
     return ModelRunner.load(FOLDER)
 
 
@@ -40,8 +40,8 @@ def reply(model: ModelRunner, *content: Text | Image, role: str = "user") -> tup
     return events[-1].full_message.text, events[-1].stats.prompt_tokens
 
 
-def test_progress_counts_the_images_and_tokens_of_a_prompt(seeing: ModelRunner) -> None:
-    conversation = seeing.create_conversation()
+def test_progress_counts_the_images_and_tokens_of_a_prompt(vision: ModelRunner) -> None:
+    conversation = vision.create_conversation()
     assert conversation.prefill_progress == causerie.PrefillProgress(0, 0, 0, 0)
     message = ChatMessage("user", [Image(pixels(30, 40, 3)), Text("or"), Image(pixels(40, 30, 3))])
     reply = conversation.respond(message, max_tokens=1)
@@ -111,27 +111,27 @@ def test_an_image_of_pil_is_upright() -> None:
     assert (decoded(Image(turned)) == numpy.rot90(pixels(8, 6, 3), -1)).all()
 
 
-def test_every_source_of_an_image_gives_the_same_reply(seeing: ModelRunner, tmp_path: Path) -> None:
+def test_every_source_of_an_image_gives_the_same_reply(vision: ModelRunner, tmp_path: Path) -> None:
     array = pixels(40, 60, 3)
     path = tmp_path / "picture.png"
     PilImage.fromarray(array).save(path)
     data = path.read_bytes()
     question = Text("What is this?")
-    expected = reply(seeing, Image(data), question)
-    assert expected[1] > reply(seeing, question)[1]
+    expected = reply(vision, Image(data), question)
+    assert expected[1] > reply(vision, question)[1]
     files = (path, str(path), bytearray(data), memoryview(data), numpy.frombuffer(data, numpy.uint8))
     for source in (*files, PilImage.open(path), array):
-        assert reply(seeing, Image(source), question) == expected, type(source)
+        assert reply(vision, Image(source), question) == expected, type(source)
     # Other pixels are another image.
     assert Image(array).data != Image(255 - array).data
 
 
-def test_tools_return_images(seeing: ModelRunner) -> None:
+def test_tools_return_images(vision: ModelRunner) -> None:
     image = Image(pixels(40, 60, 3))
-    assert reply(seeing, image, role="tool")[1] > reply(seeing, Text(""), role="tool")[1] + 3
+    assert reply(vision, image, role="tool")[1] > reply(vision, Text(""), role="tool")[1] + 3
 
 
-def test_the_library_calls_show_images(seeing: ModelRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_library_calls_show_images(vision: ModelRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "picture.png"
     path.write_bytes(Image(pixels(40, 60, 3)).data)
     model, processor = load(str(FOLDER))
@@ -182,23 +182,23 @@ def test_a_text_model_has_no_processor() -> None:
     assert isinstance(tokenizer.apply_chat_template([{"role": "user", "content": "Hi"}])[0], int)
 
 
-def test_the_library_calls_refuse_images_that_do_not_fit_the_prompt(seeing: ModelRunner) -> None:
-    processor = causerie.Tokenizer(seeing)
+def test_the_library_calls_refuse_images_that_do_not_fit_the_prompt(vision: ModelRunner) -> None:
+    processor = causerie.Tokenizer(vision)
     image = pixels(8, 8)
     with pytest.raises(SdkError.InvalidMessage, match="a marker for each of 1 images, found 0"):
-        generate(seeing, processor, image, "What is this?")
+        generate(vision, processor, image, "What is this?")
     with pytest.raises(SdkError.InvalidMessage, match="a marker for each of 2 images, found 1"):
-        generate(seeing, processor, [image, image], "<image>")
+        generate(vision, processor, [image, image], "<image>")
     with pytest.raises(SdkError.InvalidMessage, match="must be text, found token ids"):
-        generate(seeing, processor, image, [1, 2, 3])
+        generate(vision, processor, image, [1, 2, 3])
     with pytest.raises(SdkError.UnsupportedContent, match="must be a JPEG"):
-        generate(seeing, processor, b"GIF", "<image>")
+        generate(vision, processor, b"GIF", "<image>")
     with pytest.raises(FileNotFoundError):
-        generate(seeing, processor, "no/such/picture.png", "<image>")
+        generate(vision, processor, "no/such/picture.png", "<image>")
 
 
-def test_a_placeholder_shows_nothing_in_a_conversation(seeing: ModelRunner) -> None:
-    conversation = seeing.create_conversation("Be brief.")
+def test_a_placeholder_shows_nothing_in_a_conversation(vision: ModelRunner) -> None:
+    conversation = vision.create_conversation("Be brief.")
     message = {"role": "user", "content": [{"type": "text", "text": "See"}, {"type": "image"}]}
     with pytest.raises(SdkError.UnsupportedContent, match=r"messages\[1\]\.content\[1\]: the image has no data"):
         list(conversation.generate_response(message))

@@ -150,6 +150,26 @@ def test_results_are_compared_without_their_exceptions() -> None:
     assert failed != FunctionResult("call_0", "f", "y", True)
 
 
+class Unwritten(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("this class cannot write its text")
+
+
+def test_an_exception_whose_text_cannot_be_written_has_the_name_of_its_class() -> None:
+    conversation = offering(call("[f()]"), ["Done."])
+    err = Unwritten()
+
+    def f(_: SdkFunctionCall) -> str:
+        raise err
+
+    handlers = FunctionHandlers()
+    handlers.on("f", f)
+    events = list(conversation.respond_with_functions("Hi", handlers))
+    (result,) = [event for event in events if isinstance(event, FunctionResult)]
+    assert (result.text, result.error) == ('{"error": "Unwritten"}', err)
+    assert text_of(events) == "Done."
+
+
 def test_lone_surrogates_are_replaced_in_results() -> None:
     conversation = offering(call("[f(), g()]"), ["Done."])
     handlers = FunctionHandlers()

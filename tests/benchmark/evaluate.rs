@@ -22,7 +22,7 @@ const MAX_TOKENS: usize = 256;
 #[derive(Deserialize)]
 struct EvaluationCase {
     category: String,
-    /// `"chat"` for the functions of the chat command, `"same"` for those of the previous case, else chat-completions
+    /// `"chat"` for the functions of the chat command, `"same"` for the functions of the previous case, else chat-completions
     /// tools.
     functions: Json,
     /// The system prompt; that of the chat command if absent.

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p causerie-tests --example images MODEL PROJECTOR PICTURE THREADS REPEATS`
 //!
-//! Each repetition asks about a picture that was not seen before, and then asks another question about it, whose prompt shares
+//! Each repetition asks about a new picture, and then asks another question about it, whose prompt shares
 //! no beginning: there the rows are known, and the difference is what the picture cost, decoding and resizing included. Prints
 //! one line of JSON, with medians.
 

@@ -44,11 +44,11 @@ MARKERS = ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>"] +
 ]
 
 
-def vocabulary(sees):
+def vocabulary(has_vision):
     """Control tokens, bytes, pairs of letters, and pairs of pairs: each pair is a merge of two earlier tokens."""
     bytes_ = [chr(code) for code in [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]]
     control = ["<|pad|>", "<|startoftext|>", *(f"<|control_{id}|>" for id in range(2, 6)), "<|im_start|>", "<|im_end|>"]
-    control += MARKERS if sees else [f"<|control_{id}|>" for id in range(len(control), 64)]
+    control += MARKERS if has_vision else [f"<|control_{id}|>" for id in range(len(control), 64)]
     pairs = list(itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=2))
     words = [first + second for first, second in pairs]
     merges = [*pairs, *itertools.product(words, repeat=2)][: SIZE - len(control) - len(bytes_)]
@@ -84,7 +84,7 @@ def type_of(name, layer, kind):
     return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
 
 
-def add_metadata(writer, name, shape, kind, sees):
+def add_metadata(writer, name, shape, kind, has_vision):
     writer.add_name(f"random LFM2 {name}")
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(2)
@@ -98,7 +98,7 @@ def add_metadata(writer, name, shape, kind, sees):
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(SIZE)
     writer.add_shortconv_l_cache(3)
-    tokens, merges, n_control = vocabulary(sees)
+    tokens, merges, n_control = vocabulary(has_vision)
     assert len(tokens) == len(set(tokens)) == SIZE
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("lfm2")
@@ -109,7 +109,7 @@ def add_metadata(writer, name, shape, kind, sees):
     writer.add_eos_token_id(EOS)
     writer.add_pad_token_id(PAD)
     writer.add_add_bos_token(True)
-    writer.add_chat_template(TEMPLATE.replace("{{ message.content }}", PARTS) if sees else TEMPLATE)
+    writer.add_chat_template(TEMPLATE.replace("{{ message.content }}", PARTS) if has_vision else TEMPLATE)
 
 
 def write(path):

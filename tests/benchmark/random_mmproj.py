@@ -2,7 +2,7 @@
 
     random_mmproj.py mmproj-450m-f16.gguf mmproj-1.6b-q8_0.gguf …
 
-The types are those of llama.cpp's converter: rows that are not whole blocks of Q8_0 stay F16.
+The types are the same as from llama.cpp's converter: rows that are not whole blocks of Q8_0 stay F16.
 """
 
 import pathlib

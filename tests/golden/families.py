@@ -18,7 +18,7 @@ HIDDEN, CONTEXT = 32, 128
 # context also makes some pairs of a head rotate as before, some more slowly, and one in between.
 WINDOW, ORIGINAL_CONTEXT = 16, 48
 # Shorter than the prompt: LongRoPE has other factors from there on, for all positions.
-SHORTEST_CONTEXT = 32
+MIN_CONTEXT = 32
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Family:
     around: dict = field(default_factory=dict)
     around_prefix: str = "language_model.model."
     other_parts: tuple = ("vision_tower.vision_model.post_layernorm.weight",)
-    # A module that converts the values of tensors to those of a GGUF file and back.
+    # A module that converts the values of tensors to values of a GGUF file and back.
     conversion: ModuleType | None = None
     # Divisors of the frequencies in a GGUF file.
     divisors: tuple = ()
@@ -115,7 +115,7 @@ GEMMA3_NAMES = {
     "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-# Both have layers of both kinds: the sixth sees the whole context.
+# Both have layers of both kinds: the sixth has full attention.
 GEMMA3 = config(
     "gemma3_text", 7, 4, 1, True, rms_norm_eps=1e-6, head_dim=16, hidden_activation="gelu_pytorch_tanh",
     query_pre_attn_scalar=16, rope_theta=1e6, rope_local_base_freq=1e4, rope_scaling=None, sliding_window=WINDOW,
@@ -160,14 +160,14 @@ MINISTRAL3 = config(
     "ministral3", 3, 4, 2, True, rms_norm_eps=1e-5, head_dim=16, sliding_window=None,
     rope_parameters={
         "type": "yarn", "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0,
-        "mscale_all_dim": 1.0, "original_max_position_embeddings": SHORTEST_CONTEXT, "llama_4_scaling_beta": 0.1,
+        "mscale_all_dim": 1.0, "original_max_position_embeddings": MIN_CONTEXT, "llama_4_scaling_beta": 0.1,
     },
 )
 # Real files give no factor of attention, and their windows are larger than their context.
 LONG, SHORT = [1.0, 1.1, 1.35, 2.0, 4.5, 9.0], [1.0, 1.0, 1.05, 1.1, 1.2, 1.4]
 PHI4 = config(
     "phi3", 3, 2, 1, True, rms_norm_eps=1e-5, rope_theta=1e4, partial_rotary_factor=0.75, sliding_window=262144,
-    original_max_position_embeddings=SHORTEST_CONTEXT,
+    original_max_position_embeddings=MIN_CONTEXT,
     rope_scaling={"type": "longrope", "long_factor": LONG, "short_factor": SHORT},
 )
 PHI4_SHORT = PHI4 | {"max_position_embeddings": 4 * CONTEXT, "original_max_position_embeddings": 2 * CONTEXT}
@@ -273,7 +273,7 @@ FAMILIES = [
     Family(
         "ministral3", "mistral3", MINISTRAL3, Type.Q8_0, seed=6, metadata=(
             ("add_rope_dimension_count", 16), ("add_rope_scaling_type", RopeScalingType.YARN), ("add_rope_scaling_factor", 4.0),
-            ("add_rope_scaling_orig_ctx_len", SHORTEST_CONTEXT), ("add_rope_scaling_yarn_beta_fast", 32.0),
+            ("add_rope_scaling_orig_ctx_len", MIN_CONTEXT), ("add_rope_scaling_yarn_beta_fast", 32.0),
             ("add_rope_scaling_yarn_beta_slow", 1.0), ("add_rope_scaling_yarn_log_mul", 1.0), ("add_attn_temperature_scale", 0.1),
         ),
     ),

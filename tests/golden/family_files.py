@@ -145,7 +145,7 @@ def separated(weights):
 
 
 def joined(tensors):
-    """Yields tensors with those of queries, keys and values, in this order, as one."""
+    """Yields tensors, with queries, keys and values, in this order, as one."""
     tensors = dict(tensors)
     for name, values in tensors.items():
         if ".q_proj." in name:

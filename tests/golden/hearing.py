@@ -1,4 +1,4 @@
-"""A tiny LFM2-Audio that hears: its files, and what liquid-audio and transformers make of recordings.
+"""A tiny LFM2-Audio with its audio part: its files, and what liquid-audio and transformers make of recordings.
 
     pip install --no-deps --ignore-requires-python liquid-audio==1.3.0
     pip install librosa==0.11.0
@@ -181,7 +181,7 @@ def write_mmproj(path, weights, quantisation):
             writer.add_tensor(name, gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
         else:
             writer.add_tensor(name, values)
-    # Tables of the part that speaks, which a model that hears does not read.
+    # Tables of the speech part, which an audio model does not read.
     table = np.random.default_rng(5).standard_normal((64, TEXT.hidden), dtype=np.float32)
     writer.add_tensor("a.position_embd.weight", table.astype(np.float16))
     writer.add_tensor("a.position_embd_norm.weight", table[0])
@@ -189,7 +189,7 @@ def write_mmproj(path, weights, quantisation):
 
 
 def read_mmproj(path, weights):
-    """Returns the weights with those of a file in their place, in f32."""
+    """Returns the weights, replaced by the weights of a file, in f32."""
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
     names = {}
     for name in weights:
@@ -222,7 +222,7 @@ def write_text(path, vocabulary, template, weights):
 def write_folder(folder, vocabulary, template, text, sound):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    # A table of the part that speaks, which a model that hears does not read.
+    # A table of the speech part, which an audio model does not read.
     others = {"audio_embedding.embedding.weight": np.zeros((16, TEXT.hidden), np.float32)}
     counts = {f"conformer.layers.{layer}.conv.batch_norm.num_batches_tracked": np.zeros((), np.int64) for layer in range(LAYERS)}
     text = {name.replace("model.", "lfm.", 1): values for name, values in text.items()}

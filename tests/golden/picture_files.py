@@ -93,7 +93,7 @@ def with_alpha(picture):
 
 
 def png_of_16_bits(levels):
-    """A PNG file in RGBA with 16 bits, which Pillow reads but does not write. Low bytes are not those of the high ones."""
+    """A PNG file in RGBA with 16 bits, which Pillow reads but does not write. Low bytes differ from the high ones."""
     height, width, _ = levels.shape
     wide = (levels.astype(np.uint32) * 256 + (levels.astype(np.uint32) * 7 + 13) % 256).astype(">u2")
     rows = b"".join(b"\0" + row.tobytes() for row in wide)

@@ -32,7 +32,7 @@ NAMES = {
 
 
 def transposed(values, shape):
-    """Reorders the value heads in the first dimension, whose numbers are those of a matrix of this shape."""
+    """Reorders the value heads in the first dimension, whose numbers are the numbers of a matrix of this shape."""
     return values.reshape(*shape, len(values) // VALUE_HEADS, *values.shape[1:]).swapaxes(0, 1).reshape(values.shape)
 
 

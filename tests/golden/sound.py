@@ -1,7 +1,7 @@
 """What other implementations make of sound: other rates, and the features that models hear.
 
-transformers gives the features of Whisper and Gemma 4. Those of LFM2-Audio come from liquid-audio 1.3.0 with torchaudio 2.11
-(as do the rates), and those of LFM3-Audio from llama.cpp 0.8.0: they are kept from the file that is there unless
+transformers gives the features of Whisper and Gemma 4. Features of LFM2-Audio come from liquid-audio 1.3.0 with torchaudio 2.11
+(as do the rates), and features of LFM3-Audio from llama.cpp 0.8.0: they are kept from the present file unless
 `liquid_audio` can be imported, and are never computed here.
 """
 

@@ -1,7 +1,7 @@
 """Writes ../fixtures/sounds: one sound in the forms that people send, and what ffmpeg decodes of each.
 
 It needs sox 14.4 and ffmpeg of Debian 12: python3 tests/golden/sound_files.py
-Values in index.json are those of ffmpeg, but for the mix of several channels, which is their mean.
+Values in index.json come from ffmpeg, but for the mix of several channels, which is their mean.
 """
 
 import json

@@ -174,7 +174,7 @@ def finish(writer):
 
 
 def read_mmproj(path, weights):
-    """Returns the weights with those of a file in their place, in f32."""
+    """Returns the weights, replaced by the weights of a file, in f32."""
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
     read = {}
     for name, values in weights.items():

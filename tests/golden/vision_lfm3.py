@@ -164,7 +164,7 @@ def write_mmproj(path, family, weights, quantisation):
 
 
 def read_mmproj(path, weights):
-    """Returns the weights with those of a file in their place, in f32."""
+    """Returns the weights, replaced by the weights of a file, in f32."""
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
     read = {}
     for name, values in weights.items():

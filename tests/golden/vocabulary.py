@@ -44,7 +44,7 @@ class Vocabulary:
 
 
 def with_pipeline(model):
-    """Returns a tokenizer like those of published LFM2 files: no normaliser, the split regex of Llama 3, byte level."""
+    """Returns a tokenizer like the ones of published LFM2 files: no normaliser, the split regex of Llama 3, byte level."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),

@@ -1,4 +1,4 @@
-//! Images as apps show them, to a small model with random weights that sees.
+//! Images as apps show them, to a small vision model with random weights.
 
 use std::fs;
 
@@ -9,14 +9,14 @@ use causerie::{
 
 use crate::fixture;
 
-const SEEING: &str = "models/lfm2vl-hf";
+const VISION_MODEL: &str = "models/lfm2vl-hf";
 
 fn options() -> GenerationOptions {
     GenerationOptions { temperature: Some(0.0), max_tokens: Some(4), ..Default::default() }
 }
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture(SEEING)).unwrap()
+    ModelRunner::load(&fixture(VISION_MODEL)).unwrap()
 }
 
 /// The pictures of the scenario: a small one, and one of several tiles.
@@ -50,7 +50,7 @@ fn bytes(picture: &ChatMessageContent) -> Vec<u8> {
 
 #[test]
 fn the_library_calls_show_images_in_place_of_markers() {
-    let (model, processor) = load(&fixture(SEEING)).unwrap();
+    let (model, processor) = load(&fixture(VISION_MODEL)).unwrap();
     let [small, wide] = pictures();
     let placeholders = messages_from_json(
         r#"[{"role": "user", "content": [{"type": "image"}, {"type": "image"}, {"type": "text", "text": "Which?"}]}]"#,
@@ -121,7 +121,7 @@ fn a_context_is_fitted_by_the_rows_of_images() {
     // A context with room for the last question only.
     let context_size = Some(n_last + 8);
     let limited = LoadOptions { context_size, ..Default::default() };
-    let limited = ModelRunner::load_with(&fixture(SEEING), limited).unwrap();
+    let limited = ModelRunner::load_with(&fixture(VISION_MODEL), limited).unwrap();
     let conversation = limited.create_conversation_from_history(history.to_vec());
     let sliding =
         GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };

@@ -64,7 +64,7 @@ struct Source {
 }
 
 impl Source {
-    /// The names of the module: `["model", "native", "state"]`, and for a `mod.rs` those of its folder.
+    /// The names of the module: `["model", "native", "state"]`, and for a `mod.rs` the names of its folder.
     fn module(&self) -> Vec<&str> {
         let path = self.path.strip_suffix(".rs").unwrap();
         path.strip_suffix("/mod").unwrap_or(path).split('/').collect()

@@ -123,7 +123,7 @@ fn a_bias_for_an_unknown_token_is_refused() {
     assert_eq!(err.kind(), causerie::ErrorKind::InvalidOption("logit_bias"));
 }
 
-/// Checks that every token is reported once, and that those of the content join to it.
+/// Checks that every token is reported once, and that the tokens of the content join to it.
 #[track_caller]
 fn check(reply: ScriptedReply, options: GenerationOptions, places: &str) {
     let runner = ScriptedModel::new().reply(reply).load().unwrap();

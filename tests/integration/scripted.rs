@@ -198,7 +198,7 @@ fn a_scripted_conversation_is_saved_without_a_cache() {
 
 #[test]
 fn a_reply_in_another_spelling_than_the_templates_is_prefilled_again_but_nothing_before_it() {
-    // Text before a call, other quotes and spaces than those of the prompt; a template of this form prints JSON.
+    // Text before a call, other quotes and spaces than in the prompt; a template of this form prints JSON.
     let call = ScriptedReply::new()
         .text("Let me see. ")
         .control("<|tool_call_start|>")

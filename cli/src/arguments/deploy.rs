@@ -12,7 +12,7 @@ pub(crate) struct DeployArguments {
     /// Name of the app: lower-case letters, digits and hyphens.
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub(crate) app_name: String,
-    /// Which keys are accepted: those of the organization, those of any organization, or none needed.
+    /// Which keys are accepted: keys of the organization, keys of any organization, or no key is needed.
     #[arg(long, value_name = "MODE", default_value = "private")]
     pub(crate) auth: AuthMode,
     /// Organization, which is also the namespace.

@@ -23,7 +23,7 @@ pub(crate) enum InspectCommand {
     /// Print the prompt that a model gets for messages. Pipes and files get its exact bytes; on a terminal, control characters
     /// are shown as escapes such as `\u{1b}`.
     Prompt(InspectPrompt),
-    /// Print the functions of a file as JSON Schema, one per line, as a model sees them.
+    /// Print the functions of a file as JSON Schema, one per line, as they are in a prompt.
     Schema(InspectSchema),
     /// Print the tokens of the text on standard input.
     Tokens(InspectTokens),

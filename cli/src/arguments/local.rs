@@ -15,6 +15,10 @@ pub(crate) struct ChatArguments {
     /// Show this picture with the first message; may be given several times. The model must see.
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
+    /// Play this recording (WAV, FLAC, MP3, Ogg Opus) to the model with the first message; may be given several times. The
+    /// model must hear.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audio: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelOption,
     #[command(flatten)]
@@ -38,6 +42,7 @@ Examples:
   causerie chat
   causerie chat \"How many kilometres are 26 miles?\"
   causerie chat --model LFM2-VL-450M-Q8_0.gguf --image picture.png \"What is this?\"
+  causerie chat --model LFM2-Audio-1.5B-Q8_0.gguf --audio question.wav --system \"Perform ASR.\" \"\"
   causerie chat --functions tools.json \"Dim the lamp in the hall to 40 percent\"
 
 Notes and timers are stored in the user's data folder; set CAUSERIE_HOME to choose another folder.
@@ -83,7 +88,7 @@ pub(crate) struct BenchArguments {
     /// Threads to compute with; several numbers are measured one after the other [default: one per core].
     #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = small_count)]
     pub(crate) threads: Vec<usize>,
-    /// Concurrent replies, each with a prompt of its own. Speeds are those of all replies together, from the first token
+    /// Concurrent replies, each with a prompt of its own. Speeds are sums over all replies, from the first token
     /// of the first reply to the last token of the last.
     #[arg(short = 'b', long, value_name = "N", default_value_t = 1, value_parser = small_count)]
     pub(crate) at_once: usize,

@@ -8,6 +8,7 @@ mod inspect;
 mod local;
 mod models;
 mod serving;
+mod sound;
 
 mod hosting;
 
@@ -22,6 +23,7 @@ pub(crate) use inspect::{
 pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
 pub(crate) use models::{ModelsAction, ModelsArguments, PullArguments};
 pub(crate) use serving::{ServeArguments, ServerLimits};
+pub(crate) use sound::{TranscribeArguments, TranscriptForm};
 
 /// Conversations with language models, on this device.
 #[derive(Parser)]
@@ -49,6 +51,8 @@ pub(crate) enum CauserieCommand {
     Chat(ChatArguments),
     /// Complete one prompt.
     Generate(GenerateArguments),
+    /// Write what is said in files of sound.
+    Transcribe(TranscribeArguments),
     /// Measure the speed and memory use of a model on this device.
     Bench(BenchArguments),
     /// Write a model as a quantised GGUF file.
@@ -69,7 +73,7 @@ pub(crate) enum CauserieCommand {
     Pull(PullArguments),
     /// List, verify and remove the models of the local cache.
     Models(ModelsArguments),
-    /// Show what the engine sees: exact bytes for programs, escaped control characters on a terminal.
+    /// Show what the engine works with: exact bytes for programs, escaped control characters on a terminal.
     Inspect {
         #[command(subcommand)]
         command: InspectCommand,
@@ -83,6 +87,7 @@ impl CauserieCommand {
             Self::Chat(chat) => chat.model.name.as_deref(),
             Self::Generate(generate) => Some(&generate.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
+            Self::Transcribe(transcribe) => Some(&transcribe.model),
             Self::Quantize(quantize) => Some(&quantize.model),
             Self::Bundle(BundleArguments { action: BundleAction::Make { model, .. } }) => Some(model),
             Self::Inspect { command } => command.model_to_load(),

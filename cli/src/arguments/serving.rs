@@ -52,6 +52,10 @@ pub(crate) struct ServeArguments {
     /// Answer /metrics without a key.
     #[arg(long, requires = "base_path")]
     pub(crate) open_metrics: bool,
+    /// Whisper model that transcribes at /v1/audio/transcriptions: its Hugging Face folder, ggml file, or NAMESPACE/NAME, which is
+    /// downloaded if needed.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) transcriber: Option<String>,
     #[command(flatten)]
     pub(crate) limits: ServerLimits,
 }
@@ -88,6 +92,9 @@ pub(crate) struct ServerLimits {
     /// Maximum size of a request in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 32, value_parser = small_count)]
     pub(crate) max_body: usize,
+    /// Minutes that a sound may last.
+    #[arg(long, value_name = "MIN", default_value_t = 60, value_parser = small_count)]
+    pub(crate) max_sound: usize,
     /// Connections at the same time; further ones are asked to retry later.
     #[arg(long, value_name = "N", default_value_t = 2048, value_parser = connection_count)]
     pub(crate) max_connections: usize,

@@ -29,7 +29,7 @@ use terminal::{ChatTerminal, ring};
 
 /// Maximum rounds of calls per message, so that a model cannot call functions forever.
 const MAX_ROUNDS: usize = 8;
-/// Number of user messages that the demo model sees. It was trained on conversations of about this length, and its answers
+/// Number of user messages in the demo model's prompts. It was trained on conversations of about this length, and its answers
 /// in longer ones are garbled.
 const DEMO_TURNS: usize = 10;
 
@@ -55,12 +55,14 @@ pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), F
     let functions =
         arguments.functions.is_none().then(|| BuiltInFunctions::new(&data_folder(), Zoned::now)).map(Arc::new);
     let max_turns = model.name().is_none().then_some(DEMO_TURNS);
-    let images = arguments.image.iter().map(|file| read_image(file)).collect::<Result<_, _>>()?;
+    let images = arguments.image.iter().map(|file| Ok(ChatMessageContent::Image(read(file)?)));
+    let recordings = arguments.audio.iter().map(|file| Ok(ChatMessageContent::Audio(read(file)?)));
+    let shown = images.chain(recordings).collect::<Result<_, Failure>>()?;
     let described = match model.name() {
         Some(name) => greeting::of_model(name, runner.info(), runner.context_size()),
         None => greeting::of_demo(runner.info()),
     };
-    let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, images };
+    let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, shown };
     if chat.terminal.is_interactive() && arguments.prompt.is_none() {
         chat.terminal.greet(&described, &chat.conversation.functions())?;
     } else if model.name().is_none() {
@@ -72,9 +74,8 @@ pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), F
     }
 }
 
-fn read_image(file: &Path) -> Result<ChatMessageContent, Failure> {
-    let content = fs::read(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
-    Ok(ChatMessageContent::Image(content))
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))
 }
 
 struct ChatLoop {
@@ -83,10 +84,10 @@ struct ChatLoop {
     functions: Option<Arc<BuiltInFunctions>>,
     options: GenerationOptions,
     terminal: ChatTerminal,
-    /// Number of recent turns that the model sees; `None` for all.
+    /// Number of recent turns in the prompt; `None` for all.
     max_turns: Option<usize>,
-    /// Pictures to show with the next message.
-    images: Vec<ChatMessageContent>,
+    /// Pictures and recordings to show with the next message.
+    shown: Vec<ChatMessageContent>,
 }
 
 impl ChatLoop {
@@ -199,7 +200,7 @@ impl ChatLoop {
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
         let mut message = ChatMessage::user(text);
-        message.content.splice(0..0, self.images.drain(..));
+        message.content.splice(0..0, self.shown.drain(..));
         self.reply_to_message(message)
     }
 

@@ -24,10 +24,10 @@ pub(super) fn show(progress: PrefillProgress) -> ProgressBar {
     bar
 }
 
-/// Images are named until the last one is computed, as they take longer than text.
+/// Images and recordings are named until the last one is computed, as they take longer than text.
 fn describe((done, total): (usize, usize), (done_images, total_images): (usize, usize)) -> String {
     match total {
-        _ if done_images < total_images => format!("looking at image {} of {total_images}", done_images + 1),
+        _ if done_images < total_images => format!("reading image or recording {} of {total_images}", done_images + 1),
         0..=SHORT_PROMPT => "reading".to_owned(),
         total => format!("reading {done} of {total} tokens, {} %", 100 * done / total),
     }
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(describe((0, 0), (0, 0)), "reading");
         assert_eq!(describe((128, 200), (0, 0)), "reading");
         assert_eq!(describe((512, 2048), (3, 3)), "reading 512 of 2048 tokens, 25 %");
-        assert_eq!(describe((20, 200), (0, 2)), "looking at image 1 of 2");
-        assert_eq!(describe((512, 2048), (1, 11)), "looking at image 2 of 11");
+        assert_eq!(describe((20, 200), (0, 2)), "reading image or recording 1 of 2");
+        assert_eq!(describe((512, 2048), (1, 11)), "reading image or recording 2 of 11");
     }
 }

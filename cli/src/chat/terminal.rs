@@ -36,7 +36,7 @@ pub(crate) struct ChatTerminal {
     editor: Option<DefaultEditor>,
     /// The lines that were typed, in this chat and earlier ones.
     lines: ListFile,
-    /// Whether a reader sees the output, not a program.
+    /// Whether a person reads the output, not a program.
     is_terminal: bool,
     /// Styles replies, if the terminal has colours.
     styler: Option<MarkdownStyler>,

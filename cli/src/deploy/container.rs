@@ -93,6 +93,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
         slots,
         queue,
         max_body,
+        max_sound,
         max_connections,
         drain_timeout,
         allow_host,
@@ -107,6 +108,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
         options.push(format!("--keys={KEYS}/keys.json"));
     }
     options.extend([format!("--slots={slots}"), format!("--queue={queue}"), format!("--max-body={max_body}")]);
+    options.push(format!("--max-sound={max_sound}"));
     options.extend([format!("--max-connections={max_connections}"), format!("--drain-timeout={drain_timeout}")]);
     options.extend(arguments.context.size.map(|size| format!("--context={size}")));
     options.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));

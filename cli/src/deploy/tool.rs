@@ -39,7 +39,7 @@ impl From<ToolError> for Failure {
 pub(crate) struct Tool {
     pub(crate) name: String,
     path: PathBuf,
-    /// Arguments before those of each call.
+    /// Arguments before the arguments of each call.
     first: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `causerie inspect`: shows what the engine sees.
+//! `causerie inspect`: shows what the engine works with.
 
 mod json;
 

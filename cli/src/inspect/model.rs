@@ -53,12 +53,14 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "function_calling": info.supports_function_calling,
             "reasoning": info.supports_reasoning,
             "images": info.supports_images,
+            "audio": info.supports_audio,
         },
         "memory": {
             "context_size": memory.context_size,
             "total": memory.total(),
             "weights": memory.weights,
             "vision": memory.vision,
+            "hearing": memory.hearing,
             "key_values": memory.key_values,
             "convolutions": memory.convolutions,
             "delta_nets": memory.delta_nets,
@@ -105,11 +107,13 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
     };
     let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
     let images = if info.supports_images { ", supports images" } else { "" };
-    line("chat template", &format!("{template}{reasoning}{images}"))?;
+    let audio = if info.supports_audio { ", hears" } else { "" };
+    line("chat template", &format!("{template}{reasoning}{images}{audio}"))?;
     line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size))?;
     for (what, n_bytes) in [
         ("weights", Some(memory.weights)),
         ("vision", Some(memory.vision).filter(|_| info.supports_images)),
+        ("hearing", Some(memory.hearing).filter(|_| info.supports_audio)),
         ("keys and values", Some(memory.key_values)),
         ("convolutions", Some(memory.convolutions)),
         ("delta nets", Some(memory.delta_nets).filter(|_| 0 < info.n_delta_nets)),

@@ -1,4 +1,4 @@
-//! What a person, or a script, sees of downloads.
+//! Reports downloads to a person, or to a script.
 
 use std::io;
 use std::ops::ControlFlow;

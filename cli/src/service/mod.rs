@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use causerie::transcribe::{Transcriber, TranscriberOptions};
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
 use causerie_hub::PullProgress;
 use causerie_server::access::keys::KeyRing;
@@ -41,7 +42,9 @@ pub(crate) fn run(arguments: &ServeArguments, is_offline: bool) -> Result<(), Fa
     let local_keys = if hosted.is_none() { local_keys(arguments)? } else { None };
     let settings = Settings { hosted, local_keys, ..settings(&arguments.limits) };
     let announced = model_id.clone();
-    start((host, port), (name, arguments.load_options(), is_offline), &model_id, settings, move |address| {
+    let transcriber = transcriber(arguments.transcriber.as_deref(), arguments.threads, is_offline)?;
+    let model = (name, arguments.load_options(), is_offline);
+    start((host, port), model, transcriber, &model_id, settings, move |address| {
         let mut out = io::stdout();
         writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
         out.flush()
@@ -53,6 +56,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
         slots: limits.slots,
         queue: limits.queue,
         max_body: limits.max_body << 20,
+        max_sound: Duration::from_secs(limits.max_sound as u64 * 60), // of a small number
         max_connections: limits.max_connections,
         drain_timeout: Duration::from_secs(limits.drain_timeout),
         allowed_hosts: limits.allow_host.clone(),
@@ -68,6 +72,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
 pub(crate) fn start(
     listen: (&str, u16),
     (model, options, is_offline): (Option<&str>, LoadOptions, bool),
+    transcriber: Option<(String, Transcriber)>,
     model_id: &str,
     settings: Settings,
     announce: impl FnOnce(SocketAddr) -> io::Result<()>,
@@ -80,7 +85,10 @@ pub(crate) fn start(
             .map_err(|err| Failure(format!("cannot listen on {} port {}: {err}", listen.0, listen.1)))?;
         let stop = signals::signals()?;
         let is_hosted = settings.hosted.is_some();
-        let server = Server::new(listener, model_id, settings)?;
+        let mut server = Server::new(listener, model_id, settings)?;
+        if let Some((id, transcriber)) = transcriber {
+            server = server.with_transcriber(id, transcriber);
+        }
         let (address, gauge) = (server.address(), server.download_gauge());
         let model = async {
             let name = (model.map(str::to_owned), is_offline);
@@ -93,6 +101,19 @@ pub(crate) fn start(
     // Remaining tasks must not delay the end.
     runtime.shutdown_timeout(Duration::ZERO);
     served
+}
+
+/// Loads the model that transcribes, with its id for clients, if one was named.
+fn transcriber(
+    name: Option<&str>,
+    threads: Option<usize>,
+    is_offline: bool,
+) -> Result<Option<(String, Transcriber)>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let model = pull::ensure(Some(name), is_offline, |_| {})?;
+    let options = TranscriberOptions { threads, ..TranscriberOptions::default() };
+    let transcriber = Transcriber::load_with(model.to_load().unwrap_or(name), options)?;
+    Ok(Some((model_id(Some(name)), transcriber)))
 }
 
 /// Loads the model on another thread, while the server already answers liveness probes. The hosted form is ready only

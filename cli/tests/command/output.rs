@@ -81,6 +81,11 @@ fn commands() -> Vec<(Vec<&'static str>, &'static str)> {
         ("inspect constrain --functions FILES/tools.json", CALL),
         ("inspect calls --format python", CALL),
         ("generate --model FIXTURES/models/lfm2-q4_k.gguf --raw --prompt a --max-tokens 4", ""),
+        ("transcribe --model FIXTURES/models/whisper FIXTURES/sounds/mp3.mp3", ""),
+        (
+            "transcribe --model FIXTURES/models/whisper --format vtt FIXTURES/sounds/alaw.wav FIXTURES/sounds/opus.ogg",
+            "",
+        ),
         ("chat Hello!", ""),
         ("chat", "Hello!\nHello!\n"),
         ("models sweep", ""),

@@ -85,7 +85,7 @@ pub(crate) struct QuantisedBand<'a> {
     scaled_sums: &'a mut [f32],
 }
 
-/// Quantises rows with a processor's instructions. All give the same values as [`QuantisedGroup::of`].
+/// Quantises rows with a processor's instructions. All give the same values as [`QuantisedGroup::new`].
 pub(crate) trait Quantiser: Sync {
     /// Rows of a band, for activations of `n_rows` rows: one or sixteen.
     fn band_height(&self, n_rows: usize) -> usize;
@@ -173,7 +173,7 @@ pub(crate) struct QuantisedGroup {
 
 impl QuantisedGroup {
     /// Quantises a group. This is the definition, which all processors reproduce to the bit.
-    pub(crate) fn of(x: &[f32; GROUP]) -> Self {
+    pub(crate) fn new(x: &[f32; GROUP]) -> Self {
         // The bits of magnitudes, as integers, have the order of the magnitudes; infinity and NaN are the largest.
         let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
         let largest = f32::from_bits(largest);

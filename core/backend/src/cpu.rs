@@ -264,7 +264,7 @@ impl Cpu {
         mixed: &mut [f32],
     ) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
-        // All of the tokens may be those of another sequence, shorter than the rows.
+        // All of the tokens may be tokens of another sequence, shorter than the rows.
         let includes_rows =
             |step: &AttentionStep<'_>| mask == AttentionMask::Bidirectional || step.rows.len() <= step.past.n_tokens();
         let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && includes_rows(step);

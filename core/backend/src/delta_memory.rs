@@ -93,7 +93,7 @@ impl DeltaMemory {
                 tier.run(DeltaBlock { shape, block, memory, tokens, out: Some((out, first_row)) });
             };
             if may_be_undone {
-                let mut copy = [0.0; DeltaShape::LARGEST_KEY * COLUMNS];
+                let mut copy = [0.0; DeltaShape::MAX_KEY * COLUMNS];
                 copy[..block_len].copy_from_slice(memory);
                 run(&mut copy[..block_len]);
             } else {

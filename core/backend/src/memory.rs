@@ -64,7 +64,7 @@ impl ArenaBytes {
     }
 }
 
-/// Whether the system would reserve so many bytes now. Nothing stays reserved, and no page is written.
+/// Whether the system would reserve this many bytes now. Nothing stays reserved, and no page is written.
 pub fn is_reservable(n_bytes: usize) -> bool {
     n_bytes == 0 || system::allocate(n_bytes).map(|mut allocation| system::free(&mut allocation)).is_some()
 }

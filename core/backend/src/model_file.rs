@@ -89,7 +89,7 @@ impl ModelFile {
         read_at(&self.file, bytes, (self.start + start) as u64) // usize has at most 64 bits
     }
 
-    /// Whether length and modification time are still those of when the file was opened.
+    /// Whether length and modification time have not changed since the file was opened.
     pub fn is_unchanged(&self) -> bool {
         let now = self.file.metadata();
         now.is_ok_and(|now| now.len() == self.file_bytes as u64 && modified(&now) == self.modified)

@@ -87,7 +87,7 @@ impl CacheElement for u16 {
     #[inline(always)]
     fn from_f32(x: f32, _: f32) -> Self {
         // The largest f16 instead of infinity: an infinite value times the weight 0 would be NaN, even for queries that must
-        // not see the token.
+        // not attend to the token.
         f16::from_f32(x.clamp(f16::MIN.to_f32(), f16::MAX.to_f32())).to_bits()
     }
 
@@ -143,13 +143,13 @@ impl CacheElement for i8 {
     #[inline(always)]
     fn scale_of(group: impl Iterator<Item = f32>) -> f32 {
         const SPARE: u32 = (1 << (f32::MANTISSA_DIGITS - 17)) - 1;
-        let largest = group.fold(0.0, |largest: f32, x| largest.max(x.abs())).min(LARGEST);
+        let largest = group.fold(0.0, |largest: f32, x| largest.max(x.abs())).min(MAX_VALUE);
         f32::from_bits(((largest / 127.0).to_bits() + SPARE.div_ceil(2)) & !SPARE)
     }
 
     #[inline(always)]
     fn from_f32(x: f32, scale: f32) -> Self {
-        round(x.clamp(-LARGEST, LARGEST) / scale) as i8 // 0 for 0 / 0
+        round(x.clamp(-MAX_VALUE, MAX_VALUE) / scale) as i8 // 0 for 0 / 0
     }
 
     #[inline(always)]
@@ -172,7 +172,7 @@ impl CacheElement for i8 {
 }
 
 /// Largest magnitude; larger ones, including infinity, are clamped to it.
-const LARGEST: f32 = 1e30;
+const MAX_VALUE: f32 = 1e30;
 
 impl CacheShape {
     /// Elements of a value head, padded to a full vector.

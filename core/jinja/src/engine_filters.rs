@@ -9,7 +9,7 @@ use crate::guard_filters::{compared, searched};
 use crate::{fuel, python};
 
 /// Size limit of the name of an attribute in bytes.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// Adds the filters and tests to an environment, and removes those that Jinja2 does not have.
 pub(crate) fn add(environment: &mut Environment<'_>) {
@@ -166,7 +166,7 @@ fn map(state: &mut State<'_, '_>, value: Value, arguments: Rest<ValueOrKwargs>) 
 /// Refuses a long name of an attribute, which would be searched in each item.
 pub(crate) fn check_name(name: Option<&Value>) -> Result<(), Error> {
     match name.and_then(Value::as_str) {
-        Some(name) if LONGEST_NAME < name.len() => Err(refused("the name of an attribute must have at most 128 bytes")),
+        Some(name) if MAX_NAME < name.len() => Err(refused("the name of an attribute must have at most 128 bytes")),
         _ => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ const BYTES: usize = 64;
 /// Bytes whose characters are read one by one for one fuel.
 const READ_BYTES: usize = 16;
 /// Nesting limit of values: all that visits them recurses.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// The work that renderings may still take together.
 ///
@@ -105,7 +105,7 @@ pub(crate) fn index(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
 
 /// Refuses a value that is nested too deep.
 pub(crate) fn check_depth(depth: usize) -> Result<(), Error> {
-    if DEEPEST < depth { Err(refused("a value must be nested at most 128 deep")) } else { Ok(()) }
+    if MAX_DEPTH < depth { Err(refused("a value must be nested at most 128 deep")) } else { Ok(()) }
 }
 
 pub(crate) fn refused(reason: &'static str) -> Error {

@@ -32,7 +32,7 @@ fn looped(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if value.kind() == ValueKind::String { copied(state, value) } else { flat(state, value) }
 }
 
-/// A list with the items of a list, or a tuple with those of a tuple.
+/// A list with the items of a list, or a tuple with the items of a tuple.
 pub(crate) fn copied(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut items = Vec::new();
     for item in value.try_iter()? {

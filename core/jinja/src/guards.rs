@@ -35,7 +35,7 @@ pub(crate) const TEXT_FILTER: &str = "causerie_text";
 
 /// The tag with all filters added.
 pub(crate) fn guarded(tag: &str, ranges: &[Range<usize>]) -> String {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let mut filters = Filters::default();
     guard_values(&tokens, &mut filters);
     guard_operators(&tokens, &mut filters);

@@ -4,7 +4,7 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args}
 use minijinja::{Error, State};
 
 use crate::fuel::refused;
-use crate::python::{self, WIDEST_INDENT};
+use crate::python::{self, MAX_INDENT};
 
 /// `tojson` with the parameters that transformers gives it.
 pub(super) fn tojson(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
@@ -29,7 +29,7 @@ fn json_indent(indent: &Value) -> Result<String, Error> {
         ValueKind::String => Ok(indent.to_string()),
         ValueKind::Bool => Ok(" ".repeat(usize::from(indent.is_true()))),
         _ => {
-            let n_spaces = i128::try_from(indent.clone()).map_err(|_| wrong())?.clamp(0, WIDEST_INDENT as i128 + 1);
+            let n_spaces = i128::try_from(indent.clone()).map_err(|_| wrong())?.clamp(0, MAX_INDENT as i128 + 1);
             Ok(" ".repeat(n_spaces as usize)) // at most 17
         }
     }

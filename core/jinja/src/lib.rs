@@ -45,7 +45,7 @@ pub use literals::{python_float, write_json_string};
 pub use minijinja::context;
 pub use minijinja::value::Value;
 pub use python::{LargeInteger, Literal};
-pub use template::{ChatTemplate, LONGEST_PROMPT};
+pub use template::{ChatTemplate, MAX_PROMPT};
 
 /// Stack in bytes that compiling and rendering a template need: they recurse as deep as a template is nested. Only the used part
 /// of a stack takes memory.

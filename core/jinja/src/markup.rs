@@ -12,7 +12,7 @@ const NAMED: [(&str, &str); 6] =
     [("amp", "&"), ("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("nbsp", "\u{a0}")];
 
 /// Size limit of the name of an entity in bytes. A `;` is not searched beyond it.
-const LONGEST_ENTITY: usize = 32;
+const MAX_ENTITY: usize = 32;
 
 pub(super) fn escape(state: &mut State<'_, '_>, text: &Value) -> Result<String, Error> {
     let text = python::text(state, text)?;
@@ -22,7 +22,7 @@ pub(super) fn escape(state: &mut State<'_, '_>, text: &Value) -> Result<String, 
     Ok(ESCAPES.iter().fold(text.into_owned(), |text, (from, to)| text.replace(*from, to)))
 }
 
-/// The filter `escape`, which does not escape again what it escaped.
+/// The filter `escape`; it is idempotent.
 pub(super) fn escape_once(state: &mut State<'_, '_>, text: &Value) -> Result<Value, Error> {
     if text.is_safe() { Ok(text.clone()) } else { escape(state, text).map(Value::from_safe_string) }
 }
@@ -76,7 +76,7 @@ fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         let after = &rest[at + 1..];
-        let end = after.bytes().take(LONGEST_ENTITY).position(|byte| byte == b';');
+        let end = after.bytes().take(MAX_ENTITY).position(|byte| byte == b';');
         let entity = end.and_then(|end| Some((entity(&after[..end])?, &after[end + 1..])));
         match entity {
             Some((text, after)) => {

@@ -12,7 +12,7 @@ use crate::literals::{python_float, write_json_string};
 use crate::printable::{is_kept, is_printable};
 
 /// The longest indent of JSON in bytes. Longer ones would only fill the memory.
-pub(crate) const WIDEST_INDENT: usize = 16;
+pub(crate) const MAX_INDENT: usize = 16;
 
 /// An integer too large for the template engine's own integers, by its digits.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl JsonFormat {
 
 /// Jinja's `tojson` as chat templates use it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
 pub(crate) fn json(state: &State<'_, '_>, value: &Value, format: &JsonFormat) -> Result<String, Error> {
-    if format.indent.as_ref().is_some_and(|indent| WIDEST_INDENT < indent.len()) {
+    if format.indent.as_ref().is_some_and(|indent| MAX_INDENT < indent.len()) {
         return Err(refused("an indent must have at most 16 characters"));
     }
     let mut printer = Printer { state, format, out: String::new() };
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(with_state(|state| text(state, &Value::from("it's")).unwrap().into_owned()), "it's");
     }
 
-    /// The expected texts are those of Python's `json.dumps`.
+    /// The expected texts come from Python's `json.dumps`.
     #[test]
     fn json_matches_python() {
         let indented = |indent: usize| JsonFormat { indent: Some(" ".repeat(indent)), ..JsonFormat::default() };

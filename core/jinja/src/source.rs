@@ -23,16 +23,16 @@ pub(super) const PRODUCT_FILTER: &str = "causerie_product";
 const UNSET: &str = "causerie_unset";
 
 /// Size limit of a template in bytes; real templates have some thousand.
-const LONGEST: usize = 1 << 20;
+const MAX_SOURCE: usize = 1 << 20;
 /// Limits of the tags of a template, of the tokens of a tag, and of all tokens. They limit the nesting, and so the stack that the template
 /// engine needs, and the time to compile a template, which grows with the square of a tag's tokens.
-const MOST_TAGS: usize = 4096;
-const MOST_TOKENS: usize = 1024;
-const MOST_TOKENS_IN_ALL: usize = 128 << 10;
+const MAX_TAGS: usize = 4096;
+const MAX_TOKENS: usize = 1024;
+const MAX_TOKENS_IN_ALL: usize = 128 << 10;
 
 /// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
-    if LONGEST < source.len() {
+    if MAX_SOURCE < source.len() {
         return Err("it must have at most 1 MiB");
     }
     let mut out = String::with_capacity(source.len());
@@ -45,7 +45,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
         let tokens = token_ranges(tag);
         n_tags += 1;
         n_tokens += tokens.len();
-        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() || MOST_TOKENS_IN_ALL < n_tokens {
+        if MAX_TAGS < n_tags || MAX_TOKENS < tokens.len() || MAX_TOKENS_IN_ALL < n_tokens {
             return Err("it must have at most 4096 tags with at most 1024 tokens each, and 131072 tokens in all");
         }
         match tokens.first().map(|token| &tag[token.clone()]) {
@@ -59,7 +59,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
                 continue;
             }
             _ => {
-                macros.check(&TagTokens::of(tag, &tokens))?;
+                macros.check(&TagTokens::new(tag, &tokens))?;
                 for tag in with_late_defaults(tag, &tokens).unwrap_or_else(|| vec![tag.to_owned()]) {
                     out.push_str(&prepared(&tag)?);
                 }
@@ -73,7 +73,7 @@ pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
 /// A tag with its operators replaced, and guarded.
 fn prepared(tag: &str) -> Result<String, &'static str> {
     let tokens = token_ranges(tag);
-    TagTokens::of(tag, &tokens).check()?;
+    TagTokens::new(tag, &tokens).check()?;
     Ok(match without_python_operators(tag, &tokens) {
         Some(tag) => guarded(&tag, &token_ranges(&tag)),
         None => guarded(tag, &tokens),
@@ -83,7 +83,7 @@ fn prepared(tag: &str) -> Result<String, &'static str> {
 /// The tag that opens a macro, and tags that set those arguments whose default mentions an earlier argument; `None` if there are
 /// no such defaults.
 fn with_late_defaults(tag: &str, ranges: &[Range<usize>]) -> Option<Vec<String>> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let end = tokens.group_end(2);
     if tokens.statement() != "macro" || tokens.at(2) != "(" || tokens.at(end) != ")" {
         return None;
@@ -217,7 +217,7 @@ fn raw_length(source: &str) -> usize {
 /// The tag without the operators that the template engine lacks or does not limit; `None` if there are none. Filters take the
 /// place of each `%` and `*`. A `+` without a left operand changes nothing.
 fn without_python_operators(tag: &str, ranges: &[Range<usize>]) -> Option<String> {
-    let tokens = TagTokens::of(tag, ranges);
+    let tokens = TagTokens::new(tag, ranges);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for i in 0..tokens.len().saturating_sub(1) {
         if tokens.at(i) == "+" && (i == 0 || !ends_operand(tokens.at(i - 1))) {

@@ -109,7 +109,7 @@ pub(super) fn string_end(source: &str, open: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The expected strings are those of Jinja2.
+    /// The expected strings come from Jinja2.
     #[test]
     fn escapes_are_those_of_python() {
         for (content, expect) in [

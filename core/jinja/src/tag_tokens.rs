@@ -40,7 +40,7 @@ pub(super) struct TagTokens<'a> {
 }
 
 impl<'a> TagTokens<'a> {
-    pub(super) fn of(tag: &'a str, tokens: &[Range<usize>]) -> Self {
+    pub(super) fn new(tag: &'a str, tokens: &[Range<usize>]) -> Self {
         let tokens = tokens.iter().map(|token| &tag[token.clone()]).collect();
         Self { tokens, is_statement: tag.starts_with("{%") }
     }

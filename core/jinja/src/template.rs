@@ -17,11 +17,11 @@ use crate::source::{PERCENT_FILTER, PRODUCT_FILTER, prepare};
 use crate::{cycler, engine_filters, filters, formatting, guard_filters, json_filter, methods, operators, python};
 
 /// Size limit of a rendered prompt in bytes.
-pub const LONGEST_PROMPT: usize = 16 << 20;
+pub const MAX_PROMPT: usize = 16 << 20;
 /// Nesting limit of macros and loops, besides what the outer template takes. Each level can hold a copy of its text.
-const DEEPEST: usize = 64 + 11;
+const MAX_DEPTH: usize = 64 + 11;
 /// Size limit of a date format in bytes. A field of three bytes can be padded to hundreds.
-const LONGEST_DATE_FORMAT: usize = 256;
+const MAX_DATE_FORMAT: usize = 256;
 const NAME: &str = "chat_template";
 /// A template that includes the other one. Its state outlives an error, and so the fuel that was used is known.
 const OUTER: &str = "causerie_outer";
@@ -42,7 +42,7 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         environment.set_debug(false);
         environment.set_syntax(whitespace());
-        environment.set_recursion_limit(DEEPEST);
+        environment.set_recursion_limit(MAX_DEPTH);
         environment.set_unknown_method_callback(methods::method);
         environment.set_formatter(|out, state, value| Ok(out.write_str(&python::text(state, value)?)?));
         add_filters(&mut environment);
@@ -63,7 +63,7 @@ impl ChatTemplate {
     /// [`STACK`](crate::STACK) bytes.
     ///
     /// # Errors
-    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses what is not supported.
+    /// - [`Unsupported`](crate::TemplateErrorKind::Unsupported) if the template uses an unsupported filter, test, method or function.
     /// - [`Exhausted`](crate::TemplateErrorKind::Exhausted) if the fuel does not suffice.
     /// - [`Refused`](crate::TemplateErrorKind::Refused) if the template refuses the variables, or creates what is too deep or too
     ///   large.
@@ -89,7 +89,7 @@ impl ChatTemplate {
 
 fn strftime_now(now: Zoned) -> Value {
     Value::from_function(move |state: &State<'_, '_>, format: &str| {
-        if LONGEST_DATE_FORMAT < format.len() {
+        if MAX_DATE_FORMAT < format.len() {
             return Err(refused("a date format must have at most 256 bytes"));
         }
         fuel::values(state, 1 + format.len())?;
@@ -166,7 +166,7 @@ struct LimitedOutput {
 
 impl io::Write for LimitedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if LONGEST_PROMPT < self.text.len() + bytes.len() {
+        if MAX_PROMPT < self.text.len() + bytes.len() {
             return Err(io::Error::other("the prompt must have at most 16 MiB"));
         }
         self.text.extend_from_slice(bytes);

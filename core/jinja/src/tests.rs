@@ -55,7 +55,7 @@ fn constructs_of_python_render_as_in_transformers() {
     check_golden(include_str!("../../../tests/golden/python_constructs.json"));
 }
 
-/// The expected texts are those of Jinja2.
+/// The expected texts come from Jinja2.
 #[test]
 fn filters_methods_and_tests_work_as_in_jinja2() {
     check_golden(include_str!("../../../tests/golden/filters.json"));

@@ -34,9 +34,9 @@ pub(crate) struct Architecture {
     pub(crate) head_dim: Option<usize>,
     /// Key heads of delta nets, if the files say.
     pub(crate) n_delta_keys: Option<usize>,
-    /// Rotary positions of layers that see the whole context.
+    /// Rotary positions of layers with full attention.
     pub(crate) rope: RopeSettings,
-    /// Rotary positions of layers that see a window.
+    /// Rotary positions of layers with a sliding window.
     pub(crate) sliding_rope: RopeSettings,
     /// One entry for each layer; short convolutions and delta nets ignore theirs.
     pub(crate) layers: Vec<LayerPlan>,
@@ -47,7 +47,7 @@ pub(crate) struct Architecture {
 /// The kind of attention in one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LayerPlan {
-    /// Tokens that a token sees, including itself; `None` for all tokens before it.
+    /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) has_rope: bool,
     /// The earlier layer whose keys and values this one reads, if it has none of its own.
@@ -136,7 +136,7 @@ impl Architecture {
     }
 }
 
-/// Lets the last layers read the keys and values of the last layer before them that has a window if they do.
+/// Makes the last `n_sharing` layers reuse the keys and values of the nearest earlier layer of their kind, windowed or full.
 pub(crate) fn share_key_values(layers: &mut [LayerPlan], n_sharing: usize) -> Result<()> {
     let n_layers = layers.len();
     let first = n_layers.saturating_sub(n_sharing);

@@ -18,7 +18,7 @@ pub(super) const DEFAULT_SECTIONS: [i32; 4] = [11, 11, 10, 0];
 
 /// The rotary positions of layers of one kind.
 pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) -> Result<RopeSettings> {
-    // Settings without a kind are not those of layers with a window, if these have their own.
+    // Settings without a kind do not apply to layers with a window, if these have their own.
     let sliding_theta = family.sliding_theta.filter(|_| kind == SLIDING);
     let settings = KindSettings::read(config, kind, sliding_theta.is_none())?;
     let theta = match (settings.number("rope_theta")?, sliding_theta) {

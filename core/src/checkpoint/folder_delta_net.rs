@@ -1,4 +1,4 @@
-//! How the tensors of a folder's delta nets change to those of GGUF files.
+//! How the tensors of a folder's delta nets change to tensors of GGUF files.
 //!
 //! Value heads that share a key head are next to each other in folders. In GGUF files their distance is the number of key heads.
 
@@ -17,7 +17,7 @@ pub(super) struct DeltaOrders {
 }
 
 impl DeltaOrders {
-    /// The orders for so many heads and channels; `None` for sizes that do not fit.
+    /// The orders for these numbers of heads and channels; `None` for sizes that do not fit.
     pub(super) fn new(n_keys: usize, n_values: usize, n_channels: usize, value_dim: usize) -> Option<Self> {
         if n_keys == 0 || !n_values.is_multiple_of(n_keys) || MAX_HEADS < n_values {
             return None;

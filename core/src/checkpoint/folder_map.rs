@@ -22,7 +22,7 @@ const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 const MAX_REORDERED: usize = 1 << 20;
 /// The parts that layers which read the keys and values of another one do not need.
 const KEYS_AND_VALUES: [&str; 3] = ["attn_k", "attn_k_norm", "attn_v"];
-/// A folder's tensors as those of a GGUF file.
+/// A folder's tensors in the form of a GGUF file.
 pub(super) struct FolderMap<'a> {
     architecture: &'a Architecture,
     /// How the names of the decoder's tensors begin.
@@ -277,7 +277,7 @@ impl<'a> FolderMap<'a> {
         }
     }
 
-    /// The size of the heads in the first layer that sees the whole context.
+    /// The size of the heads in the first layer with full attention.
     fn rotated_head_dim(&self) -> Option<usize> {
         let mut layers = (0..self.architecture.layers.len()).filter(|layer| {
             self.architecture.layers[*layer].window.is_none()

@@ -35,7 +35,7 @@ impl RowChange {
     }
 }
 
-/// A folder, and those of its tensors that were found.
+/// A folder, and its tensors that were found.
 pub(crate) struct FolderTensors<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) tensors: Tensors,

@@ -153,7 +153,7 @@ impl MetadataKeys<'_> {
         Ok(RopeSettings { theta, scaling, n_rotated, query_growth })
     }
 
-    /// The rotary positions of layers with a window; `rope` are those of the others.
+    /// The rotary positions of layers with a window; the other layers have `rope`.
     fn sliding_rope(&self, rope: &RopeSettings) -> Result<RopeSettings> {
         let theta = self.float("rope.freq_base_swa")?;
         Ok(match self.family.sliding_theta {

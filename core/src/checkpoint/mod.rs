@@ -1,7 +1,7 @@
 //! Checkpoints: what a model's files hold, in one language for all forms of files.
 //!
 //! The language is that of GGUF files: their names of tensors, their order of rows, and an [`Architecture`] of facts. `metadata` reads
-//! the facts of a GGUF file, `config` those of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
+//! the facts of a GGUF file, `config` the facts of a folder, whose tensors `folder_map` finds and reorders; `families` holds what both
 //! leave out. `vision` is the same for vision towers, and `sound` for encoders of sound. Nothing here computes.
 
 mod architecture;
@@ -40,7 +40,7 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
-pub(crate) use sound::{HearingArchitecture, is_sound, is_sound_encoder};
+pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
 pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};

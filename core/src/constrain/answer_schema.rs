@@ -41,10 +41,10 @@ pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", 
 const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 
 /// Limit in bytes on all schemas that become definitions. References into one another's schemas would repeat them without a limit.
-const LARGEST_MOVED: usize = 16 << 20;
+const MAX_MOVED: usize = 16 << 20;
 
 /// References that are followed from one that describes the names of properties.
-const MOST_REFERENCES: usize = 16;
+const MAX_REFERENCES: usize = 16;
 
 /// Prepares the schema of a reply.
 ///
@@ -53,7 +53,7 @@ const MOST_REFERENCES: usize = 16;
 pub(super) fn prepared(root: &Json) -> Result<Json, GrammarFault> {
     let mut combined = HashSet::new();
     collect_combined(root, false, &mut combined);
-    let mut preparation = Preparation { root, combined, moved: IndexMap::new(), n_left: LARGEST_MOVED };
+    let mut preparation = Preparation { root, combined, moved: IndexMap::new(), n_left: MAX_MOVED };
     let mut schema = preparation.schema(root, "schema", "#", false)?;
     let mut moved = Map::new();
     // In a loop, since a chain of references may be longer than any stack.
@@ -158,7 +158,7 @@ impl<'a> Preparation<'a> {
         place: &str,
     ) -> Result<Cow<'k, Map<String, Json>>, GrammarFault> {
         let reference = |names: &Json| names.get("$ref")?.as_str().map(str::to_owned);
-        let (mut names, mut n_left) = (keywords.get("propertyNames"), MOST_REFERENCES);
+        let (mut names, mut n_left) = (keywords.get("propertyNames"), MAX_REFERENCES);
         let mut target = None;
         while let Some(given) = names.and_then(reference).filter(|_| 0 < n_left) {
             target = self.target(&given).map(|(_, target)| target);

@@ -75,7 +75,7 @@ impl CallGrammar {
         let rules = CallRules {
             notation: parser.notation(),
             functions,
-            identifiers: &PythonNames::of(functions.iter().map(|function| function.name.as_str())),
+            identifiers: &PythonNames::new(functions.iter().map(|function| function.name.as_str())),
             is_single: !parallel,
             edges: &edges,
             part: BlockPart::AfterStart,

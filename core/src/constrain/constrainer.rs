@@ -16,12 +16,12 @@ use crate::constrain::vocabulary::{Vocabulary, environment};
 use crate::deep_stack::{self, DeepStackError};
 use crate::memory;
 
-/// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
-const MOST_PREPARED: usize = 16;
+/// Number of cached grammars. An app has a few sets of functions, a server the sets of its clients.
+const MAX_PREPARED: usize = 16;
 /// Size limit of a grammar in bytes; enough for some thousand functions.
-const LARGEST_GRAMMAR: usize = 1 << 20;
+const MAX_GRAMMAR: usize = 1 << 20;
 /// Limit of lexer states, of one or two kilobytes each. Real sets of functions need some hundred.
-const MOST_LEXER_STATES: usize = 20_000;
+const MAX_LEXER_STATES: usize = 20_000;
 
 /// Creates constraints for one model. The trie of its tokens is built with the first constraint.
 pub(crate) struct Constrainer {
@@ -49,7 +49,7 @@ impl Constrainer {
         let mut prepared = self.prepared.lock();
         prepared.retain(|(cached, _)| *cached != grammar);
         prepared.push((grammar, constraint.clone()));
-        let n_beyond = prepared.len().saturating_sub(MOST_PREPARED);
+        let n_beyond = prepared.len().saturating_sub(MAX_PREPARED);
         prepared.drain(..n_beyond);
         Ok(constraint)
     }
@@ -82,9 +82,9 @@ impl Constrainer {
     }
 
     fn compile_text(&self, text: String, has_free_maps: bool) -> Result<Constraint, GrammarFault> {
-        if LARGEST_GRAMMAR < text.len() {
+        if MAX_GRAMMAR < text.len() {
             return Err(GrammarFault::new(format!(
-                "the grammar must have at most {LARGEST_GRAMMAR} bytes, found {}",
+                "the grammar must have at most {MAX_GRAMMAR} bytes, found {}",
                 text.len()
             )));
         }
@@ -106,7 +106,7 @@ fn factory(vocabulary: &Arc<dyn Vocabulary>) -> Result<ParserFactory, GrammarFau
     factory.quiet();
     let limits = factory.limits_mut();
     limits.verbose_errors = false;
-    limits.max_lexer_states = MOST_LEXER_STATES;
+    limits.max_lexer_states = MAX_LEXER_STATES;
     keep_panic_hook(&factory);
     Ok(factory)
 }

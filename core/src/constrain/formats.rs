@@ -14,8 +14,8 @@ const EVERYTHING: [&str; 11] = ["", "^", "$", ".*", "^.*", ".*$", "[^]*", "^[^]*
 /// Strings of a format that are compared with a pattern.
 const N_SAMPLES: u64 = 64;
 
-/// States of an automaton that are visited to see whether a format and a pattern have a string in common.
-const MOST_STATES: u64 = 4_000;
+/// States of an automaton that are visited to find out whether a format and a pattern have a string in common.
+const MAX_STATES: u64 = 4_000;
 
 /// Whether a pattern matches every string.
 pub(super) fn matches_everything(pattern: &str) -> bool {
@@ -24,7 +24,7 @@ pub(super) fn matches_everything(pattern: &str) -> bool {
 
 /// The patterns that express the `pattern` and the `format` of a schema together. The format counts beside a pattern if both
 /// can be met: it limits numbers of digits and the like, where many patterns do not. It stands for a pattern that no grammar
-/// can follow, if its strings, or those of a narrower form of it, match that pattern.
+/// can follow, if its strings, or the strings of a narrower form of it, match that pattern.
 pub(super) fn patterns(pattern: Option<&str>, format: Option<&str>) -> Vec<String> {
     let pattern = pattern.filter(|pattern| !matches_everything(pattern));
     let expression = format.and_then(expression_of);
@@ -65,7 +65,7 @@ fn can_be_met(one: &str, other: &str) -> bool {
     let search = |pattern: &str| RegexAst::SearchRegex(regex_to_lark(pattern, "dw"));
     let mut builder = RegexBuilder::new();
     let both = builder.mk(&RegexAst::And(vec![search(one), search(other)]));
-    both.and_then(|both| builder.to_regex_limited(both, MOST_STATES)).is_ok_and(|mut both| !both.always_empty())
+    both.and_then(|both| builder.to_regex_limited(both, MAX_STATES)).is_ok_and(|mut both| !both.always_empty())
 }
 
 /// Strings of an expression: the shortest ones, the longest, and others, always the same.
@@ -249,7 +249,7 @@ mod tests {
         {
             assert_eq!(patterns(pattern, format), [pattern], "{format} does not imply it");
         }
-        // It takes too many steps to see.
+        // It takes too many steps to find out.
         assert_eq!(patterns("^(?=(a|b|ab|[^ ])*$)(([^ ]+)+)+ $", "uri"), ["^(?=(a|b|ab|[^ ])*$)(([^ ]+)+)+ $"]);
     }
 

@@ -14,10 +14,10 @@ const STRING_KEYWORDS: [&str; 4] = ["minLength", "maxLength", "pattern", "format
 const INTEGER_KEYWORDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// The largest enforced value of `multipleOf`. The automaton has as many states.
-const LARGEST_STEP: u32 = 10_000;
+const MAX_STEP: u32 = 10_000;
 
 /// The limit of integers for which the schema sets none: a value that fits 64 bits and is exact as a float.
-const FARTHEST: f64 = 9e18;
+const MAX_INTEGER: f64 = 9e18;
 
 /// A JSON Schema of the limits only, for strings or integers; `None` if there are no limits.
 pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
@@ -34,12 +34,12 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     }
     if name != "string" {
         for (keyword, other, farthest) in
-            [("minimum", "exclusiveMinimum", -FARTHEST), ("maximum", "exclusiveMaximum", FARTHEST)]
+            [("minimum", "exclusiveMinimum", -MAX_INTEGER), ("maximum", "exclusiveMaximum", MAX_INTEGER)]
         {
             if !limits.contains_key(other) {
                 let limit = limits.entry(keyword).or_insert(json!(farthest));
                 // llguidance negates limits of 64 bits.
-                if limit.as_f64().is_some_and(|limit| FARTHEST < limit * farthest.signum()) {
+                if limit.as_f64().is_some_and(|limit| MAX_INTEGER < limit * farthest.signum()) {
                     *limit = json!(farthest);
                 }
             }
@@ -109,12 +109,12 @@ fn limit(keyword: &str, value: &Value) -> Option<Json> {
     match keyword {
         "minLength" | "maxLength" => count(value).map(|count| json!(count)),
         "pattern" | "format" => value.as_str().map(|text| json!(text)),
-        "multipleOf" => count(value).filter(|step| (1..=LARGEST_STEP).contains(step)).map(|step| json!(step)),
+        "multipleOf" => count(value).filter(|step| (1..=MAX_STEP).contains(step)).map(|step| json!(step)),
         // Beyond the last integers, a limit excludes either nothing or everything.
         _ => {
             let side = if keyword.ends_with("inimum") { -1.0 } else { 1.0 };
-            let limit = value.as_f64().filter(|limit| -FARTHEST <= limit * side)?;
-            Some(json!(limit.clamp(-FARTHEST, FARTHEST)))
+            let limit = value.as_f64().filter(|limit| -MAX_INTEGER <= limit * side)?;
+            Some(json!(limit.clamp(-MAX_INTEGER, MAX_INTEGER)))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers in the schema of a reply that llguidance would not follow: it computes with floats.
+//! Rejects numbers in a reply's schema that llguidance, which computes in f64, would enforce wrongly.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value as Json, json};
 use crate::constrain::fault::GrammarFault;
 
 /// The limit of integers: a value that fits 64 bits and is exact as a float.
-const FARTHEST: f64 = 9e18;
+const MAX_INTEGER: f64 = 9e18;
 
 /// How far a limit is moved, as a share of the range.
 const INSIDE: f64 = 1e-6;
 
 /// The keywords with limits that llguidance can compute with: one that every 64-bit float meets is left out, another one beyond
-/// [`FARTHEST`] takes its place there.
+/// [`MAX_INTEGER`] takes its place there.
 pub(super) fn clamped(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>> {
     let mut clamped = Cow::Borrowed(keywords);
     for (keyword, side) in [("minimum", -1.0), ("exclusiveMinimum", -1.0), ("maximum", 1.0), ("exclusiveMaximum", 1.0)]
@@ -21,8 +21,8 @@ pub(super) fn clamped(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>
         // How far the limit lies on the side where it excludes little.
         match keywords.get(keyword).and_then(Json::as_f64).map(|limit| limit * side) {
             Some(distance) if f64::MAX <= distance => drop(clamped.to_mut().shift_remove(keyword)),
-            Some(distance) if FARTHEST < distance => {
-                clamped.to_mut().insert(keyword.to_owned(), json!(FARTHEST * side));
+            Some(distance) if MAX_INTEGER < distance => {
+                clamped.to_mut().insert(keyword.to_owned(), json!(MAX_INTEGER * side));
             }
             _ => {}
         }
@@ -30,7 +30,7 @@ pub(super) fn clamped(keywords: &Map<String, Json>) -> Cow<'_, Map<String, Json>
     clamped
 }
 
-/// Refuses limits and values that would become others.
+/// Rejects limits and constants that f64 cannot hold exactly.
 ///
 /// # Errors
 /// A [`GrammarFault`] that names the place and the keyword.
@@ -41,8 +41,8 @@ pub(super) fn check(keywords: &Map<String, Json>, place: &str) -> Result<(), Gra
     };
     let is_changed = |keyword: &&&str| {
         let is_far = number(keyword).is_some_and(|limit| match **keyword {
-            "minimum" | "exclusiveMinimum" => FARTHEST < limit,
-            _ => limit < -FARTHEST,
+            "minimum" | "exclusiveMinimum" => MAX_INTEGER < limit,
+            _ => limit < -MAX_INTEGER,
         });
         is_far || keywords.get(**keyword).is_some_and(is_rounded)
     };
@@ -55,8 +55,8 @@ pub(super) fn check(keywords: &Map<String, Json>, place: &str) -> Result<(), Gra
     }
 }
 
-/// The keyword and the limit in place of an exclusive one. Where both limits have the same whole part, and the exclusive one is
-/// whole, llguidance lets a number be that limit. A limit a little inside takes its place.
+/// Replaces an exclusive limit by an inclusive one slightly inside of it, because llguidance accepts the limit itself if it is an
+/// integer and both limits share their integer part.
 pub(super) fn inside(keywords: &Map<String, Json>, keyword: &str) -> Option<(&'static str, Json)> {
     let number = |keyword: &str| keywords.get(keyword).and_then(Json::as_f64);
     let (name, limit, other) = match keyword {
@@ -70,16 +70,16 @@ pub(super) fn inside(keywords: &Map<String, Json>, keyword: &str) -> Option<(&'s
 /// The limit of an integer, moved to where llguidance can compute with it: it negates limits of 64 bits.
 pub(super) fn near(limit: &Json) -> Json {
     match limit.as_f64() {
-        Some(far) if FARTHEST < far.abs() => json!(FARTHEST.copysign(far) as i64), // exact, and in range
+        Some(far) if MAX_INTEGER < far.abs() => json!(MAX_INTEGER.copysign(far) as i64), // exact, and in range
         _ => limit.clone(),
     }
 }
 
-/// Whether all numbers in a value are those that the schema's text has, as floats. One beyond the limit may have been written as an
-/// integer that no float holds.
+/// Whether every number in a value survived the conversion to f64. One beyond the limit may have been written as an integer that
+/// f64 cannot hold.
 fn is_exact(value: &Json) -> bool {
     match value {
-        Json::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= FARTHEST) && !is_rounded(value),
+        Json::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= MAX_INTEGER) && !is_rounded(value),
         Json::Array(items) => items.iter().all(is_exact),
         Json::Object(entries) => entries.values().all(is_exact),
         _ => true,
@@ -88,7 +88,7 @@ fn is_exact(value: &Json) -> bool {
 
 /// Whether a value is an integer within the limit that no float holds.
 fn is_rounded(value: &Json) -> bool {
-    let is_within = |integer: &i64| integer.unsigned_abs() <= FARTHEST as u64; // exact
+    let is_within = |integer: &i64| integer.unsigned_abs() <= MAX_INTEGER as u64; // exact
     value.as_i64().filter(is_within).is_some_and(|integer| integer as f64 as i64 != integer) // rounding is the question
 }
 

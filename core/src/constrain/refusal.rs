@@ -10,12 +10,12 @@ use crate::constrain::answer_schema::{LISTS, MAPS, SCHEMAS};
 use crate::constrain::fault::GrammarFault;
 
 /// Bytes of schemas that may be compiled to find a place. Without a limit, this would take quadratic time.
-const LARGEST_WORK: usize = 16 << 20;
+const MAX_WORK: usize = 16 << 20;
 
 /// The fault of a prepared schema, as JSON text; `None` if the schema itself is not refused.
 pub(super) fn of(schema: &str) -> Option<GrammarFault> {
     let root: Json = serde_json::from_str(schema).ok()?;
-    let n_left = Cell::new(LARGEST_WORK / schema.len().max(1));
+    let n_left = Cell::new(MAX_WORK / schema.len().max(1));
     let compile = |schema: &Json| match n_left.replace(n_left.get().saturating_sub(1)) {
         0 => Ok(()),
         _ => compile(schema),

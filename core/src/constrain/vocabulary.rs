@@ -7,9 +7,9 @@ use llguidance::toktrie::{INVALID_TOKEN, TokEnv, TokRxInfo, TokTrie, TokenId, To
 use crate::constrain::fault::GrammarFault;
 
 /// Size limit of a token in bytes. The trie supports 1,024, including the mark of control tokens.
-const LONGEST_WORD: usize = 1000;
+const MAX_WORD: usize = 1000;
 /// Size limit of all tokens in bytes. Each byte can be a node of the trie, which supports four million.
-const MOST_BYTES: usize = 4_000_000;
+const MAX_BYTES: usize = 4_000_000;
 /// The trie's prefix of control tokens; a byte that does not occur in UTF-8 text.
 const CONTROL_MARK: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
 
@@ -39,10 +39,10 @@ pub(super) fn environment(vocabulary: Arc<dyn Vocabulary>) -> Result<TokEnv, Gra
         Word::Text(bytes) => bytes.to_vec(),
     };
     // No grammar allows a token without bytes.
-    let usable = |bytes: Vec<u8>| if bytes.len() <= LONGEST_WORD { bytes } else { Vec::new() };
+    let usable = |bytes: Vec<u8>| if bytes.len() <= MAX_WORD { bytes } else { Vec::new() };
     let words: Vec<Vec<u8>> = vocabulary.words().into_iter().map(bytes).map(usable).collect();
     let n_bytes: usize = words.iter().map(Vec::len).sum();
-    let n_words = u32::try_from(words.len()).ok().filter(|_| n_bytes <= MOST_BYTES);
+    let n_words = u32::try_from(words.len()).ok().filter(|_| n_bytes <= MAX_BYTES);
     let n_words = n_words.ok_or_else(|| GrammarFault::new("the vocabulary is too large for constraints"))?;
     let ends = vocabulary.ends().to_vec();
     let trie = TokTrie::from(&TokRxInfo::new(n_words, ends.first().copied().unwrap_or(INVALID_TOKEN)), &words);

@@ -11,7 +11,7 @@ use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, LONGEST_PROMPT, Segment, embedded, is_in_reasoning, joined};
+use crate::prompt::{Frame, MAX_PROMPT, Segment, embedded, is_in_reasoning, joined};
 use crate::response::PromptReport;
 
 /// Tokens kept free for the reply when turns are left out and the options set no maximum.
@@ -91,7 +91,7 @@ impl ContextWindow {
     fn render_bounded(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<RenderedPrompt> {
         let n_bytes = messages.iter().map(n_bytes).sum();
         // A template is not run on more text than it can print.
-        if LONGEST_PROMPT < n_bytes {
+        if MAX_PROMPT < n_bytes {
             loaded.check_length(n_bytes, 0)?;
         }
         self.render_up_to(loaded, messages, |segments| {

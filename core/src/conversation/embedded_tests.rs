@@ -51,7 +51,7 @@ impl ImageReader for TestReader {
         let n_rows =
             n_rows.ok_or_else(|| SdkError::new(ErrorKind::UnsupportedContent, "the image must name its rows"))?;
         Ok(vec![Segment::Embedded(Embedded(Arc::new(TestImage {
-            digest: ContentDigest::of(&[file]),
+            digest: ContentDigest::from_parts(&[file]),
             n_rows,
             hidden_size: self.hidden_size,
             n_computed: Arc::clone(&self.n_computed),
@@ -119,7 +119,7 @@ impl Vision {
         let model = Model::load(&weights, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap();
         let (marker, n_computed) = (unused_control(&tokenizer), Arc::new(AtomicUsize::new(0)));
         let template = include_str!("embedded_tests.jinja").replace("IMAGE", &marker);
-        let mut renderer = PromptRenderer::of(&TemplateSources::from(template), &tokenizer).unwrap();
+        let mut renderer = PromptRenderer::from_sources(&TemplateSources::from(template), &tokenizer).unwrap();
         let reader = TestReader { hidden_size: model.hidden_size(), n_computed: Arc::clone(&n_computed) };
         renderer.set_image_input(ImageInput::new(&marker, Arc::new(reader)));
         let loaded = LoadedModel::new(model, tokenizer, Some(renderer), CONTEXT);

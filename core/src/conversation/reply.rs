@@ -1,4 +1,5 @@
-//! One reply of a conversation, as the engine sees it: it waits for its turn, makes the prompt from the history, and adds to the history.
+//! One reply of a conversation, as the engine's [`ReplyOwner`]: it waits for its turn, makes the prompt from the history, and adds
+//! to the history.
 
 use std::sync::Arc;
 

@@ -100,7 +100,7 @@ impl RequestQueue {
         let is_busy = state.requests.iter().any(|request| !request.is_cancelled());
         match options.on_busy {
             OnBusy::Error if is_busy => return Err(busy()),
-            // The engine sees it when this request is submitted.
+            // The engine reads it when this request is submitted.
             OnBusy::Replace => state.requests.iter().for_each(QueuedRequest::cancel),
             OnBusy::Error | OnBusy::Queue => {}
         }

@@ -52,7 +52,7 @@ impl Conversation {
     /// [functions of the handlers](FunctionHandlers::functions) are registered when the reply begins; one of the same name is
     /// replaced.
     ///
-    /// The events are those of a plain reply. [`FunctionResult`](MessageResponse::FunctionResult) reports the result of
+    /// The events are the same as of a plain reply. [`FunctionResult`](MessageResponse::FunctionResult) reports the result of
     /// each call, [`RoundComplete`](MessageResponse::RoundComplete) the end of a reply with calls, and one `Complete` the
     /// end of the last reply. If a call does not fit its function, was rejected, or names a function that is not
     /// declared, the model reads an error that lets it repair the call. A call of a function that is declared
@@ -130,7 +130,7 @@ impl Conversation {
             earlier_rounds: Vec::new(),
             partial: None,
         };
-        ResponseStream::of(rounds, cancel)
+        ResponseStream::from_source(rounds, cancel)
     }
 }
 

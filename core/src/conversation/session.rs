@@ -62,7 +62,7 @@ enum SavedPositions {
 }
 
 impl SavedPositions {
-    fn of(mut positions: &[Position]) -> Vec<Self> {
+    fn from_positions(mut positions: &[Position]) -> Vec<Self> {
         let mut saved = Vec::new();
         while let Some(first) = positions.first() {
             let n_rows = match first {
@@ -107,7 +107,7 @@ impl Conversation {
         let mut saved = SavedSession {
             messages: messages_to_json(&history),
             now: self.now.to_string(),
-            tokens: SavedPositions::of(&positions),
+            tokens: SavedPositions::from_positions(&positions),
             window: self.runner.info().sliding_window,
             probe: Vec::new(),
         };
@@ -160,7 +160,7 @@ impl ModelRunner {
         let now = time(&saved.now).map_err(|err| corrupt().caused_by(err))?;
         let loaded = self.loaded()?;
         let positions = positions(&loaded, &history, &now)?;
-        if SavedPositions::of(&positions) != saved.tokens {
+        if SavedPositions::from_positions(&positions) != saved.tokens {
             return Err(SdkError::new(
                 ErrorKind::Session(SessionFault::Model),
                 "this model makes another prompt of the session than the model that it was saved with",

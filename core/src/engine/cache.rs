@@ -44,7 +44,7 @@ struct CacheEntry {
 }
 
 impl CacheEntry {
-    /// Positions of a prompt that this state can stand for: never all, since the last one is computed for its logits, and
+    /// Number of leading positions of a prompt that this state covers: all but the last at most, whose logits are needed, and
     /// never a part of embedded content.
     fn n_reusable(&self, prompt: &[Position], owner: Owner) -> usize {
         if self.owner != Owner::default() && self.owner != owner {
@@ -74,7 +74,7 @@ impl PrefixCache {
         state
     }
 
-    /// Caches the state after these positions, for all prompts or those of its owner, and evicts the oldest ones beyond the
+    /// Caches the state after these positions, for all prompts or for the prompts of its owner, and evicts the oldest ones beyond the
     /// limits.
     pub(crate) fn keep(&mut self, positions: &[Position], state: Box<dyn SequenceState>, owner: Owner) {
         let can_be_cut = state.can_be_cut();

@@ -27,7 +27,7 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Where the reader sees how far the prompt is.
+    /// The progress of the prompt, for the reader.
     pub(crate) fn progress(&self) -> &PrefillProgress {
         &self.progress
     }

@@ -78,8 +78,7 @@ impl BlockConstraints {
 #[derive(Default)]
 pub(crate) struct ReplyConstraint {
     state: ConstraintState,
-    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
-    /// reasoning begin, after which the next one applies.
+    /// Stack of constraints for the beginning of the reply. The top one may allow reasoning; the next one applies after it.
     openings: Vec<Constraint>,
     blocks: BlockConstraints,
     /// How a block begins, if the model can write one.
@@ -113,14 +112,14 @@ impl ReplyConstraint {
         let begun = Instant::now();
         let notation = options.function_call_parser.map(FunctionCallParser::notation);
         let edges = notation.and_then(|notation| edges(notation, &loaded.tokenizer));
-        let callable = CallableFunctions::of(options, functions)?;
+        let callable = CallableFunctions::new(options, functions)?;
         let mut constraint = Self {
             start: edges.as_ref().map(|edges| edges.start.clone()),
             bans_calls: callable.functions.is_empty() && !functions.is_empty(),
             is_single: !options.parallel_tool_calls,
             ..Self::default()
         };
-        let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
+        let identifiers = PythonNames::new(functions.iter().map(|function| function.name.as_str()));
         let rules = notation.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,
@@ -166,7 +165,7 @@ impl ReplyConstraint {
             let untagged = rules.notation.untagged.as_ref();
             let is_read = reads_untagged(rules.notation, options.parser_strictness) && !callable.is_required;
             if let Some(forms) = untagged.filter(|_| is_read) {
-                // Their faults are those of the block.
+                // Their faults count as faults of the block.
                 let of = |notation| compile(CallRules { notation, part: BlockPart::FromName, ..rules }.grammar()).ok();
                 constraint.blocks.untagged = of(forms.objects.unwrap_or(rules.notation));
                 if forms.python_lists != PythonPlaces::Nowhere {
@@ -348,7 +347,7 @@ struct CallableFunctions {
 }
 
 impl CallableFunctions {
-    fn of(options: &GenerationOptions, functions: &[SdkFunction]) -> Result<Self> {
+    fn new(options: &GenerationOptions, functions: &[SdkFunction]) -> Result<Self> {
         let is_offered = |name: &String| functions.iter().any(|function| function.name == *name);
         let unknown = |option: &'static str, name: &str| {
             Err(SdkError::new(

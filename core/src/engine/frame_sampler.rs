@@ -1,8 +1,7 @@
 //! Samples the codes of frames of sound.
 
-use causerie_backend::SplitMix64;
-
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::sample::SplitMix64;
 
 /// Chooses a code by its logit: the best one at temperature 0, else among the `top_k` best, ties included.
 pub(super) struct FrameSampler {

@@ -16,12 +16,12 @@ use crate::engine::speculative::Drafter;
 use crate::engine::speech::Speech;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
-use crate::engine::transcript::Transcript;
+use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
 use crate::options::SpeechOptions;
-use crate::position::{Position, tokens};
+use crate::position::{EmbeddedKind, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
@@ -67,7 +67,7 @@ pub(crate) struct Generation {
     speech_options: SpeechOptions,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
-    pub(super) transcript: Transcript,
+    pub(super) transcript: ReplyTranscript,
     pub(super) sender: EventSender,
     /// Taken at the end, which is reported to it once.
     pub(super) reply_owner: Option<Box<dyn ReplyOwner>>,
@@ -104,7 +104,7 @@ impl Generation {
             speech: None,
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
-            transcript: Transcript::new(options, &loaded.tokenizer),
+            transcript: ReplyTranscript::new(options, &loaded.tokenizer),
             sender,
             reply_owner: Some(request.owner),
             terminal: None,
@@ -216,6 +216,7 @@ impl Generation {
         self.timing.record_start(&mut self.stats, prepared.positions.len());
         self.sampler.add_prompt(tokens(&prepared.positions));
         self.positions = prepared.positions;
+        self.stats.audio_tokens = n_rows_of(&prepared.embedded, EmbeddedKind::Sound);
         self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
@@ -466,7 +467,7 @@ impl Generation {
         }
     }
 
-    /// Ends the reply where its tokens and frames, or those of the context, end.
+    /// Ends the reply where its own tokens and frames, or the context, end.
     fn end_at_limits(&mut self) {
         if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);

@@ -60,7 +60,7 @@ pub use stream::{BlockingIterator, ResponseStream, TextStream};
 pub(crate) struct Engine {
     /// `None` once the model is unloaded.
     loaded: Mutex<Option<Arc<LoadedModel>>>,
-    /// `None` only while the engine is dropped, so that the thread sees the closed channel before it is woken.
+    /// `None` only while the engine is dropped, so that the channel is closed before the thread is woken.
     commands: Option<Sender<EngineCommand>>,
     thread: Thread,
 }

@@ -145,7 +145,7 @@ impl Shared {
             if let Some(job) = jobs.queued.pop_front() {
                 jobs.n_running += 1;
                 drop(jobs);
-                let _ = catch_unwind(AssertUnwindSafe(job)); // whoever waits for the job sees that its sender is gone
+                let _ = catch_unwind(AssertUnwindSafe(job)); // whoever waits for the job finds its sender dropped
                 jobs = self.jobs.lock();
                 jobs.n_running -= 1;
                 if jobs.n_running == 0 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::position::Position;
 
-/// How many tokens and images of its prompt a reply has prefilled, for progress that is shown from any thread. What comes from
+/// How many tokens, images and recordings of its prompt a reply has prefilled, for progress that is shown from any thread. What comes from
 /// the prefix cache counts as prefilled.
 ///
 /// ```
@@ -45,7 +45,7 @@ impl PrefillProgress {
         self.counts.done.load(Ordering::Relaxed)
     }
 
-    /// Tokens of the prompt; 0 until the prompt is prepared. With function calls, those of the round under way.
+    /// Tokens of the prompt; 0 until the prompt is prepared. With function calls, tokens of the current round.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
@@ -57,7 +57,7 @@ impl PrefillProgress {
         self.counts.total.load(Ordering::Relaxed)
     }
 
-    /// Images of the prompt that are done. The tiles of a large picture, and the smaller copy of the whole after them, count one
+    /// Images and recordings of the prompt that are done. The tiles of a large picture, and the smaller copy of the whole after them, count one
     /// by one.
     ///
     /// ```
@@ -70,7 +70,7 @@ impl PrefillProgress {
         self.counts.done_images.load(Ordering::Relaxed)
     }
 
-    /// Images of the prompt, counted in the same way; 0 until the prompt is prepared. While it is above
+    /// Images and recordings of the prompt, counted in the same way; 0 until the prompt is prepared. While it is above
     /// [`done_images`](Self::done_images), the next image is computed or text before it is prefilled.
     ///
     /// ```

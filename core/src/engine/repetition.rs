@@ -6,9 +6,9 @@
 //! table, code, drawings), have to be longer still.
 
 /// The longest part, in bytes, whose repetition is found.
-const MOST_BYTES: usize = 512;
+const MAX_BYTES: usize = 512;
 
-/// When text counts as a loop: after so many bytes and repetitions of one part.
+/// When text counts as a loop: after this many bytes and repetitions of one part.
 #[derive(Clone, Copy)]
 struct LoopLimit {
     bytes: usize,
@@ -23,7 +23,7 @@ const OF_DATA: LoopLimit = LoopLimit { bytes: 8 << 10, repetitions: 1024 };
 
 /// Follows the text of a reply.
 pub(super) struct RepetitionFinder {
-    /// The last bytes, from [`MOST_BYTES`] to twice as many once there are enough.
+    /// The last bytes, from [`MAX_BYTES`] to twice as many once there are enough.
     recent: Vec<u8>,
     /// For each distance from one on, how many of the last bytes are equal to the byte at this distance before them.
     runs: Vec<usize>,
@@ -44,7 +44,7 @@ struct Enclosure {
 impl RepetitionFinder {
     pub(super) fn new() -> Self {
         let enclosure = Enclosure { is_line_start: true, ..Enclosure::default() };
-        Self { recent: Vec::with_capacity(2 * MOST_BYTES), runs: vec![0; MOST_BYTES], enclosure }
+        Self { recent: Vec::with_capacity(2 * MAX_BYTES), runs: vec![0; MAX_BYTES], enclosure }
     }
 
     /// Adds text. Returns whether it ends in a loop.
@@ -62,8 +62,8 @@ impl RepetitionFinder {
         for (run, before) in self.runs.iter_mut().zip(self.recent.iter().rev()) {
             *run = if *before == byte { *run + 1 } else { 0 };
         }
-        if self.recent.len() == 2 * MOST_BYTES {
-            self.recent.drain(..MOST_BYTES);
+        if self.recent.len() == 2 * MAX_BYTES {
+            self.recent.drain(..MAX_BYTES);
         }
         self.recent.push(byte);
         self.enclosure.add(byte);
@@ -139,7 +139,7 @@ mod tests {
             let run = (length..bytes.len()).rev().take_while(|at| bytes[*at] == bytes[*at - length]).count();
             (run, length)
         };
-        let all: Vec<(usize, usize)> = (1..=MOST_BYTES.min(bytes.len())).map(longest).collect();
+        let all: Vec<(usize, usize)> = (1..=MAX_BYTES.min(bytes.len())).map(longest).collect();
         let is_met = |limit: &LoopLimit| all.iter().any(|(run, length)| limit.is_met(run + length, *length));
         let mut enclosure = Enclosure { is_line_start: true, ..Enclosure::default() };
         bytes.iter().for_each(|byte| enclosure.add(*byte));

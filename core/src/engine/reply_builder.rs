@@ -255,7 +255,7 @@ impl ReplyBuilder {
             return Vec::new();
         }
         let names = || self.functions.iter().map(|function| function.name.as_str());
-        let identifiers = PythonNames::of(names());
+        let identifiers = PythonNames::new(names());
         let callable =
             names().filter(|&name| self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|it| it == name)));
         // In Python, the model knows some functions by identifiers.

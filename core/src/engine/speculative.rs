@@ -25,7 +25,7 @@ const MAX_LENGTH: usize = 8;
 /// Letters that must match; fewer match too often by chance.
 const MIN_LETTERS: usize = 3;
 /// Tokens that are compared with the end of the sequence, and tokens that are searched for a match.
-const LONGEST_MATCH: usize = 8;
+const MAX_MATCH: usize = 8;
 const SEARCHED: usize = 4096;
 /// What an accepted draft token saves, in units of a draft token's cost: a pass over the weights costs as much as some
 /// additional tokens in one pass.
@@ -78,7 +78,7 @@ fn best_match(positions: &[Position], tokenizer: &ModelTokenizer) -> usize {
 
 /// Letters that two sequences have in common at their ends.
 fn common_letters(these: &[Position], those: &[Position], tokenizer: &ModelTokenizer) -> usize {
-    let pairs = these.iter().rev().zip(those.iter().rev()).take(LONGEST_MATCH);
+    let pairs = these.iter().rev().zip(those.iter().rev()).take(MAX_MATCH);
     let common = pairs.map_while(|(this, that)| {
         let this_word = word(*this, tokenizer)?;
         (this == that || word(*that, tokenizer)? == this_word).then_some(this_word)
@@ -142,7 +142,7 @@ mod tests {
             let ids = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
             ids.into_iter().map(Position::Token).collect::<Vec<_>>()
         };
-        let row = Position::Embedded { digest: ContentDigest::of(&[b"image"]), row: 0 };
+        let row = Position::Embedded { digest: ContentDigest::from_parts(&[b"image"]), row: 0 };
         let draft = |parts: [&str; 2]| {
             let positions = [encode(parts[0]), vec![row], encode(parts[1])].concat();
             Drafter::new().draft(ReplySection::Calls, &positions, &tokenizer)

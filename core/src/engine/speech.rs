@@ -7,7 +7,7 @@ use crate::engine::modality::{Modality, SpeechTokens};
 use crate::error::Result;
 use crate::media::sound::SoundOpening;
 use crate::model::speech::{SOUND_START, TEXT_END};
-use crate::model::{SoundStream, Voice};
+use crate::model::{SpokenStream, Voice};
 use crate::options::{SpeechMode, SpeechOptions};
 use crate::position::Position;
 use crate::tokenizer::ModelTokenizer;
@@ -20,7 +20,7 @@ pub(super) struct Speech {
     /// The token that has begun the present stretch of sound, until its first frame.
     opening: SoundOpening,
     sampler: FrameSampler,
-    stream: Box<dyn SoundStream>,
+    stream: Box<dyn SpokenStream>,
     /// The vector of the last step, from which the next frame follows.
     pub(super) hidden: Vec<f32>,
 }

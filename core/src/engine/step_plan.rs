@@ -71,7 +71,7 @@ impl StepPlan {
         n_left.checked_sub(self.inputs.len()).map(|left| *n_left = left).is_some()
     }
 
-    /// Shortens the step to so many positions, but to one at least, and drops its draft tokens.
+    /// Shortens the step to this many positions, but at least to one, and drops its draft tokens.
     pub(super) fn shorten(&mut self, n_positions: usize) {
         self.drop_draft();
         let n_dropped = self.inputs.len().saturating_sub(n_positions.max(1));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_chunk_holds_tokens_or_rows_and_ends_where_they_meet() {
-        let digest = ContentDigest::of(&[b"image"]);
+        let digest = ContentDigest::from_parts(&[b"image"]);
         let rows = |n_rows| (0..n_rows).map(|row| Position::Embedded { digest, row });
         let tokens = |n_tokens| std::iter::repeat_n(Position::Token(5), n_tokens);
         let positions: Vec<Position> = tokens(10).chain(rows(150)).chain(tokens(3)).collect();

@@ -68,11 +68,11 @@ impl ResponseStream {
     /// The stream of one reply, which `start` queues at the first pull.
     pub(crate) fn new(start: impl FnOnce(EventSender) -> Result<Thread> + Send + 'static) -> Self {
         let cancel = CancelHandle::default();
-        Self::of(ReplyReceiver::new(cancel.clone(), start), cancel)
+        Self::from_source(ReplyReceiver::new(cancel.clone(), start), cancel)
     }
 
     /// The stream of a source, which the handle cancels.
-    pub(crate) fn of(source: impl EventSource + 'static, cancel: CancelHandle) -> Self {
+    pub(crate) fn from_source(source: impl EventSource + 'static, cancel: CancelHandle) -> Self {
         Self { source: Box::new(source), cancel }
     }
 

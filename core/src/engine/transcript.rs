@@ -11,7 +11,7 @@ use crate::response::ReplySection;
 use crate::tokenizer::{LeadingSpaces, ModelTokenizer, TokenText, Utf8Pieces};
 
 /// The reply up to the last token.
-pub(crate) struct Transcript {
+pub(crate) struct ReplyTranscript {
     pieces: Utf8Pieces,
     parser: ReplyParser,
     pub(crate) reply: ReplyBuilder,
@@ -19,7 +19,7 @@ pub(crate) struct Transcript {
     logprobs: Option<LogprobLog>,
 }
 
-impl Transcript {
+impl ReplyTranscript {
     pub(crate) fn new(options: GenerationOptions, tokenizer: &ModelTokenizer) -> Self {
         Self {
             pieces: tokenizer.pieces(),

@@ -100,7 +100,7 @@ pub enum Repair {
     MissingMarkers,
     /// A tag within the block, or the end of one, was missing.
     MissingTag,
-    /// A string had no delimiters, or others than those of the notation, or a name had some.
+    /// A string had no delimiters, or not the ones of the notation, or a name had some.
     StringDelimiters,
     /// Doubled braces, as in a template that shows the form of a call, were read as single ones.
     DoubledBraces,

@@ -39,7 +39,7 @@ pub struct SdkFunction {
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
-    /// The parameters, in the order in which the model sees them.
+    /// The parameters, in the order in which they are in the prompt.
     pub parameters: Vec<SdkFunctionParameter>,
     /// The JSON that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with the
     /// name above, as long as it has the same description and parameters.

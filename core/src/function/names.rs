@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// The longest name, in characters.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 /// Characters of a name that a message quotes.
-const LONGEST_QUOTE: usize = 60;
+const MAX_QUOTE: usize = 60;
 
 /// Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in front:
 /// models write them best.
@@ -30,7 +30,7 @@ pub enum FunctionNames {
 impl FunctionNames {
     /// Checks a name.
     pub(super) fn check(self, name: &str) -> Result<()> {
-        let is_short = name.len() <= LONGEST_NAME;
+        let is_short = name.len() <= MAX_NAME;
         let (is_valid, form) = match self {
             Self::Plain => (is_part(name), ""),
             Self::Dotted => (name.split('.').all(is_part), ", with single dots between them"),
@@ -38,15 +38,15 @@ impl FunctionNames {
         if is_short && is_valid {
             return Ok(());
         }
-        let rule = format!("the name must consist of 1 to {LONGEST_NAME} letters, digits, _ and -{form}");
+        let rule = format!("the name must consist of 1 to {MAX_NAME} letters, digits, _ and -{form}");
         Err(invalid(name, &rule))
     }
 }
 
 /// The error about a function.
 pub(super) fn invalid(name: &str, rule: &str) -> SdkError {
-    let more = if name.chars().nth(LONGEST_QUOTE).is_some() { "…" } else { "" };
-    let name: String = name.chars().take(LONGEST_QUOTE).collect();
+    let more = if name.chars().nth(MAX_QUOTE).is_some() { "…" } else { "" };
+    let name: String = name.chars().take(MAX_QUOTE).collect();
     SdkError::new(ErrorKind::InvalidFunction, format!("function {name:?}{more}: {rule}"))
 }
 
@@ -65,9 +65,9 @@ pub(crate) struct PythonNames {
 }
 
 impl PythonNames {
-    /// The identifiers for the names of functions. Those of the first functions do not depend on the others, except on names
+    /// The identifiers for the names of functions. Identifiers of the first functions do not depend on the others, except on names
     /// that are identifiers.
-    pub(crate) fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
+    pub(crate) fn new<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let taken = names.clone().filter(|name| is_identifier(name)).map(str::to_owned).collect();
         let mut identifiers = Self { taken, ..Self::default() };
         names.for_each(|name| identifiers.add(name));
@@ -163,7 +163,7 @@ mod tests {
             ("größe", "größe"),
             ("", ""),
         ] {
-            assert_eq!(PythonNames::of([name].into_iter()).written(name), written);
+            assert_eq!(PythonNames::new([name].into_iter()).written(name), written);
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn no_two_names_are_written_alike() {
         let names =
             ["a-b", "a_b", "a--b", "a__b", "a_-b", "a-_b", "a_b_2", "-a-b", "_a-b", "9", "_9", "-9", "a.b-c", "a.b_c"];
-        let identifiers = PythonNames::of(names.into_iter());
+        let identifiers = PythonNames::new(names.into_iter());
         let written: HashSet<&str> = names.iter().map(|name| identifiers.written(name)).collect();
         assert_eq!(written.len(), names.len(), "{written:?}");
         assert!(written.iter().all(|name| is_identifier(name)));
@@ -182,7 +182,7 @@ mod tests {
     fn many_names_that_would_be_written_alike_take_work_in_proportion() {
         let names: Vec<String> =
             (0..1 << 14).map(|bits: u32| format!("{bits:014b}").replace('0', "-").replace('1', "_") + "-").collect();
-        let identifiers = PythonNames::of(names.iter().map(String::as_str));
+        let identifiers = PythonNames::new(names.iter().map(String::as_str));
         let written: HashSet<&str> = names.iter().map(|name| identifiers.written(name)).collect();
         assert_eq!(written.len(), names.len());
     }

@@ -117,7 +117,7 @@ impl Value {
 
     /// The value in words, for a message about what was found: a short scalar itself, else the type.
     pub(crate) fn described(&self) -> String {
-        const LONGEST: usize = 40; // bytes
+        const MAX_BYTES: usize = 40; // bytes
         let type_name = match self {
             Self::Null | Self::Bool(_) => return self.to_string(),
             Self::Array(_) => return "an array".to_owned(),
@@ -126,7 +126,7 @@ impl Value {
             Self::Number(_) => "a number",
             Self::String(_) => "a string",
         };
-        Some(self.to_string()).filter(|text| text.len() <= LONGEST).unwrap_or_else(|| type_name.to_owned())
+        Some(self.to_string()).filter(|text| text.len() <= MAX_BYTES).unwrap_or_else(|| type_name.to_owned())
     }
 }
 

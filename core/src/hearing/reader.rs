@@ -17,7 +17,7 @@ use crate::rows::RowCache;
 use crate::tokenizer::ControlTokens;
 
 /// Recordings whose files are known to be whole.
-const MOST_KNOWN: usize = 1024;
+const MAX_KNOWN: usize = 1024;
 /// Frames of a row.
 const FRAMES: usize = 8;
 /// How features are computed: the only rules so far.
@@ -81,7 +81,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Lets messages contain sound that is not shown, if the model hears.
+/// Lets messages contain sound that is not shown, if this is an audio model.
 pub(crate) fn attach_hidden(files: &HearingFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
     match refusal(files, control) {
         Some(reason) => refuse(&reason, renderer),
@@ -140,7 +140,7 @@ impl RecordingReader {
         let n_rows = n_rows(samples.len())?;
         *self.latest.lock() = Some((digest, samples));
         let mut known = known();
-        if MOST_KNOWN <= known.len() {
+        if MAX_KNOWN <= known.len() {
             known.clear();
         }
         known.insert(digest, n_rows);
@@ -150,7 +150,7 @@ impl RecordingReader {
 
 impl SoundReader for RecordingReader {
     fn read(&self, file: &[u8], _: Role) -> Result<Vec<Segment>> {
-        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+        let digest = ContentDigest::from_parts(&[&self.fingerprint, file]);
         let recording = HeardRecording {
             n_rows: self.measured(file, digest)?,
             file: file.to_vec(),

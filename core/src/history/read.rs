@@ -1,7 +1,5 @@
 //! Reads messages from JSON.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -14,14 +12,11 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::notation::read_json;
 use crate::schema::read_functions;
 
-/// Formats of `input_audio`.
-const AUDIO_FORMATS: [&str; 5] = ["wav", "flac", "mp3", "ogg", "opus"];
-
 /// Reads a history from JSON text: a chat-completions array, as [`messages_to_json`](crate::messages_to_json) and other
 /// programs write it.
 ///
-/// `content` is a string, null, or an array of parts: `text`, `image_url` with a `data:` URL, or `input_audio` of format
-/// `wav`, `flac`, `mp3`, `ogg` or `opus`. A part `image` is a placeholder: an image without data. A call's `arguments` are an object or a string of JSON with
+/// `content` is a string, null, or an array of parts: `text`, `image_url` or `audio_url` with a `data:` URL, or `input_audio`
+/// with base64, whose `format` is ignored. A part `image` is a placeholder: an image without data. A call's `arguments` are an object or a string of JSON with
 /// one; integers stay exact at any size. The system message may carry functions as `tools`. `reasoning` is another name of
 /// `reasoning_content`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
@@ -51,8 +46,8 @@ pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
 
 /// Whether a number may exceed 64 bits.
 fn has_long_number(text: &str) -> bool {
-    const LONGEST: usize = 18; // decimal digits that always fit
-    let digits = |chunk: &[u8]| chunk[0].is_ascii_digit() && LONGEST < chunk.len();
+    const MAX_DIGITS: usize = 18; // decimal digits that always fit
+    let digits = |chunk: &[u8]| chunk[0].is_ascii_digit() && MAX_DIGITS < chunk.len();
     text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).any(digits)
 }
 
@@ -141,14 +136,13 @@ fn read_part(json: &Json, place: &str) -> Result<ChatMessageContent> {
         }
         Some("input_audio") => {
             let audio = inner("input_audio")?;
-            let data = needed(&audio, "data")?;
-            // The file says which of them it is.
-            let is_known = |format: &Json| AUDIO_FORMATS.contains(&format.as_str()?).then_some(());
-            audio.required(
-                "format",
-                audio.value("format", "\"wav\", \"flac\", \"mp3\", \"ogg\" or \"opus\"", is_known)?,
-            )?;
-            Ok(ChatMessageContent::Audio(decode(&data, &audio.place_of("data"))?))
+            let heard = ChatMessageContent::audio_from_base64(&needed(&audio, "data")?);
+            heard.map_err(|err| wrong(format!("{} {}", audio.place_of("data"), err.message())))
+        }
+        Some("audio_url") => {
+            let audio = inner("audio_url")?;
+            let heard = audio_from_url(&needed(&audio, "url")?);
+            heard.map_err(|err| wrong(format!("{} {}", audio.place_of("url"), err.message())))
         }
         Some("image") => match json.as_object().and_then(|part| part.keys().find(|key| *key != "type")) {
             None => Ok(ChatMessageContent::Image(Vec::new())),
@@ -165,8 +159,12 @@ fn read_part(json: &Json, place: &str) -> Result<ChatMessageContent> {
     }
 }
 
-fn decode(data: &str, place: &str) -> Result<Vec<u8>> {
-    STANDARD.decode(data).map_err(|err| wrong(format!("{place} must be valid base64")).caused_by(err))
+/// The sound of a data URL. Nothing is fetched: a message contains what it plays.
+fn audio_from_url(url: &str) -> Result<ChatMessageContent> {
+    match url.get(..5) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("data:") => ChatMessageContent::audio_from_base64(url),
+        _ => Err(wrong("must be a data URL of a sound file in base64, such as data:audio/wav;base64,…".to_owned())),
+    }
 }
 
 /// The items of an array; `None` if it is absent or empty.

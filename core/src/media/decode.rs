@@ -11,20 +11,20 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::whole::is_cut_off;
 
 /// Bytes of a file at most. Photographs of phones have some 10 MB.
-const LARGEST_FILE: usize = 64 << 20;
+const MAX_FILE: usize = 64 << 20;
 /// Pixels of a picture at most.
-const MOST_PIXELS: u64 = 64 << 20;
+const MAX_PIXELS: u64 = 64 << 20;
 /// Bytes of a decoded picture at most: of the most pixels in RGBA.
-const MOST_DECODED: u64 = 4 * MOST_PIXELS;
+const MAX_DECODED: u64 = 4 * MAX_PIXELS;
 /// The longer side of a picture at most, in lengths of the shorter one.
-const LARGEST_RATIO: u64 = 200;
+const MAX_RATIO: u64 = 200;
 
 /// What stands for transparent pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transparency {
     /// White, and colours as they look on it.
     OnWhite,
-    /// The colours that the file has there, which nobody sees. References drop the transparency alone.
+    /// The hidden colours that the file has there. References drop the transparency alone.
     Ignored,
 }
 
@@ -91,8 +91,8 @@ fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
     if file.is_empty() {
         return Err(unsupported("the image has no data"));
     }
-    if LARGEST_FILE < file.len() {
-        return Err(unsupported(format!("an image file must have at most {LARGEST_FILE} bytes, found {}", file.len())));
+    if MAX_FILE < file.len() {
+        return Err(unsupported(format!("an image file must have at most {MAX_FILE} bytes, found {}", file.len())));
     }
     let mut reader = ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|err| unreadable(err.into()))?;
     if reader.format().is_none_or(|format| !format.reading_enabled()) {
@@ -102,30 +102,28 @@ fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
         return Err(unsupported("the image cannot be decoded: the file is cut off"));
     }
     let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(MOST_DECODED);
+    limits.max_alloc = Some(MAX_DECODED);
     reader.limits(limits);
     let decoder = reader.into_decoder().map_err(unreadable)?;
     let (width, height) = decoder.dimensions();
     check_size(width.into(), height.into())?;
-    if MOST_DECODED < decoder.total_bytes() {
+    if MAX_DECODED < decoder.total_bytes() {
         let found = decoder.total_bytes();
-        return Err(unsupported(format!(
-            "an image must take at most {MOST_DECODED} bytes when decoded, found {found}"
-        )));
+        return Err(unsupported(format!("an image must take at most {MAX_DECODED} bytes when decoded, found {found}")));
     }
     Ok(decoder)
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {
     let (shorter, longer) = (width.min(height), width.max(height));
-    if shorter == 0 || MOST_PIXELS < width * height {
+    if shorter == 0 || MAX_PIXELS < width * height {
         return Err(unsupported(format!(
-            "an image must have between 1 and {MOST_PIXELS} pixels, found {width} x {height}"
+            "an image must have between 1 and {MAX_PIXELS} pixels, found {width} x {height}"
         )));
     }
-    if LARGEST_RATIO * shorter < longer {
+    if MAX_RATIO * shorter < longer {
         return Err(unsupported(format!(
-            "an image must be at most {LARGEST_RATIO} times as long as wide, found {width} x {height}"
+            "an image must be at most {MAX_RATIO} times as long as wide, found {width} x {height}"
         )));
     }
     Ok(())

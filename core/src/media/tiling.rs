@@ -1,6 +1,6 @@
-//! In which sizes a model sees a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
+//! The sizes in which a model reads a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
 //!
-//! Sizes and ties are those of transformers' `Lfm2VlImageProcessor`, and those of an image without tiles are also those of its
+//! Sizes and ties are the same as in transformers' `Lfm2VlImageProcessor`; for an image without tiles, also as in its
 //! `Qwen2VLImageProcessor`.
 
 use crate::media::decode::Picture;

@@ -20,7 +20,7 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) q_norm: Option<B::Vector>,
     /// `None` if the layer has no positional encoding.
     pub(crate) rope: Option<Rope>,
-    /// Tokens that a token sees, including itself; `None` for all tokens before it.
+    /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     /// Factor of the scores.
     pub(crate) scale: f32,
@@ -65,7 +65,7 @@ impl<B: Backend> Attention<B> {
         }
         let settings = if plan.window.is_some() { &architecture.sliding_rope } else { &architecture.rope };
         let divisors = || match plan.window {
-            Some(_) => Ok(None), // they are for layers that see the whole context
+            Some(_) => Ok(None), // they are for layers with full attention
             None => rope_divisors(settings, weights.tensors, family.has_divisors),
         };
         let rope = plan.has_rope.then(|| Rope::new(settings, divisors()?, family.pairing, head_dim));

@@ -54,7 +54,7 @@ impl Compute {
         Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type }
     }
 
-    /// Loads the part of a model that sees.
+    /// Loads the vision part of a model.
     pub(crate) fn load_vision(&self, weights: &Weights, architecture: &VisionArchitecture) -> Result<VisionTower> {
         match self {
             // The keys and values of an image live for one layer only.
@@ -66,7 +66,7 @@ impl Compute {
         }
     }
 
-    /// Loads the part of a model that hears.
+    /// Loads the audio part of a model.
     pub(crate) fn load_hearing(&self, weights: &Weights, architecture: &HearingArchitecture) -> Result<SoundEncoder> {
         match self {
             Self::Native { cpu, .. } => {

@@ -13,7 +13,7 @@ use crate::model::taps;
 
 /// The sizes of keys and of values are multiples of this, and not larger than that; known models have 128.
 const UNIT: usize = 32;
-const LARGEST: usize = 256;
+const MAX_SIZE: usize = 256;
 
 pub(crate) struct DeltaNet<B: Backend> {
     /// Queries, keys and values.
@@ -59,12 +59,12 @@ impl DeltaHeads {
             let n_heads = n_keys.checked_mul(2).filter(|n_heads| *n_heads != 0 && n_values.is_multiple_of(n_keys))?;
             n_key_elements.is_multiple_of(n_heads).then(|| n_key_elements / n_heads)
         };
-        let is_valid = |size: usize| size.is_multiple_of(UNIT) && (1..=LARGEST).contains(&size);
+        let is_valid = |size: usize| size.is_multiple_of(UNIT) && (1..=MAX_SIZE).contains(&size);
         match key_dim().filter(|key_dim| is_valid(*key_dim) && is_valid(value_dim) && n_values != 0) {
             Some(key_dim) => Ok(Self { n_keys, n_values, key_dim, value_dim }),
             None => Err(invalid(format!(
                 "the {n_channels} channels of layer {} must divide into {n_keys} queries and keys, and {n_values} values \
-                 of {value_dim}, whose sizes are multiples of {UNIT} up to {LARGEST}",
+                 of {value_dim}, whose sizes are multiples of {UNIT} up to {MAX_SIZE}",
                 weights.layer
             ))),
         }

@@ -82,7 +82,7 @@ pub(crate) fn stacked<B: Backend>(weights: &LayerWeights<'_, B>) -> Result<Optio
     weights.stacked(STACKED, "attn_q")
 }
 
-/// The rows of queries and those of keys in a tensor that also has values.
+/// The numbers of rows of queries and of keys in a tensor that also has values.
 fn stacked_rows<B: Backend>(
     stacked: StackedRows,
     head_dim: usize,

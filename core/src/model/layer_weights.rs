@@ -69,7 +69,7 @@ impl<B: Backend> LayerWeights<'_, B> {
         }
     }
 
-    /// Checks that a bias is there, for families that always have one.
+    /// Checks that there is a bias, for families that always have one.
     pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
         let name = self.bias_name(part);
         self.tensors.shape(&name).map(drop).ok_or_else(|| self.tensors.missing(&name))

@@ -53,7 +53,7 @@ pub(crate) use native::{hearing_bytes, vision_bytes, weight_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
-pub(crate) use speech::{SoundStream, Voice};
+pub(crate) use speech::{SpokenStream, Voice};
 pub(crate) use survey::{Survey, survey};
 pub(crate) use tower::VisionTower;
 pub(crate) use whisper::{HeardWindow, WhisperModel};

@@ -39,10 +39,10 @@ pub(crate) struct SequencePart<T> {
     pub(crate) memory: T,
 }
 
-/// Which tokens a query sees, and how scores are scaled.
+/// Which tokens a query attends to, and how scores are scaled.
 #[derive(Clone, Copy)]
 pub(crate) struct Sight {
-    /// Tokens that a token sees, including itself; `None` for all tokens before it.
+    /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     /// Factor of the scores.
     pub(crate) scale: f32,

@@ -5,11 +5,11 @@ use sha2::{Digest, Sha256};
 /// The host of the hub, whose repositories have names of their own.
 const HUB: &str = "huggingface.co";
 /// The longest address in bytes.
-const LONGEST: usize = 2000;
+const MAX_ADDRESS: usize = 2000;
 /// The longest host with its port in bytes.
-const LONGEST_HOST: usize = 80;
+const MAX_HOST: usize = 80;
 /// The longest part of a file's name in the name of its folder.
-const LONGEST_STEM: usize = 60;
+const MAX_STEM: usize = 60;
 
 /// The parts of a name that is an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Option<AddressName> {
     let host = host.to_ascii_lowercase();
     let is_local = ["localhost", "127.0.0.1", "[::1]"].contains(&without_port(&host));
     let is_safe = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http") && is_local;
-    let is_host = (1..=LONGEST_HOST).contains(&host.len())
+    let is_host = (1..=MAX_HOST).contains(&host.len())
         && !host.ends_with('.')
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
     let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Option<AddressName> {
     };
     let is_of_hub = [HUB, "hf.co"].contains(&&*host);
     let is_taken = is_manifest || !is_of_hub && is_file(&file);
-    if !is_safe || !is_host || !is_path || !is_pinned || !is_taken || LONGEST < text.len() {
+    if !is_safe || !is_host || !is_path || !is_pinned || !is_taken || MAX_ADDRESS < text.len() {
         return None;
     }
     let (host, path) =
@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Option<AddressName> {
     let fragment = fragment.map(|fragment| format!("#{}", fragment.to_ascii_lowercase())).unwrap_or_default();
     let address = format!("{}://{host}{path}{fragment}", scheme.to_ascii_lowercase());
     let digest = format!("{:x}", Sha256::digest(&address));
-    let stem: String = file.chars().take(LONGEST_STEM).collect();
+    let stem: String = file.chars().take(MAX_STEM).collect();
     let (namespace, name) = (format!("at.{}", plain(host)), format!("{}-{}", stem.trim_matches('.'), &digest[..12]));
     Some(AddressName { namespace, name, address })
 }

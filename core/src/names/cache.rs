@@ -13,9 +13,9 @@ use crate::names::manifest;
 use crate::names::model_name::ModelName;
 
 /// The largest JSON file that is read from a cache, in bytes.
-const LARGEST_JSON: u64 = 64 << 20;
+const MAX_JSON: u64 = 64 << 20;
 /// Folders that a snapshot may have inside each other.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// The folder of the cache, as the environment names it: `$HF_HUB_CACHE`, `$HUGGINGFACE_HUB_CACHE`, `$HF_HOME/hub`,
 /// `$XDG_CACHE_HOME/huggingface/hub`, or else `~/.cache/huggingface/hub`. On iOS, where the system may delete what caches
@@ -114,7 +114,7 @@ impl RepositoryFolder {
         folders.next().is_none().then_some(first)
     }
 
-    /// The files of a commit that are there in full, as far as their sizes are known.
+    /// The files of a commit that are downloaded in full, as far as their sizes are known.
     ///
     /// ```
     /// # use causerie::names::RepositoryFolder;
@@ -214,7 +214,7 @@ fn is_commit(revision: &str) -> bool {
 /// The files below a folder, as a listing has them.
 pub(crate) fn files_below(folder: &Path) -> Vec<ListedFile> {
     let mut files = Vec::new();
-    walk(folder, "", DEEPEST, &mut files);
+    walk(folder, "", MAX_DEPTH, &mut files);
     files
 }
 
@@ -233,7 +233,7 @@ fn walk(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<ListedFile>) 
 
 fn read_small(path: &Path) -> Option<Vec<u8>> {
     let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
-    (size <= LARGEST_JSON).then(|| fs::read(path).ok())?
+    (size <= MAX_JSON).then(|| fs::read(path).ok())?
 }
 
 /// The file or folder to load for a name, if the cache has all of the model. This never uses a network.

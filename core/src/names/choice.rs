@@ -61,7 +61,7 @@ pub struct ListedFile {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelFiles {
-    /// A GGUF file, or all parts of one in order; what an address brought. The first one is loaded.
+    /// The GGUF file, all its shards in order, or the file of a URL. The first one is loaded.
     Gguf(Vec<String>),
     /// A folder of safetensors. If `index` is given, the files that it names belong to the model as well.
     Folder {
@@ -72,7 +72,7 @@ pub enum ModelFiles {
     },
 }
 
-/// Chooses the files of the model that a tag means; without a tag or with `latest`, those of the preferred one. GGUF files come
+/// Chooses the files of the model that a tag means; without a tag or with `latest`, the files of the preferred one. GGUF files come
 /// before safetensors, unless the tag is `safetensors`. `name` is only for messages.
 ///
 /// ```

@@ -12,7 +12,7 @@
 /// The name of a manifest in a bundle, and beside the files of its model.
 pub const FILE_NAME: &str = "manifest.json";
 /// The largest manifest in bytes.
-pub const LARGEST: usize = 4 << 20;
+pub const MAX_BYTES: usize = 4 << 20;
 /// The key of the object with the files.
 pub const FILES: &str = "load_time_parameters";
 /// The key of the model's file, or of its folder.

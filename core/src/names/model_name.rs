@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use crate::names::address::{self, AddressName};
 
 /// The longest revision or tag in bytes.
-const LONGEST_PART: usize = 250;
+const MAX_PART: usize = 250;
 
 /// The name of a model on a hub: `NAMESPACE/NAME[@REVISION][:TAG]`. The tag is a quantisation, or a file's whole name. The address
 /// of a GGUF file, a bundle or a manifest on the web is a name, too.
@@ -115,7 +115,7 @@ impl ModelName {
         let is_fine = is_plain(namespace)
             && is_plain(name)
             && revision.is_none_or(is_revision)
-            && tag.is_none_or(|tag| tag.len() <= LONGEST_PART && is_plain_path(tag));
+            && tag.is_none_or(|tag| tag.len() <= MAX_PART && is_plain_path(tag));
         is_fine.then(|| Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -197,7 +197,7 @@ fn is_plain(part: &str) -> bool {
 
 fn is_revision(revision: &str) -> bool {
     let segments = || revision.split('/').all(|part| is_plain(part) && !part.ends_with(".lock"));
-    revision.len() <= LONGEST_PART && segments()
+    revision.len() <= MAX_PART && segments()
 }
 
 /// Whether a path is relative and stays in its folder, by the rules of POSIX and of Windows.

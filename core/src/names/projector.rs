@@ -56,7 +56,7 @@ fn tag(name: &str) -> Option<String> {
     of_stem(without_extension(name)).map(|tag| without_dynamic(tag).to_ascii_lowercase())
 }
 
-/// Bits of a weight, by the quantisation in the name; those of a plain file if it has none.
+/// Bits of a weight, by the quantisation in the name; as in a plain file if it has none.
 fn bits(name: &str) -> u32 {
     let tag = of_stem(without_extension(name)).map_or("F16", without_dynamic).trim_start_matches(['B', 'b', 'I', 'i']);
     let digits: String = tag.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();

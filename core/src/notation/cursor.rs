@@ -83,7 +83,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut cursor = Cursor { text, at: 0 };
         cursor.skip_space();
         let is_list = cursor.eat("[");

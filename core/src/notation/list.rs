@@ -72,7 +72,7 @@ pub(crate) struct ListItem {
 }
 
 impl List {
-    /// The list with those of the repairs that were needed.
+    /// The list with the repairs that were needed.
     pub(crate) fn repaired(mut self, candidates: &[(bool, Repair)]) -> Self {
         self.repairs.extend(candidates.iter().filter(|(is_needed, _)| *is_needed).map(|(_, repair)| *repair));
         self

@@ -24,7 +24,7 @@ pub(crate) enum Marker {
 }
 
 /// Bytes that are enough for the longest marker in text.
-pub(crate) const LONGEST: usize = 24;
+pub(crate) const MAX_LENGTH: usize = 24;
 
 /// How a marker is spelled.
 pub(crate) type MarkerSpelling = (&'static str, Marker);

@@ -112,7 +112,7 @@ macro_rules! function_call_parser {
             /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The names of a parser in options: `model`, or those of a notation, the one that is reported first.
+            /// The names of a parser in options: `model`, or the names of a notation, the one that is reported first.
             ///
             /// ```
             /// use causerie::FunctionCallParser;

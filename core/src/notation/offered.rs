@@ -18,7 +18,7 @@ impl OfferedFunctions {
     pub(crate) fn new(functions: &[SdkFunction], has_identifiers: bool, is_strict: bool) -> Self {
         Self {
             functions: functions.to_vec(),
-            identifiers: PythonNames::of(functions.iter().map(|function| function.name.as_str())),
+            identifiers: PythonNames::new(functions.iter().map(|function| function.name.as_str())),
             has_identifiers,
             is_strict,
         }

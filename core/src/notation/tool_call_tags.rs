@@ -31,7 +31,7 @@ pub(crate) fn name_of(body: &str, _offered: &OfferedFunctions) -> Option<String>
 }
 
 fn is_xml(body: &str) -> bool {
-    Opening::of(body).first == Some('<')
+    Opening::new(body).first == Some('<')
 }
 
 /// Bodies of blocks, each between its own tags, a line end between blocks.

@@ -77,12 +77,12 @@ pub enum Strictness {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCancel {
-    /// The text so far, if any, marked as incomplete.
+    /// Keeps the text so far, if any, marked as incomplete.
     #[default]
     KeepPartial,
-    /// The message that it answers, but nothing of the reply.
+    /// Keeps the user's message, drops the reply.
     DropPartial,
-    /// Neither the reply nor the message it answers.
+    /// Drops the reply and the message that it answers.
     DropTurn,
 }
 

@@ -15,7 +15,7 @@ const TEMPLATE_VARIABLES: [&str; 7] =
     ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "enable_thinking", "strftime_now"];
 
 /// The largest number of alternatives that can be requested per token.
-const MOST_ALTERNATIVES: usize = 20;
+const MAX_ALTERNATIVES: usize = 20;
 
 /// How one reply is generated. For a field that is `None`, the model's own default applies, or else the default stated here.
 ///
@@ -177,7 +177,7 @@ impl GenerationOptions {
         for bias in self.logit_bias.values() {
             in_range("logit_bias", Some(*bias), |x| (-100.0..=100.0).contains(&x), "between -100 and 100")?;
         }
-        if let Some(logprobs) = self.logprobs.filter(|logprobs| MOST_ALTERNATIVES < *logprobs) {
+        if let Some(logprobs) = self.logprobs.filter(|logprobs| MAX_ALTERNATIVES < *logprobs) {
             return Err(out_of_range("logprobs", logprobs, "between 0 and 20"));
         }
         self.speech.check()?;

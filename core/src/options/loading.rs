@@ -29,8 +29,8 @@ pub struct LoadOptions {
     pub cache_type: CacheType,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
-    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-    /// the model's, whose name contains `mmproj` or `projector`.
+    /// A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+    /// a file beside the model's, whose name contains `mmproj` or `projector`.
     pub projector: Option<String>,
     /// A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own folder,
     /// or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
@@ -51,7 +51,7 @@ pub struct LoadOptions {
 }
 
 /// More than the processors of any machine.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 impl Default for LoadOptions {
     fn default() -> Self {
@@ -101,7 +101,7 @@ impl LoadOptions {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
         }
-        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MAX_THREADS).contains(threads)) {
             return Err(out_of_range("threads", threads, "between 1 and 1024"));
         }
         self.generation_defaults.check()

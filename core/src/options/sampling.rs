@@ -53,7 +53,7 @@ pub struct SamplingDefaults {
 }
 
 impl SamplingDefaults {
-    /// These values, or those of `others` for fields that are `None`.
+    /// These values, or the values of `others` for fields that are `None`.
     pub(crate) fn or(self, others: Self) -> Self {
         Self {
             temperature: self.temperature.or(others.temperature),

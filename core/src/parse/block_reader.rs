@@ -15,7 +15,7 @@ use crate::options::Strictness;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
 
 /// Characters of the model's text that a message may quote.
-const LONGEST_QUOTE: usize = 60;
+const MAX_QUOTE: usize = 60;
 
 /// How a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,5 +271,5 @@ fn reject(
 
 /// The start of a text in quotes, on one line.
 fn quote(text: &str) -> String {
-    format!("{:?}", text.chars().take(LONGEST_QUOTE).collect::<String>())
+    format!("{:?}", text.chars().take(MAX_QUOTE).collect::<String>())
 }

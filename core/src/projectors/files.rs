@@ -31,7 +31,7 @@ pub(crate) enum PartFiles<'a, P> {
     Missing(String),
 }
 
-/// The parts of a model that see and hear.
+/// The vision part and the audio part of a model.
 pub(crate) struct ModelParts<'a> {
     pub(crate) vision: PartFiles<'a, VisionArchitecture>,
     pub(crate) hearing: PartFiles<'a, HearingArchitecture>,

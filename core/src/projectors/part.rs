@@ -40,7 +40,7 @@ impl ModelPart for VisionArchitecture {
         self.family.decoders
     }
 
-    /// The chat template says whether a model sees.
+    /// The chat template says whether this is a vision model.
     fn is_expected(_: &str) -> bool {
         true
     }

@@ -14,7 +14,7 @@ pub(super) fn written(messages: &[ChatMessage], notation: FunctionCallParser) ->
         return Cow::Borrowed(messages);
     }
     let functions = messages.iter().flat_map(|message| &message.functions);
-    let mut identifiers = PythonNames::of(functions.map(|function| function.name.as_str()));
+    let mut identifiers = PythonNames::new(functions.map(|function| function.name.as_str()));
     for message in messages {
         let calls = message.function_calls.iter().flatten().map(|call| call.name.as_str());
         calls.chain(name_of_result(message)).for_each(|name| identifiers.add(name));

@@ -33,7 +33,8 @@ fn prompt(case: &Json, folder: &Path) -> String {
     fs::write(folder.join("chat_template.jinja"), case["template"].as_str().unwrap()).unwrap();
     let weights = Weights::open(folder.to_str().unwrap()).unwrap();
     let tokenizer = ModelTokenizer::load(&weights).unwrap();
-    let renderer = PromptRenderer::of(&TemplateSources::read(&weights).unwrap().unwrap(), &tokenizer).unwrap();
+    let renderer =
+        PromptRenderer::from_sources(&TemplateSources::read(&weights).unwrap().unwrap(), &tokenizer).unwrap();
     let mut messages = messages_from_json(&case["messages"].to_string()).unwrap();
     if case["tools"].is_array() {
         messages.insert(0, ChatMessage::with_functions(functions_from_json(&case["tools"].to_string()).unwrap()));

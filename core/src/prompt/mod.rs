@@ -44,7 +44,7 @@ use crate::tokenizer::{ControlTokens, ModelTokenizer, SpecialTokens};
 use crate::weights::TemplateSources;
 
 pub(crate) use crate::tokenizer::Segment;
-pub(crate) use causerie_jinja::LONGEST_PROMPT;
+pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
@@ -178,7 +178,7 @@ impl PromptRenderer {
     }
 
     /// Creates the renderer for a model from its templates and its tokenizer.
-    pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
+    pub(crate) fn from_sources(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
         let fuel = Fuel::new(LOAD_FUEL);
         let renderer = |source: &str| {
@@ -276,7 +276,7 @@ impl PromptRenderer {
         FunctionCallParser::DefaultFunctionCallParser.notation().has_markers(|spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
+    /// Renders the prompt for the next reply. The system message has the functions. A history that the template
     /// refuses is [changed](Fit) as far as necessary.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ fn reported_histories_and_templates_give_the_right_prompts() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The expected prompts are those of transformers (`continue_final_message`).
+/// The expected prompts come from transformers (`continue_final_message`).
 #[test]
 fn a_continued_reply_ends_the_prompt_with_its_text() {
     let plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}<|end|>\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";

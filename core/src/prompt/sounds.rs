@@ -31,13 +31,13 @@ pub(super) enum SoundSupport {
 }
 
 impl SoundSupport {
-    /// Reads the recording of a message by an author, if it is to be in the prompt. `sees` is whether the model reads images.
-    pub(super) fn read(&self, (file, author): (&[u8], Role), sees: bool, embeds: bool) -> Result<Vec<Segment>> {
+    /// Reads the recording of a message by an author, if it is to be in the prompt. `takes_images` is whether the model reads images.
+    pub(super) fn read(&self, (file, author): (&[u8], Role), takes_images: bool, embeds: bool) -> Result<Vec<Segment>> {
         match self {
             Self::Read(reader) if embeds => reader.read(file, author),
             Self::Read(_) | Self::Hidden => Ok(Vec::new()),
             Self::Missing(Some(reason)) => Err(unsupported(reason)),
-            Self::Missing(None) => Err(unsupported(if sees { NO_AUDIO } else { TEXT_ONLY })),
+            Self::Missing(None) => Err(unsupported(if takes_images { NO_AUDIO } else { TEXT_ONLY })),
         }
     }
 }

@@ -29,11 +29,14 @@ impl PromptTemplate {
     /// Renders a prompt, with work from `fuel`. The characters in `kept` are never escaped.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidMessage`] if the template refuses the messages, takes too much work, or uses what is not supported.
+    /// [`ErrorKind::InvalidMessage`] if the template refuses the messages, takes too much work, or uses an unsupported filter,
+    /// test, method or function.
     pub(super) fn render(&self, variables: Value, now: &Zoned, kept: Vec<char>, fuel: &Fuel) -> Result<String> {
         on_deep_stack(|| self.0.render(variables, now, kept, fuel))?.map_err(|err| {
             let message = match err.kind() {
-                TemplateErrorKind::Unsupported => "the chat template uses what is not supported",
+                TemplateErrorKind::Unsupported => {
+                    "the chat template uses an unsupported filter, test, method or function"
+                }
                 TemplateErrorKind::Exhausted => "the chat template cannot render the messages",
                 _ => "the chat template rejects the messages",
             };

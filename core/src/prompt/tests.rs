@@ -1,4 +1,4 @@
-//! Compares our prompts with those of Jinja2, recorded by `scripts/golden`.
+//! Compares our prompts with Jinja2's prompts, recorded by `scripts/golden`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -318,7 +318,7 @@ fn functions_of_a_later_system_message_are_listed_there() {
 fn a_template_for_functions_renders_conversations_with_functions() {
     let (chat, tool_use) = ("{{ messages[-1].content }}".to_owned(), "{{ tools | tojson }}".to_owned());
     let sources = TemplateSources { chat, tool_use: Some(tool_use) };
-    let renderer = PromptRenderer::of(&sources, &ModelTokenizer::scripted([]).unwrap().0).unwrap();
+    let renderer = PromptRenderer::from_sources(&sources, &ModelTokenizer::scripted([]).unwrap().0).unwrap();
     let text = |messages: &[ChatMessage]| joined(&renderer.render(messages, &frame(&Zoned::default())).unwrap());
     let (plain, offering) =
         (ChatMessage::user("Hi"), ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]));

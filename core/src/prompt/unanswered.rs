@@ -13,13 +13,13 @@ pub(super) struct UnansweredCalls {
 
 pub(super) struct UnansweredCall {
     call_id: String,
-    /// The id that the template sees.
+    /// The id in the template's input.
     pub(super) id: String,
     pub(super) name: String,
 }
 
 impl UnansweredCalls {
-    /// Replaces the calls, and returns the ids that the template sees: those of the calls, or with `creates_ids` ids of nine
+    /// Replaces the calls, and returns their ids for the template: their own, or with `creates_ids` ids of nine
     /// letters and digits. A call without an id gets such an id as well.
     pub(super) fn replace(&mut self, calls: &[SdkFunctionCall], creates_ids: bool) -> Vec<String> {
         let id = |(n, call): (usize, &SdkFunctionCall)| match call.call_id.as_str() {

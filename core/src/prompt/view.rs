@@ -28,11 +28,11 @@ pub(super) struct View<'a> {
     notation: FunctionCallParser,
     calls: UnansweredCalls,
     images: &'a ImageSupport,
-    /// Whether images are read; if not, their markers stay in the prompt.
+    sounds: &'a SoundSupport,
+    /// Whether images and recordings are read; if not, the markers of images stay in the prompt.
     embeds_images: bool,
     /// The images of the messages so far.
     pub(super) shown_images: Vec<Vec<Segment>>,
-    sounds: &'a SoundSupport,
     /// The recordings of the messages so far.
     pub(super) recordings: Vec<Vec<Segment>>,
 }

@@ -59,7 +59,7 @@ fn described(files: &Weights, checkpoint: &Checkpoint) -> Result<Metadata> {
     metadata.extend(description::metadata(files, checkpoint)?);
     let (n_rows, _) = embedding_shape(&checkpoint.tensors)?;
     let rules = ExportRules { word_rule: family.word_rule(), has_spelled_merges: family.has_spelled_merges };
-    if let TokenizerSource::Files(tokenizer) = TokenizerSource::of(files)? {
+    if let TokenizerSource::Files(tokenizer) = TokenizerSource::from_weights(files)? {
         metadata.extend(export_metadata(&tokenizer, n_rows, rules)?);
     }
     if let Some(TemplateSources { chat, tool_use }) = TemplateSources::read(files)? {

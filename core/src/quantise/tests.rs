@@ -1,4 +1,4 @@
-//! Files that `quantize` writes, beside those of gguf-py with the same weights.
+//! Files that `quantize` writes, beside files of gguf-py with the same weights.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -49,7 +49,7 @@ impl<'a> DefinitionScope<'a> {
     }
 }
 
-/// Moves the definitions of a parameter's schema to those of its function, under another name if a different one has it.
+/// Moves the definitions of a parameter's schema to the definitions of its function, under another name if a different one has it.
 pub(super) fn moved_out(mut schema: Value, definitions: &mut Arguments) -> Value {
     let Value::Object(keywords) = &mut schema else { return schema };
     let Some(Value::Object(mut own)) = keywords.shift_remove("$defs") else { return schema };

@@ -102,7 +102,7 @@ fn with_references(schema: &Value) -> Vec<SdkFunctionParameter> {
 
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {
     let (schema, definitions) = inlined(&fields(schema, place)?, place)?;
-    let schema = JsonFields::of(&schema, place, ErrorKind::Serialization);
+    let schema = JsonFields::from_entries(&schema, place, ErrorKind::Serialization);
     check_is_object(&schema)?;
     let required = strings(&schema, "required")?.unwrap_or_default();
     let any = Json::Object(Map::new());

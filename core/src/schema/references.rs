@@ -147,7 +147,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Does the same for an object. Keywords beside a reference override those of its target.
+    /// Does the same for an object. Keywords beside a reference override the keywords of its target.
     fn schema(
         &mut self,
         entries: impl Iterator<Item = (&'a String, &'a Json)> + Clone,

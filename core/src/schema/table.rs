@@ -40,7 +40,7 @@ const TYPES: &[(&str, &str)] = &[
     ("ipv6", r#"{"type": "string", "format": "ipv6"}"#),
 ];
 
-/// The JSON Schema of a type that all languages share; `None` for another name. The names are those of Rust's integers and
+/// The JSON Schema of a type that all languages share; `None` for another name. The names are the names of Rust's integers and
 /// floats (`u8`, `f64`, …), `bool`, `char`, `char16` (one UTF-16 unit), `string`, `any`, `null`, `uuid`, `date`, `date-time`,
 /// `local-date-time`, `duration`, `ipv4` and `ipv6`.
 ///

@@ -22,7 +22,7 @@ impl SchemaTypes {
 
     /// The types that a schema allows, as far as `type`, `enum`, `const`, `anyOf`, `oneOf`, a single `allOf` and its
     /// definitions say.
-    pub(crate) fn of(schema: &Value) -> Self {
+    pub(crate) fn new(schema: &Value) -> Self {
         Self::within(schema, schema, MAX_LEVELS)
     }
 
@@ -125,7 +125,7 @@ mod tests {
             (r##"{"$ref": "#/$defs/n", "$defs": {"n": {"$ref": "#/$defs/n"}}}"##, SchemaTypes::ANY),
         ] {
             assert_eq!(
-                SchemaTypes::of(&Value::from(serde_json::from_str::<serde_json::Value>(schema).unwrap())),
+                SchemaTypes::new(&Value::from(serde_json::from_str::<serde_json::Value>(schema).unwrap())),
                 expect,
                 "{schema}"
             );

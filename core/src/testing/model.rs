@@ -89,7 +89,7 @@ impl ScriptedModel {
         let acts = self.replies.iter().map(|reply| reply.steps.iter().map(act).collect()).collect();
         let network = ScriptedNetwork::new(acts, first_id, tokenizer.end_id().unwrap_or_default());
         let context_size = self.context_size.unwrap_or(CONTEXT);
-        let renderer = PromptRenderer::of(&TEMPLATE.to_owned().into(), &tokenizer)?;
+        let renderer = PromptRenderer::from_sources(&TEMPLATE.to_owned().into(), &tokenizer)?;
         let notation = renderer.function_call_parser();
         let model = Model::new(Box::new(network), context_size);
         let mut loaded = LoadedModel::new(model, tokenizer, Some(renderer), context_size);

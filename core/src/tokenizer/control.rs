@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::position::Embedded;
 
 /// Largest length of a spelling, in bytes. The search automaton for a hundred longer ones would fill the memory.
-const LONGEST: usize = 256;
+const MAX_SPELLING: usize = 256;
 
 /// The spellings of a vocabulary's control tokens.
 #[derive(Clone)]
@@ -46,10 +46,10 @@ impl Segment {
 impl ControlTokens {
     pub(crate) fn new(spellings: &[&str]) -> Result<Self> {
         let spellings: Vec<&str> = spellings.iter().copied().filter(|spelling| !spelling.is_empty()).collect();
-        if let Some(spelling) = spellings.iter().find(|spelling| LONGEST < spelling.len()) {
+        if let Some(spelling) = spellings.iter().find(|spelling| MAX_SPELLING < spelling.len()) {
             return Err(SdkError::new(
                 ErrorKind::ModelLoad,
-                format!("a control token must have at most {LONGEST} bytes, found {}", spelling.len()),
+                format!("a control token must have at most {MAX_SPELLING} bytes, found {}", spelling.len()),
             ));
         }
         let mut first_characters: Vec<char> = spellings.iter().filter_map(|spelling| spelling.chars().next()).collect();

@@ -14,7 +14,7 @@ use crate::tokenizer::guarded::guarded;
 use crate::tokenizer::parts::MAX_TOKEN_BYTES;
 
 /// Size limit in bytes of what replaces a match.
-const LONGEST_REPLACEMENT: usize = 64;
+const MAX_REPLACEMENT: usize = 64;
 
 /// How tokens are decoded to text.
 pub(super) struct Decoding {
@@ -59,7 +59,7 @@ enum DecodingStage {
 }
 
 impl Decoding {
-    pub(super) fn of(encoder: &Encoder) -> Result<Self> {
+    pub(super) fn new(encoder: &Encoder) -> Result<Self> {
         let decoder = encoder.get_decoder().ok_or_else(|| wrong("tokenizer.json must have a decoder"))?;
         let mut decoding = Self { steps: Vec::new(), leading: LeadingSpaces::Kept };
         let mut stage = DecodingStage::Tokens;
@@ -103,8 +103,8 @@ impl Decoding {
             }
             (DecoderWrapper::Replace(_), _) if keeps_spaces => {
                 let content = settings.get("content").and_then(Json::as_str).unwrap_or_default();
-                if LONGEST_REPLACEMENT < content.len() {
-                    return refused(&format!(" with more than {LONGEST_REPLACEMENT} bytes of content"));
+                if MAX_REPLACEMENT < content.len() {
+                    return refused(&format!(" with more than {MAX_REPLACEMENT} bytes of content"));
                 }
                 let step = match settings.pointer("/pattern/String").and_then(Json::as_str) {
                     Some(pattern) => DecodingStep::Replace { pattern: pattern.to_owned(), content: content.to_owned() },

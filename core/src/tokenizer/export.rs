@@ -33,7 +33,7 @@ pub(crate) struct ExportRules {
     pub(crate) has_spelled_merges: bool,
 }
 
-/// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token.
+/// The entries for the tokenizer. `n_rows` is the number of rows of the embedding, each of which needs a token.
 pub(crate) fn metadata(
     files: &TokenizerFiles<'_>,
     n_rows: usize,
@@ -277,7 +277,9 @@ mod tests {
         }
         fs::copy(fixtures.join(format!("tokenizers/{name}.json")), folder.join("tokenizer.json")).unwrap();
         let opened = Weights::open(folder.to_str().unwrap()).unwrap();
-        let TokenizerSource::Files(files) = TokenizerSource::of(&opened).unwrap() else { unreachable!("a folder") };
+        let TokenizerSource::Files(files) = TokenizerSource::from_weights(&opened).unwrap() else {
+            unreachable!("a folder")
+        };
         let entries = metadata(&files, n_rows, rules);
         fs::remove_dir_all(folder).unwrap();
         entries

@@ -22,7 +22,7 @@ pub(super) fn read(files: &TokenizerFiles<'_>) -> Result<TokenizerParts> {
 pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
     growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
-    let decoding = Decoding::of(&encoder)?;
+    let decoding = Decoding::new(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
     let texts = texts(&encoder, &decoding)?;
     let stated = StatedIds { configs, n_tokens: texts.len() };

@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::guarded::guarded;
 
 /// Bytes that one byte of text may become. Tokenizers in use need a few dozen at most.
-const MOST: f64 = 1024.0;
+const MAX_GROWTH: f64 = 1024.0;
 
 /// The steps of a tokenizer.json, as the tokenizers library reads them.
 #[derive(Deserialize)]
@@ -30,11 +30,12 @@ pub(super) fn check(json: &str) -> Result<()> {
     let normalizer = serde_json::to_value(steps.normalizer).unwrap_or_default();
     let pre_tokenizer = serde_json::to_value(steps.pre_tokenizer).unwrap_or_default();
     let growth = factor(&normalizer) * factor(&pre_tokenizer);
-    if growth <= MOST {
+    if growth <= MAX_GROWTH {
         return Ok(());
     }
-    let message =
-        format!("the steps of tokenizer.json must make a text at most {MOST} times longer, found {growth:e} times");
+    let message = format!(
+        "the steps of tokenizer.json must make a text at most {MAX_GROWTH} times longer, found {growth:e} times"
+    );
     Err(SdkError::new(ErrorKind::ModelLoad, message))
 }
 

@@ -8,9 +8,9 @@ pub(super) type Merge = (String, String);
 
 /// Size limit in bytes of a token that merges can create; SentencePiece has some of a hundred. All ways to split a token are
 /// tried, which would take hours for one of megabytes.
-const LONGEST: usize = 512;
+const MAX_TOKEN: usize = 512;
 /// Limit of merges; Llama 2 has 61 thousand. A malicious vocabulary could have enough to fill the memory.
-const MOST: usize = 4 << 20;
+const MAX_MERGES: usize = 4 << 20;
 
 /// All merges of two tokens to a third, the highest scores first, as transformers derives them.
 ///
@@ -23,7 +23,7 @@ pub(super) fn merges_of_scores(
 ) -> Option<Vec<Merge>> {
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
     let mut merges = Vec::new();
-    let made = |(id, token): &(usize, &&str)| mergeable(*id) && token.len() <= LONGEST;
+    let made = |(id, token): &(usize, &&str)| mergeable(*id) && token.len() <= MAX_TOKEN;
     for (id, token) in tokens.iter().enumerate().filter(made) {
         let parts = token.char_indices().skip(1).filter_map(|(at, _)| {
             let (left, right) = token.split_at(at);
@@ -32,7 +32,7 @@ pub(super) fn merges_of_scores(
         let mut parts: Vec<(usize, usize)> = parts.collect();
         parts.sort_unstable();
         merges.extend(parts.into_iter().map(|parts| (scores[id], parts)));
-        if MOST < merges.len() {
+        if MAX_MERGES < merges.len() {
             return None;
         }
     }

@@ -93,7 +93,7 @@ pub(crate) struct ModelTokenizer {
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let (parts, name) = match TokenizerSource::of(weights)? {
+        let (parts, name) = match TokenizerSource::from_weights(weights)? {
             TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
             TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };
@@ -116,11 +116,11 @@ impl ModelTokenizer {
         Self::new(folder::parts(json, &settings, &[])?)
     }
 
-    /// Creates a tokenizer whose last tokens are those of a script, and returns the id of the first of them. Text of prompts
+    /// Creates a tokenizer whose last tokens are the tokens of a script, and returns the id of the first of them. Text of prompts
     /// is encoded to single bytes.
     pub(crate) fn scripted(script: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
         let (parts, first_id) = scripted::parts(script)?;
-        // Replies of a script use its own tokens, and never those of single bytes.
+        // Replies of a script use its own tokens, and never the tokens of single bytes.
         Ok((Self { is_learned: false, ..Self::new(parts)? }, first_id))
     }
 

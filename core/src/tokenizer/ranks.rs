@@ -15,7 +15,7 @@ use crate::tokenizer::special::SpecialTokens;
 use crate::tokenizer::words::WordRule;
 
 /// Bytes of a token at most that merges make; known vocabularies stay below 200.
-const LONGEST: usize = 512;
+const MAX_TOKEN: usize = 512;
 
 /// The tokenizer of tokens in their order, with GPT-2's rule for words.
 pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
@@ -58,7 +58,7 @@ pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
 
 /// The two parts that a token is merged from; `None` for a token that no merge makes.
 fn parts_of<'a>(token: &'a [u8], rank: usize, ranks: &HashMap<&[u8], usize>) -> Option<(&'a [u8], &'a [u8])> {
-    if LONGEST < token.len() {
+    if MAX_TOKEN < token.len() {
         return None;
     }
     // Ends of the parts so far.

@@ -43,7 +43,7 @@ struct Long {
 }
 
 impl Long {
-    fn of(ids: &[u32]) -> Self {
+    fn new(ids: &[u32]) -> Self {
         let bytes = ids.iter().flat_map(|id| id.to_le_bytes());
         let hash =
             bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -144,7 +144,7 @@ fn lines_of_a_hundred_kilobytes_give_the_ids_of_the_reference() {
     with_all(|name, tokenizer, record, _| {
         for (unit, expect) in &record.long {
             let line = unit.repeat(100_000 / unit.len());
-            assert_eq!(Long::of(&tokenizer.encode(&text(&line)).unwrap()), *expect, "{name}: {unit:?}");
+            assert_eq!(Long::new(&tokenizer.encode(&text(&line)).unwrap()), *expect, "{name}: {unit:?}");
         }
     });
 }

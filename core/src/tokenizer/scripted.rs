@@ -26,7 +26,7 @@ const CONTROL: [&str; 9] = [
     "<|tool_response_end|>",
 ];
 
-/// The parts of a tokenizer whose last tokens are those of a script, and the id of the first of them.
+/// The parts of a tokenizer whose last tokens are the tokens of a script, and the id of the first of them.
 pub(super) fn parts(script: impl IntoIterator<Item = TokenText>) -> Result<(TokenizerParts, u32)> {
     let mut texts: Vec<TokenText> = CONTROL.iter().map(|spelling| TokenText::Control((*spelling).into())).collect();
     let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-/// Names of special tokens, with the keys of GGUF files that have their ids; those of the ends of a text are not among them. The
+/// Names of special tokens, with the keys of GGUF files that have their ids; the ends of a text are not among them. The
 /// spelling of the second key is llama.cpp's.
 pub(super) const NAMED_IDS: [(&str, &str); 5] = [
     ("unk_token", "unknown_token_id"),
@@ -26,8 +26,8 @@ impl<'a> FromIterator<(&'a str, &'a str)> for SpecialTokens {
 }
 
 impl SpecialTokens {
-    /// Reads the names that tokenizer_config.json gives to tokens: all that end with `_token`, and those in
-    /// `extra_special_tokens`, which take precedence.
+    /// Reads the names that tokenizer_config.json gives to tokens: those in `model_specific_special_tokens`, where transformers 5
+    /// writes them, all that end with `_token`, and those in `extra_special_tokens`. Later ones take precedence.
     pub(super) fn read(settings: &Json) -> Self {
         let none = Map::new();
         let tokens = |json: Option<&Json>, is_name: fn(&str) -> bool| {
@@ -36,8 +36,10 @@ impl SpecialTokens {
             let tokens = tokens.filter_map(|(name, json)| Some((name.clone(), token_text(json)?.to_owned())));
             tokens.collect::<Vec<_>>()
         };
+        let kept = tokens(settings.get("model_specific_special_tokens"), |_| true);
         let named = tokens(Some(settings), |name| name.ends_with("_token"));
-        Self(named.into_iter().chain(tokens(settings.get("extra_special_tokens"), |_| true)).collect())
+        let extra = tokens(settings.get("extra_special_tokens"), |_| true);
+        Self(kept.into_iter().chain(named).chain(extra).collect())
     }
 
     /// Names a token, in place of an earlier one of this name.
@@ -58,4 +60,28 @@ impl SpecialTokens {
 /// A token is given as a string, or as an object with the string.
 pub(super) fn token_text(json: &Json) -> Option<&str> {
     json.as_str().or_else(|| json.get("content")?.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tokens_that_transformers_saved_by_name_are_named() {
+        let settings = json!({
+            "pad_token": "<pad>",
+            "model_specific_special_tokens": { "image_token": "<image>", "audio_token": { "content": "<audio>" }, "eoi": "<end>" },
+            "audio_token": "<sound>",
+            "extra_special_tokens": { "image_token": "<picture>" },
+        });
+        let special = SpecialTokens::read(&settings);
+        let expect =
+            [("audio_token", "<sound>"), ("eoi", "<end>"), ("image_token", "<picture>"), ("pad_token", "<pad>")];
+        for (name, spelling) in expect {
+            assert_eq!(special.get(name), Some(spelling), "{name}");
+        }
+        assert_eq!(special.iter().count(), expect.len());
+    }
 }

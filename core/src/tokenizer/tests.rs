@@ -1,4 +1,4 @@
-//! Compares our token ids with those of the tokenizers library in Python, recorded by `scripts/golden`.
+//! Compares our token ids with the ids of the tokenizers library in Python, recorded by `scripts/golden`.
 
 use std::path::Path;
 

@@ -56,7 +56,7 @@ impl WordRule {
         let llama3 = Self { ignores_merges: true, adds_bos: true, ..Self::new(&[LLAMA3]) };
         Some(match name {
             "lfm2" | "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "pixtral" => llama3,
-            // Used by SmolLM3's files, and by those of Granite 4 and Phi 4.
+            // Used by the files of SmolLM3, Granite 4 and Phi 4.
             "smaug-bpe" | "dbrx" => Self::new(&[LLAMA3]),
             "qwen2" | "deepseek-r1-qwen" => Self { composes: true, ..Self::new(&[QWEN2]) },
             "qwen35" => Self { composes: true, ..Self::new(&[QWEN35]) },

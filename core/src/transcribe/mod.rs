@@ -3,6 +3,7 @@
 //! A [`Transcriber`] is a Whisper model in memory. Recordings of any length are heard in windows of 30 seconds; the times
 //! that the model writes say where the next window begins.
 
+mod formats;
 mod live;
 mod loaded;
 mod options;

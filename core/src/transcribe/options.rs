@@ -14,7 +14,7 @@ use crate::quantise::GgufType;
 /// let transcriber = Transcriber::load_with("whisper-base", options)?;
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TranscriberOptions {
     /// The device that computes. Default: the CPU.
     pub device: Device,
@@ -26,12 +26,6 @@ pub struct TranscriberOptions {
     /// Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in
     /// the files.
     pub quantize: Option<GgufType>,
-}
-
-impl Default for TranscriberOptions {
-    fn default() -> Self {
-        Self { device: Device::default(), threads: None, cache_type: CacheType::default(), quantize: None }
-    }
 }
 
 /// What is written of what is heard.
@@ -51,7 +45,7 @@ pub enum SpeechTask {
     Translate,
 }
 
-/// How a sound is transcribed. The defaults are those of the original Whisper.
+/// How a sound is transcribed. The defaults are the same as in the original Whisper.
 ///
 /// ```
 /// use causerie::transcribe::TranscribeOptions;

@@ -102,11 +102,11 @@ fn logits_are_the_same_bits_with_any_threads_and_in_steps() {
     let whole = logits(&model, &tokens);
     assert_eq!(whole, logits(&threaded, &tokens));
     let mut window = window(&model);
-    window.write(&tokens[..4], &[0..1]).unwrap();
+    window.write(&tokens[..4], std::slice::from_ref(&(0..1))).unwrap();
     window.rewind(2).unwrap();
     let mut last = Vec::new();
     for token in &tokens[2..] {
-        last = window.write(&[*token], &[0..1]).unwrap();
+        last = window.write(&[*token], std::slice::from_ref(&(0..1))).unwrap();
     }
     assert_eq!(whole[whole.len() / 2..], last);
 }
@@ -200,7 +200,7 @@ fn a_recording_gives_its_language_its_segments_in_order_and_one_transcript_at_th
 #[test]
 fn the_language_is_that_of_transformers() {
     let (model, vocabulary) = (model("whisper", 1), vocabulary("whisper"));
-    let logits = window(&model).write(&[vocabulary.tokens.start], &[0..1]).unwrap();
+    let logits = window(&model).write(&[vocabulary.tokens.start], std::slice::from_ref(&(0..1))).unwrap();
     let best = vocabulary.tokens.languages.iter().max_by(|a, b| logits[a.1 as usize].total_cmp(&logits[b.1 as usize]));
     assert_eq!(best.unwrap().0, golden().language);
 }

@@ -44,7 +44,7 @@ pub struct TranscriptSegment {
     pub end: Duration,
     /// The text, mostly with a space before it.
     pub text: String,
-    /// The tokens of the text, with those of its times.
+    /// The tokens of the text, with the tokens of its times.
     pub tokens: Vec<u32>,
     /// The mean of the logarithmic probabilities of the window's tokens.
     pub avg_logprob: f32,

@@ -21,11 +21,11 @@ const REFRESH: u64 = 1000 * MILLISECOND;
 /// Samples after a segment that does not change any more: the model has heard what follows it.
 const SETTLED: u64 = 2000 * MILLISECOND;
 /// Samples at the end of a sound that are too few for a word.
-const SHORTEST: u64 = 100 * MILLISECOND;
+const MIN_LENGTH: u64 = 100 * MILLISECOND;
 /// Larger samples are not silence.
 const SILENCE: f32 = 0.0005;
 /// Text of a window that was written at a higher temperature is not given to the next window.
-const MOST_FAITHFUL: f32 = 0.5;
+const MAX_FAITHFUL: f32 = 0.5;
 
 /// A transcription, whose samples may still come.
 pub(super) struct Transcription {
@@ -40,7 +40,7 @@ pub(super) struct Transcription {
     n_tried: u64,
     /// The language, once it is known.
     language: Option<SpokenLanguage>,
-    /// Tokens before the next window: those of the prompt, and those of earlier windows.
+    /// Tokens before the next window: from the prompt, and from earlier windows.
     previous: Vec<u32>,
     n_windows: u64,
     stage: TranscriptionStage,
@@ -178,7 +178,7 @@ impl Transcription {
             self.stage = TranscriptionStage::Waiting;
             return Ok(TranscriptionStep::Waits);
         }
-        if available < SHORTEST {
+        if available < MIN_LENGTH {
             self.position += available;
             self.samples.clear();
             return Ok(TranscriptionStep::Event(TranscriptEvent::Complete(self.transcript())));
@@ -238,7 +238,7 @@ impl Transcription {
     /// The most probable language, and its probability.
     fn detect(&self, window: &mut HeardWindow) -> Result<(SpokenLanguage, f32)> {
         let tokens = &self.transcriber.vocabulary.tokens;
-        let logits = window.write(&[tokens.start], &[0..1])?;
+        let logits = window.write(&[tokens.start], std::slice::from_ref(&(0..1)))?;
         window.rewind(0)?;
         let of_languages: Vec<f32> = tokens
             .languages
@@ -276,7 +276,7 @@ impl Transcription {
             let text = later.iter().map(|segment| segment.text.as_str()).collect();
             self.events.push_back(TranscriptEvent::Partial(text));
         }
-        if !self.options.uses_previous_text || MOST_FAITHFUL < text.temperature {
+        if !self.options.uses_previous_text || MAX_FAITHFUL < text.temperature {
             self.previous.clear();
         }
         if self.options.uses_previous_text {

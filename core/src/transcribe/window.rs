@@ -95,7 +95,7 @@ impl WindowWriter {
         if !is_end {
             attempt.tokens.push(token);
             if attempt.tokens.len() < self.most {
-                attempt.logits = self.window.write(&[token], &[0..1])?;
+                attempt.logits = self.window.write(&[token], std::slice::from_ref(&(0..1)))?;
                 return Ok(WindowStep::Wrote);
             }
         }

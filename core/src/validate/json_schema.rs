@@ -45,7 +45,7 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// The values that a schema allows: the one of its `const`, or those of its `enum`; `None` if it has neither.
+/// The values that a schema allows: the value of its `const`, or the values of its `enum`; `None` if it has neither.
 pub(super) fn allowed(schema: &Value) -> Option<&[Value]> {
     match (schema.get("const"), schema.get("enum")) {
         (Some(only), _) => Some(std::slice::from_ref(only)),

@@ -23,7 +23,7 @@ use crate::schema::DefinitionScope;
 /// Names of an argument that some models put all arguments into.
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
 /// Characters of the longest name that is compared with others: comparing takes quadratic time.
-const LONGEST_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// The result of [`validate`].
 ///
@@ -300,10 +300,10 @@ fn undeclared(path: &str, name: &str, declared: &[&str]) -> Diagnostic {
 
 /// Offers a near name. It is never taken: models copy misspellings on purpose, too.
 fn hint(name: &str, declared: &[&str]) -> String {
-    if LONGEST_COMPARED < name.chars().count() {
+    if MAX_COMPARED < name.chars().count() {
         return String::new();
     }
-    let comparable = declared.iter().filter(|other| other.chars().count() <= LONGEST_COMPARED);
+    let comparable = declared.iter().filter(|other| other.chars().count() <= MAX_COMPARED);
     let nearest = comparable.map(|other| (strsim::levenshtein(name, other), other)).min();
     match nearest {
         Some((distance, other)) if distance <= 2 && distance < other.chars().count() => {

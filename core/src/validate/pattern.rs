@@ -1,4 +1,4 @@
-//! Patterns of JSON Schema, which are those of JavaScript: `\d` and `\w` only match ASCII, as they do in grammars.
+//! Patterns of JSON Schema, which are patterns of JavaScript: `\d` and `\w` only match ASCII, as they do in grammars.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

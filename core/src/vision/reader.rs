@@ -24,12 +24,12 @@ fn tile_mark(row: usize, column: usize) -> String {
 }
 
 /// Pictures whose files are known to be whole.
-const MOST_KNOWN: usize = 1024;
+const MAX_KNOWN: usize = 1024;
 
 /// The reader of a loaded model.
 struct PictureReader {
     tower: VisionTower,
-    /// The tower's rules. A vocabulary without marks for tiles sees each picture as one image.
+    /// The tower's rules. With a vocabulary without marks for tiles, each picture is one image.
     rules: TilingRules,
     transparency: Transparency,
     /// Names the tower, and how it is shown pictures, in the digests of images.
@@ -103,7 +103,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Lets messages contain images that are shown as their markers only, if the model sees.
+/// Lets messages contain images that are shown as their markers only, if this is a vision model.
 pub(crate) fn attach_markers(files: &VisionFiles<'_>, control: &ControlTokens, renderer: &mut PromptRenderer) {
     let refusal = match files {
         VisionFiles::Found(..) if !renderer.prints_images() => Some(NO_IMAGES_IN_TEMPLATE.to_owned()),
@@ -159,7 +159,7 @@ impl PictureReader {
         let tiling = self.rules.tiling(picture.width, picture.height);
         *self.latest.lock() = Some((digest, tiling.images(&picture)));
         let mut known = known();
-        if MOST_KNOWN <= known.len() {
+        if MAX_KNOWN <= known.len() {
             known.clear();
         }
         known.insert(digest, tiling);
@@ -169,7 +169,7 @@ impl PictureReader {
 
 impl ImageReader for PictureReader {
     fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
-        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+        let digest = ContentDigest::from_parts(&[&self.fingerprint, file]);
         let tiling = self.tiling(file, digest)?;
         let picture = Arc::new(ShownPicture {
             file: file.to_vec(),
@@ -197,7 +197,7 @@ impl ImageReader for PictureReader {
             segments.push(Segment::Embedded(Embedded(Arc::new(ShownImage {
                 picture: Arc::clone(&picture),
                 index,
-                digest: ContentDigest::of(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
+                digest: ContentDigest::from_parts(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
                 n_rows: u32::try_from(n_rows).unwrap_or(u32::MAX), // the rules allow some thousand
             }))));
         }

@@ -31,7 +31,7 @@ fn read_golden(file: &str) -> Json {
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// The records of LFM2-VL, then those of LFM3-VL.
+/// The records of LFM2-VL, then the records of LFM3-VL.
 fn golden() -> Vec<Json> {
     let read = |file: &str| read_golden(file)["conversations"].as_array().unwrap().clone();
     ["vision.json", "vision_lfm3.json"].into_iter().flat_map(read).collect()
@@ -153,7 +153,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
     let given = model.and(file.to_str());
     let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap().vision else {
-        panic!("{name} sees")
+        panic!("{name} is a vision model")
     };
     let tower = compute.load_vision(found.weights(), &architecture).unwrap();
     let images = files_shown.iter().flat_map(|file| {
@@ -167,7 +167,7 @@ fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f
     rows.collect()
 }
 
-/// Compares rows of 32 values with those of a record: some whole, and the sums of all.
+/// Compares rows of 32 values with the rows of a record: some whole, and the sums of all.
 #[track_caller]
 fn check_rows(name: &str, rows: &[f32], record: &Json, tolerance: f64) {
     assert_eq!(rows.len(), 32 * record["n_rows"].as_u64().unwrap() as usize, "{name}");

@@ -19,7 +19,7 @@ struct SpokenRow {
 }
 
 /// Reads the sound of messages for a model that speaks: that of the model's own messages by its codes, other sound as the model
-/// hears it.
+/// takes it from the user.
 struct SpokenReader {
     voice: Voice,
     /// `None` for a model that does not hear.

@@ -2,6 +2,8 @@
 
 mod files;
 mod frames;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use files::{VoiceFiles, find};
 pub(crate) use frames::attach;

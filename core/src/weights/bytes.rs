@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A model held in memory, for example in the program: a GGUF file, and perhaps the one with the part that sees (mmproj).
+/// A model held in memory, for example in the program: a GGUF file, and perhaps the one with the projector (mmproj).
 ///
 /// ```
 /// use causerie::{ModelBytes, ModelInfo};
@@ -20,7 +20,7 @@ pub struct ModelBytes {
 }
 
 impl ModelBytes {
-    /// Adds the part that sees.
+    /// Adds the projector of a vision model.
     ///
     /// ```
     /// # let [model, projector] = ["demo.gguf", "demo-mmproj.gguf"]

@@ -18,7 +18,7 @@ use crate::weights::tensor_type::TensorType;
 use crate::weights::tensors::TensorDescription;
 
 /// Bytes of a safetensors header at most; real ones have a few MiB.
-const LONGEST_HEADER: usize = 64 << 20;
+const MAX_HEADER: usize = 64 << 20;
 
 /// An open folder whose weights' headers have been checked.
 pub(crate) struct Folder {
@@ -149,7 +149,7 @@ fn read_header(file: &ModelFile) -> Result<(usize, Metadata)> {
     let cut = |err| invalid("it ends early").caused_by(err);
     let length = file.read(0..LENGTH).map_err(cut)?;
     let length = length.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or_default();
-    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_HEADER);
+    let length = usize::try_from(length).ok().filter(|length| *length <= MAX_HEADER);
     let start = LENGTH + length.ok_or_else(|| invalid("its header is too long"))?;
     let header = file.read(LENGTH..start).map_err(cut)?;
     let metadata: Metadata =

@@ -15,11 +15,11 @@ use crate::weights::tensor_type::TensorType;
 const MAGIC: [u8; 4] = *b"lmgg";
 /// Bytes that are read at a time.
 const BLOCK: usize = 16 << 10;
-const MOST_TOKENS: usize = 1 << 20;
-const LONGEST_TOKEN: usize = 4096;
-const MOST_TENSORS: usize = 1 << 16;
-const LONGEST_NAME: usize = 256;
-const MOST_DIMENSIONS: usize = 4;
+const MAX_TOKENS: usize = 1 << 20;
+const MAX_TOKEN: usize = 4096;
+const MAX_TENSORS: usize = 1 << 16;
+const MAX_NAME: usize = 256;
+const MAX_DIMENSIONS: usize = 4;
 
 /// An open file whose headers have been checked.
 pub(crate) struct GgmlFile {
@@ -72,8 +72,8 @@ impl GgmlFile {
 
     fn add_tensors(&mut self, reader: &mut GgmlReader<'_>) -> Result<()> {
         while reader.at < reader.n_bytes {
-            if self.tensors.len() == MOST_TENSORS {
-                return Err(broken(format!("it must have at most {MOST_TENSORS} tensors")));
+            if self.tensors.len() == MAX_TENSORS {
+                return Err(broken(format!("it must have at most {MAX_TENSORS} tensors")));
             }
             let (name, tensor) = reader.tensor()?;
             if self.tensors.insert(name.clone(), tensor).is_some() {
@@ -165,17 +165,17 @@ impl GgmlReader<'_> {
         let n_filters = [self.count("the mel filters")?, self.count("the frequencies of mel filters")?];
         let n_values = n_filters[0].checked_mul(n_filters[1]).and_then(|n| n.checked_mul(size_of::<f32>()));
         self.skip(n_values.ok_or_else(|| broken("its mel filters are too large"))?)?;
-        let n_tokens = self.count_up_to("the tokens", MOST_TOKENS)?;
+        let n_tokens = self.count_up_to("the tokens", MAX_TOKENS)?;
         let token = |_| {
-            let length = self.count_up_to("the length of a token", LONGEST_TOKEN)?;
+            let length = self.count_up_to("the length of a token", MAX_TOKEN)?;
             Ok(self.bytes(length)?.into())
         };
         Ok((sizes, (0..n_tokens).map(token).collect::<Result<_>>()?))
     }
 
     fn tensor(&mut self) -> Result<(String, GgmlTensor)> {
-        let n_dimensions = self.count_up_to("the dimensions of a tensor", MOST_DIMENSIONS)?;
-        let length = self.count_up_to("the length of a tensor's name", LONGEST_NAME)?;
+        let n_dimensions = self.count_up_to("the dimensions of a tensor", MAX_DIMENSIONS)?;
+        let length = self.count_up_to("the length of a tensor's name", MAX_NAME)?;
         let number = self.count("the type of a tensor")?;
         let mut shape = (0..n_dimensions).map(|_| self.count("the size of a tensor")).collect::<Result<Vec<_>>>()?;
         shape.reverse();

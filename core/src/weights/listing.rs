@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::names::{ModelFiles, choose_files, files_below, weights_of_index};
-use crate::weights::Weights;
+use crate::weights::files::Weights;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::GgufFile;
 
@@ -17,7 +17,7 @@ pub(crate) struct ListedModel {
 }
 
 impl ListedModel {
-    pub(crate) fn of(weights: &Weights) -> Result<Self> {
+    pub(crate) fn new(weights: &Weights) -> Result<Self> {
         match weights {
             Weights::Gguf(file) => of_file(file),
             Weights::Folder(folder) => Ok(Self { first: "./".to_owned(), files: of_folder(folder)? }),

@@ -13,7 +13,7 @@ use crate::weights::bundle::{Bundle, Manifest};
 use crate::weights::content::unreadable;
 
 /// The largest text file beside the weights in bytes; real ones have a few MiB.
-const LARGEST_TEXT: usize = 64 << 20;
+const MAX_TEXT: usize = 64 << 20;
 
 /// Where the files of a model are read from, and what was opened instead of its own file or folder.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ pub(crate) enum ModelOrigin {
 
 impl ModelOrigin {
     /// Reads what is at a path, if it is a manifest or a bundle.
-    pub(super) fn of(path: &Path) -> Result<Self> {
+    pub(super) fn from_path(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Ok(Self::Disk);
         }
@@ -69,8 +69,8 @@ impl ModelOrigin {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(&unreadable)?,
         };
-        if LARGEST_TEXT < file.n_bytes() {
-            let rule = format!("{} bytes, more than {LARGEST_TEXT}", file.n_bytes());
+        if MAX_TEXT < file.n_bytes() {
+            let rule = format!("{} bytes, more than {MAX_TEXT}", file.n_bytes());
             return Err(unreadable(io::Error::other(rule)));
         }
         let bytes = file.read(0..file.n_bytes()).map_err(&unreadable)?;

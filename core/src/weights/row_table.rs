@@ -13,7 +13,7 @@ pub(crate) struct RowTable {
 }
 
 impl RowTable {
-    /// The table that a tensor is, with so many rows.
+    /// A tensor as a table with this many rows.
     pub(super) fn new(file: FileBytes, n_rows: usize) -> Self {
         let row_bytes = file.bytes.len() / n_rows.max(1); // exact: rows are whole blocks
         Self { file, row_bytes, n_rows }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::error::Result;
-use crate::weights::Weights;
+use crate::weights::files::Weights;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::GgufFile;
 

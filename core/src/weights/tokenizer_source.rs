@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::Weights;
+use crate::weights::files::Weights;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::GgufFile;
 
@@ -27,7 +27,7 @@ pub(crate) struct TokenizerFiles<'a> {
 }
 
 impl<'a> TokenizerSource<'a> {
-    pub(crate) fn of(weights: &'a Weights) -> Result<Self> {
+    pub(crate) fn from_weights(weights: &'a Weights) -> Result<Self> {
         match weights {
             Weights::Gguf(file) => Ok(Self::Metadata(file)),
             Weights::Folder(folder) => TokenizerFiles::read(folder).map(Self::Files),

@@ -28,7 +28,7 @@ fn a_file_with_a_pinned_digest_is_exactly_that_file() {
     check_cache(&setting.cache());
     setting.fake.journal();
     assert_eq!(setting.hub().find(&address).unwrap(), path);
-    assert!(setting.fake.journal().is_empty(), "what is there is found without a request");
+    assert!(setting.fake.journal().is_empty(), "downloaded models are found without a request");
 
     let wrong = format!("{}#sha256={}", setting.fake.web(FILE), "a".repeat(64));
     assert_eq!(kind(&setting, &wrong), ErrorKind::Download(DownloadFault::Corrupt));
@@ -63,7 +63,7 @@ fn the_digest_of_a_file_without_one_is_recorded() {
     assert_eq!(setting.fake.journal().len(), 1, "the server is asked whether the file is still the same");
     setting.fake.change("ns/demo", |repository| repository.files.get_mut(FILE).unwrap()[7] ^= 1);
     let changed = setting.pull(&address).unwrap();
-    assert_ne!(fs::read(changed).unwrap(), content(4, 150_000), "the file that is there now, of the same size");
+    assert_ne!(fs::read(changed).unwrap(), content(4, 150_000), "the present file, of the same size");
     check_cache(&setting.cache());
     setting.hub().remove(&address).unwrap();
     assert!(setting.hub().find(&address).is_err());
@@ -124,7 +124,7 @@ fn refusals_of_a_server_are_final() {
     assert!(!setting.cache().join(".locks").exists(), "nothing was begun");
 }
 
-/// The server of a model that sees, its projector and a manifest, and the address of that manifest.
+/// The server of a vision model, its projector and a manifest, and the address of that manifest.
 fn with_manifest(change: impl FnOnce(&mut serde_json::Value)) -> (Setting, String) {
     let setting = Setting::new([(
         "ns/demo",

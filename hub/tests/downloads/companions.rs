@@ -10,7 +10,7 @@ use causerie_hub::FileState;
 use super::{Setting, check_cache, content};
 use crate::fake::{Act, Repository};
 
-/// A file of the tiny model that sees.
+/// A file of the tiny vision model.
 pub(super) fn vision(file: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2vl").join(file)).unwrap()
 }

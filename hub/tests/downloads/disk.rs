@@ -255,7 +255,7 @@ mod unix {
         Setting::new([("ns/demo", crate::fake::Repository::new(&[("big-Q8_0.gguf", content(1, 3_000_000))]))])
     }
 
-    /// A command that runs another one with a disk of 4 MB at a folder, which nobody else sees: as root, or as a user who may
+    /// A command that runs another one with a disk of 4 MB at a folder, private to it: as root, or as a user who may
     /// have a namespace. `None` if this user may do neither.
     fn with_small_disk(folder: &Path) -> Option<Command> {
         let command = |flags: &[&str]| {

@@ -141,7 +141,7 @@ impl Row {
         let result = if times == 1 { self.once } else { self.always };
         let is_api = [REVISION, TREE].contains(&self.question);
         match moment {
-            // The model that is there is loaded while the hub cannot be asked.
+            // The downloaded model is loaded while the hub cannot be asked.
             Moment::Update if is_api && [NETWORK, LIMITED].contains(&result) => "ok",
             _ => result,
         }

@@ -21,7 +21,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Files with their content; those of weights are large.
+    /// Files with their content; files of weights are large.
     pub fn new(files: &[(&str, Vec<u8>)]) -> Self {
         let is_large = |path: &&str| path.ends_with(".gguf") || path.ends_with(".safetensors");
         Self {

@@ -113,7 +113,7 @@ class Asker:
         makers = [self.count, self.count, self.count, self.colour, self.shape, self.exists, self.where, self.describe]
         general = [self.alone_colour, self.alone_colour, self.alone_shape, self.alone_shape, self.alone_where, self.things, self.is_colour, self.is_shape]
         if not speaker.held_out:
-            makers += [self.count, self.where, *general]  # the first two are the hardest
+            makers += [self.count, self.where, self.describe, self.describe, *general]  # the first are the hardest
         elif self.blind and speaker.chance(0.5):
             makers = general
         while True:
@@ -298,12 +298,14 @@ class Asker:
 SHARES = {
     "shapes": (0.38, 0.38), "one shape": (0.14, 0.0), "word": (0.12, 0.20), "number": (0.05, 0.08), "note": (0.20, 0.24), "bars": (0.07, 0.06), "shapes and a word": (0.04, 0.04),
 }
+READ_SHARES = {"word": 0.3, "number": 0.05, "note": 0.6, "shapes and a word": 0.05}  # if the scene must have text
 
 
-def scene_of(speaker):
+def scene_of(speaker, has_text=False):
     roll = speaker.random.random()
-    for kind, shares in SHARES.items():
-        roll -= shares[speaker.held_out]
+    shares = READ_SHARES if has_text else {kind: shares[speaker.held_out] for kind, shares in SHARES.items()}
+    for kind, share in shares.items():
+        roll -= share
         if roll < 0:
             break
     if kind == "shapes":

@@ -1,5 +1,4 @@
-//! Access to a server: of a hosted one the path at which it is reached and the keys it accepts, of one on a local network
-//! its keys.
+//! Access control: base path and API keys of a hosted server, API keys of a server on a local network.
 //!
 //! This layer knows headers and keys, nothing of routes or replies. The service asks it three things: the path without
 //! the base path, whether a request may pass, and whose request it is.

@@ -39,11 +39,21 @@ pub(super) fn memory_budget(max_body: usize) -> Semaphore {
     Semaphore::new(max_body.div_ceil(STEP) * MAX_LARGE_BODIES)
 }
 
+/// What a body is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RequestKind {
+    Json,
+    /// A form of parts.
+    Form {
+        /// What stands between the parts.
+        boundary: String,
+    },
+}
+
 /// Reads the body of a request. What an error leaves of it is still to be [discarded](discard).
 pub(super) async fn read(service: &Service, request: &mut Request<Incoming>) -> Result<RequestBytes, HttpError> {
     let headers = request.headers();
-    check_content_type(headers)?;
-    let encoding = Encoding::of(headers)?;
+    let encoding = Encoding::from_headers(headers)?;
     if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
         return Err(HttpError::new(StatusCode::LENGTH_REQUIRED, "length_required", "the request must have a body"));
     }
@@ -81,14 +91,20 @@ pub(super) async fn discard(service: &Service, request: &mut Request<Incoming>) 
     let _ = timeout(service.settings.body_timeout, rest).await;
 }
 
-fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
+/// What the body is, as its header says: JSON, or a form if one is accepted.
+pub(super) fn kind(headers: &HeaderMap, accepts_form: bool) -> Result<RequestKind, HttpError> {
     let found = headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let kind = found.as_deref().and_then(|found| found.split(';').next()).unwrap_or_default();
     if kind.trim().eq_ignore_ascii_case("application/json") {
-        return Ok(());
+        return Ok(RequestKind::Json);
     }
+    if accepts_form && let Some(boundary) = found.as_deref().and_then(|found| multer::parse_boundary(found).ok()) {
+        return Ok(RequestKind::Form { boundary });
+    }
+    let accepted =
+        if accepts_form { "multipart/form-data with a boundary, or application/json" } else { "application/json" };
     let found = found.as_deref().map_or_else(|| "found none".to_owned(), |found| format!("found {found:?}"));
-    let message = format!("the header content-type must be application/json, {found}");
+    let message = format!("the header content-type must be {accepted}, {found}");
     Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
 }
 

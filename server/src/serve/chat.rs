@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::{arguments_of, foreign_image, kind_of, read_image_url};
+use crate::serve::request::content::{arguments_of, foreign_image, kind_of, read_image_url, read_sound};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
@@ -105,7 +105,7 @@ fn read_messages(messages: Vec<Json>, fields: &RequestFields) -> Result<Vec<Chat
 }
 
 /// Repairs a message as clients send it back: a refusal becomes text, a custom call becomes that of a function, the arguments
-/// of a call become an object, and an unknown role becomes a known one. Refuses parts that are neither text nor an image, and
+/// of a call become an object, and an unknown role becomes a known one. Refuses parts that are neither text, an image nor sound, and
 /// the names that tools have replaced. Returns whether anything is left of the message.
 fn repair(place: &str, message: &mut Json, fields: &RequestFields) -> Result<bool, HttpError> {
     if message["role"] == "function" {
@@ -151,6 +151,14 @@ fn repair_part(place: &str, mut part: Json, is_shown: bool, fields: &RequestFiel
         "input_text" | "output_text" => part["type"] = json!("text"),
         "refusal" => part = json!({ "type": "text", "text": part["refusal"] }),
         "image_url" if is_shown => check_image(place, &mut part)?,
+        kind @ ("input_audio" | "audio_url") if is_shown => {
+            let kind = kind.to_owned();
+            read_sound(place, &kind, &part)?;
+            if part[&kind].is_string() {
+                let member = if kind == "audio_url" { "url" } else { "data" };
+                part[&kind] = json!({ member: part[&kind] });
+            }
+        }
         kind @ ("image" | "input_image") if is_shown => return Err(foreign_image(place, "image_url", kind)),
         _ => {
             let text = unknown::read_part(place, &part, fields)?;

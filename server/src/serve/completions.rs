@@ -66,7 +66,8 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
         return Err(HttpError::unsupported("logprobs", message));
     }
     if MAX_REPLIES < prompts.len() * delivery.n {
-        let message = format!("prompt must ask for at most {MAX_REPLIES} replies, which are prompts times n");
+        let n_replies = prompts.len() * delivery.n;
+        let message = format!("the number of prompts times n must be at most {MAX_REPLIES}, found {n_replies}");
         return Err(HttpError::value("prompt", message));
     }
     let ignored = fields.into_ignored(service.settings.strict_fields)?;

@@ -100,7 +100,7 @@ async fn refuse(socket: TcpStream) {
     let _ = timeout(REFUSAL_TIMEOUT, refused).await;
 }
 
-/// One connection and all its requests. An error closes it, which is what the client sees of it.
+/// One connection and all its requests. An error closes it without another notice to the client.
 fn graceful_connection(
     socket: TcpStream,
     service: Arc<Service>,

@@ -11,6 +11,8 @@ pub(super) enum Dialect {
     Responses,
     /// `/v1/messages`.
     Messages,
+    /// `/v1/audio/transcriptions` and `/v1/audio/translations`.
+    Transcriptions,
 }
 
 /// The shape of an error object.
@@ -35,6 +37,9 @@ impl Dialect {
             (Self::Responses, "max_tokens") => "max_output_tokens",
             (Self::Responses, "json_schema_constraint") => "text.format",
             (Self::Messages, "json_schema_constraint") => "output_config.format",
+            (Self::Transcriptions, "messages") => "file",
+            (Self::Transcriptions, "temperatures") => "temperature",
+            (Self::Transcriptions, "has_word_times") => "timestamp_granularities",
             (Self::Messages, "stop_sequences") => "stop_sequences",
             (_, "stop_sequences") => "stop",
             (_, "json_schema_constraint") => "response_format",

@@ -21,7 +21,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// The encoding of a body; `None` if it is not compressed.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Option<Self>, HttpError> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Option<Self>, HttpError> {
         let mut found = None;
         for value in headers.get_all(CONTENT_ENCODING) {
             for name in String::from_utf8_lossy(value.as_bytes()).split(',') {
@@ -200,7 +200,7 @@ mod tests {
             for value in values {
                 headers.append(CONTENT_ENCODING, value.parse().unwrap());
             }
-            Encoding::of(&headers).map_err(|err| err.code())
+            Encoding::from_headers(&headers).map_err(|err| err.code())
         };
         assert_eq!([of(&[]), of(&["identity"]), of(&[""])], [Ok(None), Ok(None), Ok(None)]);
         assert_eq!([of(&["GZIP"]), of(&["x-gzip"])], [Ok(Some(Encoding::Gzip)), Ok(Some(Encoding::Gzip))]);

@@ -27,6 +27,7 @@ pub(super) async fn receive<T: Send + 'static>(
     request: &mut Request<Incoming>,
     read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<(T, BodyShare), HttpError> {
+    body::kind(request.headers(), false)?;
     let RequestBytes { bytes, share } = body::read(service, request).await?;
     let mut turn = if bytes.len() <= body::SMALL { None } else { turn(service).await };
     let parsing = Arc::clone(service);

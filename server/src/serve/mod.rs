@@ -20,6 +20,7 @@
 
 mod admission;
 mod answer;
+mod audio;
 mod body;
 mod chat;
 mod completions;
@@ -54,11 +55,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use causerie::ModelRunner;
+use causerie::transcribe::Transcriber;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::access::{Hosted, LocalKeys};
 use admission::Admission;
+use audio::ServedTranscriber;
 use error::HttpError;
 use guard::Guard;
 pub use guard::check_origin;
@@ -73,7 +76,7 @@ pub struct Settings {
     pub slots: usize,
     /// Requests that wait; further ones are refused with 429. Default 64.
     pub queue: usize,
-    /// Limit on a request's body in bytes. Default 32 MiB. The bodies that arrive and those of the requests that wait have
+    /// Limit on a request's body in bytes. Default 32 MiB. The bodies that arrive and the bodies of the requests that wait have
     /// eight times as much together, beyond the first 64 KiB of each.
     pub max_body: usize,
     /// Connections at the same time; further ones are answered with 503. Default 2,048.
@@ -96,6 +99,8 @@ pub struct Settings {
     /// Hosts whose images are fetched for requests that name them by address: `images.example.org`, or with a port. They must
     /// have public addresses. Default empty: a request contains its images.
     pub image_hosts: Vec<String>,
+    /// How long a sound may last. Default 1 hour.
+    pub max_sound: Duration,
     /// Refuses requests with unknown fields, instead of listing the fields in the response's `x-ignored-fields`.
     pub strict_fields: bool,
     /// Refuses requests for another model than the one served, or for none, instead of naming the model in the response's
@@ -122,6 +127,7 @@ impl Default for Settings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             image_hosts: Vec::new(),
+            max_sound: Duration::from_secs(3_600),
             strict_fields: false,
             strict_model: false,
             hosted: None,
@@ -157,7 +163,7 @@ pub struct DownloadGauge {
 }
 
 impl DownloadGauge {
-    /// Reports the bytes that are there, and those of the whole model.
+    /// Reports the bytes downloaded so far, and the bytes of the whole model.
     ///
     /// ```
     /// let gauge = causerie_server::serve::DownloadGauge::default();
@@ -168,7 +174,7 @@ impl DownloadGauge {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// The bytes that are there and those of the model; `None` if nothing is being downloaded.
+    /// The bytes downloaded so far and the bytes of the model; `None` if nothing is being downloaded.
     fn missing(&self) -> Option<(u64, u64)> {
         let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         (done < total).then_some((done, total))
@@ -179,6 +185,8 @@ impl DownloadGauge {
 struct Service {
     /// Set once the model is loaded.
     runner: OnceLock<ModelRunner>,
+    /// Set before the server runs, if there is one.
+    transcriber: OnceLock<ServedTranscriber>,
     download: Arc<DownloadGauge>,
     model_id: String,
     /// When the server started, in seconds since 1970.
@@ -201,6 +209,7 @@ impl Service {
         let admission = Arc::new(Admission::new(settings.slots, settings.queue));
         Self {
             runner: OnceLock::new(),
+            transcriber: OnceLock::new(),
             download: Arc::default(),
             model_id: model_id.into(),
             created: id::now(),
@@ -230,6 +239,21 @@ impl Server {
         let address = listener.local_addr()?;
         let service = Service::new(model_id, address.ip().is_loopback(), settings);
         Ok(Self { listener, address, service: Arc::new(service) })
+    }
+
+    /// Serves a model that transcribes as well, which clients call `id`. The first one counts.
+    ///
+    /// ```no_run
+    /// # async fn run(server: causerie_server::serve::Server) -> causerie::Result<()> {
+    /// use causerie::transcribe::Transcriber;
+    /// let server = server.with_transcriber("whisper-base", Transcriber::load("whisper-base")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_transcriber(self, id: impl Into<String>, transcriber: Transcriber) -> Self {
+        let _ = self.service.transcriber.set(ServedTranscriber { id: id.into(), transcriber });
+        self
     }
 
     /// The address that the server listens on.

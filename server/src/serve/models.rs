@@ -26,7 +26,7 @@ pub(super) fn check(service: &Service, id: Option<&str>) -> Result<bool, HttpErr
     }
 }
 
-fn missing() -> HttpError {
+pub(super) fn missing() -> HttpError {
     let message = "the model must be the one that this server has; see /v1/models";
     HttpError::new(hyper::StatusCode::NOT_FOUND, "model_not_found", message)
 }
@@ -45,7 +45,7 @@ fn describe(service: &Service) -> Result<Json, HttpError> {
             "function_calling": runner.supports_function_calling(),
             "reasoning": info.supports_reasoning,
             "vision": info.supports_images,
-            "audio": false,
+            "audio": info.supports_audio,
         },
     }))
 }

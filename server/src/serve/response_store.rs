@@ -14,7 +14,7 @@ const MAX_RESPONSES: usize = 1000;
 const MAX_BYTES: usize = 64 << 20;
 /// Limit on one response and its conversation, in bytes of JSON: more than a model reads. Parsed, they may take a hundred
 /// times the memory.
-pub(super) const LONGEST_RESPONSE: usize = 1 << 20;
+pub(super) const MAX_RESPONSE: usize = 1 << 20;
 /// Limit on the bytes of responses that one request may search for items, as it may name one item many times.
 const MAX_SEARCHED: usize = 16 << 20;
 
@@ -56,7 +56,7 @@ impl StoredResponse {
 
 impl StoredResponses {
     fn add(&mut self, response: StoredResponse) {
-        if LONGEST_RESPONSE < response.n_bytes() {
+        if MAX_RESPONSE < response.n_bytes() {
             return;
         }
         self.n_bytes += response.n_bytes();
@@ -148,9 +148,9 @@ mod tests {
         (0..=MAX_RESPONSES).for_each(|n| add(n, "[]".to_owned()));
         assert_eq!([0, 1, MAX_RESPONSES].map(is_stored), [false, true, true]);
         let long = |length: usize| format!("[{}]", " ".repeat(length));
-        (0..70).for_each(|n| add(2000 + n, long(LONGEST_RESPONSE - 100)));
+        (0..70).for_each(|n| add(2000 + n, long(MAX_RESPONSE - 100)));
         assert_eq!([MAX_RESPONSES, 2005, 2006, 2069].map(is_stored), [false, false, true, true]);
-        add(3000, long(LONGEST_RESPONSE));
+        add(3000, long(MAX_RESPONSE));
         assert_eq!([2006, 3000].map(is_stored), [true, false]);
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use causerie::transcribe::SpeechTask;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Method, Response, StatusCode};
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::serve::http::{ResponseBody, json_response, text_response};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::responses::stored;
-use crate::serve::{Service, chat, completions, messages, models, openapi, page, responses};
+use crate::serve::{Service, audio, chat, completions, messages, models, openapi, page, responses};
 
 /// A path that the server answers.
 pub(super) struct Route {
@@ -33,6 +34,8 @@ pub(super) enum RouteHandler {
     Reply(fn(&Arc<Service>, RequestFields, ResponseStore) -> Result<Answer, HttpError>),
     /// Reads a body and answers at once.
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
+    /// Reads a sound and writes what is said.
+    Transcribe(SpeechTask),
     /// Answers a request without a body.
     LookUp(fn(&Lookup<'_>) -> Result<Response<ResponseBody>, HttpError>),
 }
@@ -52,10 +55,11 @@ const GET: &str = "GET, HEAD, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 14] = {
-    use Dialect::{Chat, Completions, Messages, Responses};
+static ROUTES: [Route; 17] = {
+    use Dialect::{Chat, Completions, Messages, Responses, Transcriptions};
     use Requirement::{Key, MetricsKey, Nothing};
-    use RouteHandler::{Count, LookUp, Reply};
+    use RouteHandler::{Count, LookUp, Reply, Transcribe};
+    use SpeechTask::{Transcribe as InTheirLanguage, Translate};
     [
         route("/v1/chat/completions", POST, Key, Chat, Reply(|service, fields, _| chat::read(service, fields))),
         route(
@@ -68,6 +72,9 @@ static ROUTES: [Route; 14] = {
         route("/v1/responses", POST, Key, Responses, Reply(responses::read)),
         route("/v1/messages", POST, Key, Messages, Reply(|service, fields, _| messages::read(service, fields))),
         route("/v1/messages/count_tokens", POST, Key, Messages, Count(messages::count)),
+        route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
+        route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
+        route("/v1/audio/models", GET, Key, Chat, LookUp(|asked| Ok(json_response(&audio::models(asked.service))))),
         route("/", GET, Nothing, Chat, LookUp(|_| Ok(page::response()))),
         route("/openapi.json", GET, Key, Chat, LookUp(describe)),
         route("/v1/models", GET, Key, Chat, LookUp(|asked| Ok(json_response(&models::list(asked.service)?)))),
@@ -182,7 +189,7 @@ const FOREIGN: [(&str, &str); 13] = [
     ("/api/v1/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/v1/embeddings", "embeddings are not supported: this server generates text"),
-    ("/v1/audio", "audio is not supported: this server reads and generates text"),
+    ("/v1/audio", "of audio, /v1/audio/transcriptions, /v1/audio/translations and /v1/audio/models are served"),
     ("/v1/images", "images are not generated: this server generates text"),
     ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),
     ("/v1/messages/batches", "batches are not supported: send each request to /v1/messages"),

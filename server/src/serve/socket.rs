@@ -1,4 +1,4 @@
-//! A client's socket, as hyper sees it.
+//! A client's socket, for hyper.
 //!
 //! It watches both directions: writes that take too long fail, requests that could hide another one are refused, and every
 //! refusal of hyper's gets a body.
@@ -27,7 +27,7 @@ use crate::serve::refusal;
 
 /// Bytes that hyper refuses as a part of a head, of a chunk's line and of a trailer. The empty line makes it look at them.
 const MALFORMED: &[u8] = b"\0\r\n\r\n";
-/// Bytes that are read ahead while a request is answered, to see the end that may follow them.
+/// Bytes that are read ahead while a request is answered, to find the end that may follow them.
 const READ_AHEAD: usize = 4 << 10;
 
 /// A socket whose writes fail when the client has disconnected or has not read for too long.
@@ -45,7 +45,7 @@ pub(super) struct ClientSocket {
     malformed: &'static [u8],
     /// Bytes that were read while hyper read none.
     ahead: Bytes,
-    /// Whether hyper waits for bytes. It sees the end of the client's side itself then.
+    /// Whether hyper waits for bytes. It finds the end of the client's side itself then.
     is_awaited: bool,
     /// Whether the client has ended its side.
     has_ended: bool,
@@ -126,7 +126,7 @@ impl ClientSocket {
         self.malformed = later;
     }
 
-    /// Sees whether the client is still connected while its request is answered, when hyper does not read. Has the task
+    /// Checks whether the client is still connected while its request is answered, when hyper does not read. Has the task
     /// woken when that changes. Bytes of further requests may hide the end.
     fn watch_client(&mut self, ctx: &mut Context<'_>) -> io::Result<()> {
         while !self.is_awaited && !self.has_ended {

@@ -16,9 +16,9 @@ use crate::server::TestServer;
 /// A PNG file of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-fn seeing(settings: Settings) -> TestServer {
+fn vision_server(settings: Settings) -> TestServer {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl-hf");
-    TestServer::start(ModelRunner::load(model).unwrap(), "seeing", settings)
+    TestServer::start(ModelRunner::load(model).unwrap(), "vision", settings)
 }
 
 /// The request of each dialect, with its path and where its usage counts the prompt.
@@ -49,7 +49,7 @@ fn requests(address: Option<&str>) -> [(&'static str, &'static str, Json); 3] {
 
 #[test]
 fn every_dialect_takes_an_image_and_counts_its_tokens() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     let mut counts = Vec::new();
     for ((path, usage, plain), (_, _, shown)) in requests(None).into_iter().zip(requests(Some(&url))) {
@@ -69,7 +69,7 @@ fn every_dialect_takes_an_image_and_counts_its_tokens() {
 
 #[test]
 fn addresses_are_refused_by_name_and_damaged_files_are_errors() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     for address in ["http://127.0.0.1/x.png", "https://example.org/x.png", "file:///etc/passwd", "HTTP://[::1]/"] {
         for (path, _, body) in requests(Some(address)) {
             let reply = server.post(path, &body.to_string());
@@ -90,7 +90,7 @@ fn addresses_are_refused_by_name_and_damaged_files_are_errors() {
 #[test]
 fn addresses_are_fetched_from_allowed_and_public_hosts_only() {
     let image_hosts = vec!["127.0.0.1".to_owned(), "localhost:81".to_owned()];
-    let server = seeing(Settings { image_hosts, ..Settings::default() });
+    let server = vision_server(Settings { image_hosts, ..Settings::default() });
     for (address, expect) in [
         ("http://127.0.0.1/x.png", "must be on a public host"),
         ("http://LOCALHOST:81/x.png", "must be on a public host"),
@@ -112,7 +112,7 @@ fn addresses_are_fetched_from_allowed_and_public_hosts_only() {
 
 #[test]
 fn images_of_others_and_stored_files_are_refused() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     let item = |role: &str| json!({ "role": role, "content": [{ "type": "input_image", "image_url": url }] });
     let entry = |role: &str| json!({ "role": role, "content": [{ "type": "image_url", "image_url": { "url": url } }] });
@@ -166,7 +166,7 @@ fn images_of_others_and_stored_files_are_refused() {
 
 #[test]
 fn how_closely_to_look_is_listed_as_ignored() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     for (detail, ignored) in [(json!("auto"), false), (json!(null), false), (json!("low"), true), (json!("high"), true)]
     {
@@ -193,7 +193,7 @@ fn how_closely_to_look_is_listed_as_ignored() {
 
 #[test]
 fn a_tool_shows_an_image() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     let n_tokens = |path: &str, usage: &str, body: Json| {
         let reply = server.post(path, &body.to_string());
@@ -246,7 +246,7 @@ const DAMAGED: &str = "data:image/png;base64,iVBORw0KGgo=";
 
 #[test]
 fn the_place_of_a_damaged_image_is_that_in_the_request() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     let pixel = format!("data:image/png;base64,{PIXEL}");
     let shown = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
     let text = json!({ "type": "text", "text": "What is it?" });
@@ -334,7 +334,7 @@ fn one_bit_png(side: u32, row: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_large_picture_in_a_small_request_holds_up_no_other_request() {
-    let server = seeing(Settings::default());
+    let server = vision_server(Settings::default());
     // Some kilobytes, and sixteen million pixels.
     let mut row = vec![0; 1 + 4096 / 8];
     let mut counted = Vec::new();

@@ -20,6 +20,8 @@ mod refused;
 mod requests;
 mod server;
 mod sockets;
+mod sound;
 mod stored;
 mod streams;
+mod transcriptions;
 mod unknown;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::transcribe::{Transcriber, TranscriberOptions};
 use causerie::{ModelRunner, SdkError};
 use causerie_server::serve::{DownloadGauge, Server, Settings};
 use tokio::net::TcpListener;
@@ -38,16 +39,36 @@ impl TestServer {
         Self::loading(ready(Ok(runner)), model_id, settings)
     }
 
+    /// Serves a model that transcribes as well, under the name `test/whisper`.
+    pub(crate) fn hearing(settings: Settings) -> Self {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+        let options = TranscriberOptions { threads: Some(1), ..Default::default() };
+        let transcriber = Transcriber::load_with(model, options).unwrap();
+        let script = ScriptedModel::new().load();
+        Self::serving(ready(script), "test/script", settings, |server| {
+            server.with_transcriber("test/whisper", transcriber)
+        })
+    }
+
     /// Serves before the model is loaded.
     pub(crate) fn loading(
         model: impl Future<Output = Result<ModelRunner, SdkError>> + Send + 'static,
         model_id: &str,
         settings: Settings,
     ) -> Self {
+        Self::serving(model, model_id, settings, |server| server)
+    }
+
+    fn serving(
+        model: impl Future<Output = Result<ModelRunner, SdkError>> + Send + 'static,
+        model_id: &str,
+        settings: Settings,
+        change: impl FnOnce(Server) -> Server,
+    ) -> Self {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let _entered = runtime.enter();
-        let server = Server::new(listener, model_id, settings).unwrap();
+        let server = change(Server::new(listener, model_id, settings).unwrap());
         let (stop, stopped) = oneshot::channel();
         let (address, download) = (server.address(), server.download_gauge());
         let run = runtime.spawn(async move { server.run(model, async { drop(stopped.await) }).await });

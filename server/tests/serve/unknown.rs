@@ -115,7 +115,7 @@ fn items_of_unknown_types_are_messages_or_passed_over() {
 fn media_stay_refused() {
     for (path, name) in ROUTES {
         for part in [
-            json!({ "type": "input_audio", "input_audio": {} }),
+            json!({ "type": "audio_v2" }),
             json!({ "type": "video_v2" }),
             json!({ "type": "container_upload", "file_id": "f" }),
         ] {

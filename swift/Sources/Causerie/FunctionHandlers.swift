@@ -177,7 +177,7 @@ extension Conversation {
     /// so on until it answers. All messages join the history as if they were sent by hand. The functions of the handlers
     /// are registered when the reply begins; one of the same name is replaced.
     ///
-    /// The events are those of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
+    /// The events are the same as of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
     /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)``
     /// the end of the last reply. If a call does not fit its function, was rejected, or names a function that is
     /// neither declared nor handled, the model reads an error that lets it repair the call. A call of a function that

@@ -47,7 +47,7 @@ public func SdkArr(itemType: SdkFunctionParameterType, description: String? = ni
 /// An object.
 ///
 /// - Parameters:
-///   - properties: the types of the properties by name; the model sees them sorted.
+///   - properties: the types of the properties by name; the prompt has them sorted.
 ///   - required: the names of the properties that must be present.
 ///   - description: the meaning of a nested value.
 public func SdkObj(

@@ -4366,7 +4366,7 @@ public func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffe
 
 
 /**
- * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
  */
 public struct HubOptions: Equatable, Hashable {
     /**
@@ -4527,8 +4527,8 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var chatTemplate: String?
     /**
-     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-     * the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+     * a file beside the model's, whose name contains `mmproj` or `projector`.
      */
     public var projector: String?
     /**
@@ -4568,8 +4568,8 @@ public struct LoadOptions: Equatable, Hashable {
          * A chat template that replaces the model's own.
          */chatTemplate: String? = nil,
         /**
-         * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-         * the model's, whose name contains `mmproj` or `projector`.
+         * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+         * a file beside the model's, whose name contains `mmproj` or `projector`.
          */projector: String? = nil,
         /**
          * The rule for names of functions. Default: letters, digits, `_` and `-`.
@@ -5195,7 +5195,7 @@ public struct PullProgress: Equatable, Hashable {
      */
     public var file: String
     /**
-     * Bytes of all files that are there.
+     * Bytes already downloaded, of all files.
      */
     public var done: SdkLong
     /**
@@ -5221,7 +5221,7 @@ public struct PullProgress: Equatable, Hashable {
          * The file that it is about; empty while the name is resolved.
          */file: String,
         /**
-         * Bytes of all files that are there.
+         * Bytes already downloaded, of all files.
          */done: SdkLong,
         /**
          * Bytes of all files; 0 until it is known.
@@ -5727,7 +5727,7 @@ public struct SdkFunction: Equatable, Hashable {
      */
     public var functionDescription: String
     /**
-     * The parameters, in the order in which the model sees them.
+     * The parameters, in the order in which they are in the prompt.
      */
     public var parameters: [SdkFunctionParameter]
     /**
@@ -5746,7 +5746,7 @@ public struct SdkFunction: Equatable, Hashable {
          * The purpose of the function, written for the model.
          */functionDescription: String,
         /**
-         * The parameters, in the order in which the model sees them.
+         * The parameters, in the order in which they are in the prompt.
          */parameters: [SdkFunctionParameter],
         /**
          * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
@@ -8311,7 +8311,7 @@ public indirect enum SdkFunctionParameterType: Equatable, Hashable {
      */
     case sdkObj(
         /**
-         * The properties by name. The model sees and writes the required ones first, in their order, then the others
+         * The properties by name. The model reads and writes the required ones first, in their order, then the others
          * sorted by name.
          */properties: [String: SdkFunctionParameterType],
         /**

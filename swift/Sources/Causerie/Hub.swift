@@ -18,7 +18,7 @@ extension Hub {
     /// ```
     ///
     /// - Parameters:
-    ///   - options: folder, address and token; those of the environment by default.
+    ///   - options: folder, address and token; by default from the environment.
     ///   - configuration: of the session, for example to wait for a network that costs nothing. See
     ///     ``UrlSessionTransport``.
     /// - Throws: ``SdkError``, if an option is not valid.

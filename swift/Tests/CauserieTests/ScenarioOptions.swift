@@ -3,7 +3,7 @@ import Testing
 @testable import Causerie
 
 extension GenerationOptions {
-    /// Returns these options, changed by those of a scenario.
+    /// Returns these options, changed by the options of a scenario.
     func changed(by entries: JsonValue?) throws -> Self {
         guard case .object(let entries)? = entries else { return self }
         var options = self

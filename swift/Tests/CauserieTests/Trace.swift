@@ -64,7 +64,7 @@ struct Trace {
 }
 
 extension SdkFunctionCall {
-    /// The arguments are converted to Swift types and back, as an app sees them.
+    /// The arguments are converted to Swift types and back, as for an app.
     fileprivate var event: JsonValue {
         var entries: [(name: String, value: JsonValue)] = [
             ("name", .string(name)),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
-import OpenAI from "openai";
+import OpenAI, { toFile } from "openai";
 import { MODEL, TOOLS, serve } from "./server.js";
 
 const ASK = "Set a timer for 12 minutes for the pasta";
@@ -85,4 +85,33 @@ test("vercel: whole text, and an error with its message", async () => {
   assert.equal((await generateText({ model: other, prompt: "Hi", maxOutputTokens: 4 })).response.modelId, MODEL);
   const wrong = createOpenAICompatible({ name: "causerie", baseURL: server.baseURL.replace("/v1", "") })("other");
   await assert.rejects(generateText({ model: wrong, prompt: "Hi", maxRetries: 0 }), /must end with \/v1/);
+});
+
+// A WAV file of two seconds, of which the model writes something.
+function tone() {
+  const file = Buffer.alloc(44 + 64000);
+  file.write("RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0", "latin1");
+  [16000, 32000].forEach((value, at) => file.writeUInt32LE(value, 24 + 4 * at));
+  [2, 16].forEach((value, at) => file.writeUInt16LE(value, 32 + 2 * at));
+  file.write("data\xff\xff\xff\xff", 36, "latin1");
+  for (let at = 0; at < 32000; at++) file.writeInt16LE(Math.round(16000 * Math.sin(0.17 * at)), 44 + 2 * at);
+  return toFile(file, "tone.wav");
+}
+
+test("openai: a file is transcribed, whole and as a stream", async () => {
+  const hearing = await serve("--transcriber", process.env.CAUSERIE_ROOT + "/tests/fixtures/models/whisper");
+  try {
+    const client = new OpenAI({ baseURL: hearing.baseURL, apiKey: "placeholder", maxRetries: 0 });
+    const ask = async (fields) =>
+      client.audio.transcriptions.create({ model: "whisper", file: await tone(), ...fields });
+    const { text } = await ask({});
+    assert.notEqual(text, "");
+    assert.equal(await ask({ response_format: "text" }), text + "\n");
+    const events = [];
+    for await (const event of await ask({ stream: true })) events.push(event);
+    assert.equal(events.at(-1).text, text);
+    await assert.rejects(ask({ response_format: "diarized_json" }), { status: 400, param: "response_format" });
+  } finally {
+    await hearing.stop();
+  }
 });

@@ -18,7 +18,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR4nGP4z8DAAMI
 
 test("pictures are chosen, pasted and dropped, shown, sent and kept", async () => {
   const folder = `${process.env.CAUSERIE_ROOT}/tests/fixtures/models/lfm2vl-hf`;
-  const sees = await serve("--model", folder, "--model-id", MODEL);
+  const vision = await serve("--model", folder, "--model-id", MODEL);
   const problems = [];
   const other = await browser.newPage();
   other.setDefaultTimeout(20_000);
@@ -26,7 +26,7 @@ test("pictures are chosen, pasted and dropped, shown, sent and kept", async () =
   other.on("pageerror", (err) => problems.push(String(err)));
   const opened = () => other.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");
   const shown = (n, selector) => other.waitForFunction((n, selector) => document.querySelectorAll(selector).length === n, {}, n, selector);
-  await other.goto(sees.baseURL.replace("/v1", "/"));
+  await other.goto(vision.baseURL.replace("/v1", "/"));
   await opened();
   await other.$eval("[name=max_tokens]", (field) => (field.value = "4"));
   const file = join(tmpdir(), `causerie-page-${process.pid}.png`);
@@ -76,5 +76,5 @@ test("pictures are chosen, pasted and dropped, shown, sent and kept", async () =
   await shown(0, "#pictures img");
   await other.close();
   assert.deepEqual(problems, []);
-  await sees.stop();
+  await vision.stop();
 });

@@ -14,7 +14,7 @@ fn reply_of(model: &str) -> String {
     reply(&ModelRunner::load(model).unwrap())
 }
 
-/// Sizes that metadata states must be those of the tensors.
+/// Sizes that metadata states must be the sizes of the tensors.
 #[test]
 fn stated_sizes_are_those_of_the_tensors() {
     for (key, number, expect) in [

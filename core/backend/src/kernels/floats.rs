@@ -41,7 +41,7 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
 
 /// Fewer rows than this are computed one at a time.
 const FEW: usize = 4;
-/// From so many rows on, weights are converted once for many rows.
+/// From this many rows on, weights are converted once for many rows.
 const MANY: usize = 12;
 /// Rows of a block, a multiple of all numbers of rows that are computed at once.
 const BLOCK: usize = 72;
@@ -164,7 +164,7 @@ impl FloatProduct<'_> {
         R
     }
 
-    /// The weights of `W` vectors, each from its own first weight on; those of a column are `V` apart.
+    /// The weights of `W` vectors, each from its own first weight on; the first weights of a column are `V` apart.
     #[inline(always)]
     fn vectors<const N: usize, const V: usize, const W: usize>(&self, first: usize) -> [&[[u8; N]]; W] {
         std::array::from_fn(|at| {

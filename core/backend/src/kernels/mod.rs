@@ -124,7 +124,7 @@ impl Tier {
             Self::Avx512(avx512) => avx512::product(avx512, matrix, tiles, x, out),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Self::Amx(avx512, amx) => match x.n_rows {
-                amx::FEWEST_ROWS.. => amx::product(amx, matrix, tiles, x, out),
+                amx::MIN_ROWS.. => amx::product(amx, matrix, tiles, x, out),
                 _ => avx512::product(avx512, matrix, tiles, x, out),
             },
             #[cfg(target_arch = "aarch64")]
@@ -138,7 +138,7 @@ impl Quantiser for Tier {
     fn band_height(&self, n_rows: usize) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
+            Self::Avx2(..) if avx2::MIN_ROWS <= n_rows => BAND,
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => avx512::band_height(n_rows),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -149,10 +149,10 @@ impl Quantiser for Tier {
 
     fn quantise(&self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
         match self {
-            Self::Portable => to.set_row(row, x, QuantisedGroup::of),
+            Self::Portable => to.set_row(row, x, QuantisedGroup::new),
             // The compiler vectorises the definition.
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(..) => to.set_row(row, x, QuantisedGroup::of),
+            Self::Neon(..) => to.set_row(row, x, QuantisedGroup::new),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2, _) => avx2::quantise(*avx2, x, to, row),
             #[cfg(target_arch = "x86_64")]

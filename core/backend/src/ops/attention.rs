@@ -21,10 +21,10 @@ const STEP: usize = 8;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Which tokens of its sequence a token sees.
+/// Which tokens of its sequence a token attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionMask {
-    /// Itself and tokens before it, so many together; `usize::MAX` for all of them.
+    /// The last `window` tokens up to and including itself; `usize::MAX` for all of them.
     Causal {
         /// Number of tokens, at least one.
         window: usize,
@@ -102,7 +102,7 @@ impl HeadAttention<'_> {
         (self.rows.start + query / self.n_sharing, self.key_head * self.n_sharing + query % self.n_sharing)
     }
 
-    /// The tokens that a query sees.
+    /// The tokens that a query attends to.
     #[inline(always)]
     fn seen(&self, query: usize) -> Range<usize> {
         match self.mask {
@@ -303,7 +303,7 @@ fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
     }
 }
 
-/// Sets the scores of tokens that a query does not see to minus infinity.
+/// Sets the scores to minus infinity of tokens that a query does not attend to.
 #[inline(always)]
 fn hide(scores: &mut [f32; PAGE], seen: Range<usize>, first: usize) {
     let (start, end) = (seen.start.saturating_sub(first).min(PAGE), seen.end.saturating_sub(first).min(PAGE));
@@ -323,7 +323,7 @@ fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut SoftmaxSums, sca
     }
     let largest = simd.largest(largest).max(sums.largest);
     if largest == f32::NEG_INFINITY {
-        scores.fill(0.0); // the query sees no token of this page
+        scores.fill(0.0); // the query attends to no token of this page
         return 1.0;
     }
     // Most pages leave the largest score as it is; e^0 is exactly 1.

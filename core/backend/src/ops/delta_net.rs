@@ -27,7 +27,7 @@ pub struct DeltaShape {
     pub n_keys: usize,
     /// Number of value heads, a multiple of `n_keys`: those that share a key head are `n_keys` apart.
     pub n_values: usize,
-    /// Elements of a query or key: a multiple of [`UNIT`](Self::UNIT), at most [`LARGEST_KEY`](Self::LARGEST_KEY).
+    /// Elements of a query or key: a multiple of [`UNIT`](Self::UNIT), at most [`MAX_KEY`](Self::MAX_KEY).
     pub key_dim: usize,
     /// Elements of a value: a multiple of [`UNIT`](Self::UNIT).
     pub value_dim: usize,
@@ -35,7 +35,7 @@ pub struct DeltaShape {
 
 impl DeltaShape {
     /// The largest key; known models have 128.
-    pub const LARGEST_KEY: usize = 256;
+    pub const MAX_KEY: usize = 256;
     /// The sizes of keys and of values are multiples of this.
     pub const UNIT: usize = COLUMNS;
 
@@ -132,7 +132,7 @@ type Columns<T> = [T; COLUMNS / LANES];
 /// Computes the tokens of a sequence for a block of columns of one head.
 pub(crate) struct DeltaBlock<'a> {
     pub(crate) shape: DeltaShape,
-    /// The block among those of all heads.
+    /// The block among the blocks of all heads.
     pub(crate) block: usize,
     /// `(key size, COLUMNS)`
     pub(crate) memory: &'a mut [f32],

@@ -1,4 +1,4 @@
-//! Tests of delta nets, as those of the other operations.
+//! Tests of delta nets, like the tests of the other operations.
 
 use std::ops::Range;
 

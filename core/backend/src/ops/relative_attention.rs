@@ -2,7 +2,7 @@
 //! content and their distance.
 //!
 //! `score = (q + u) · k + (q + v) · p`, where `p` belongs to the distance. Each query is computed alone, over the keys that it
-//! sees in their order, so its result does not depend on other queries.
+//! attends to in their order, so its result does not depend on other queries.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(crate) const QUERIES: usize = 4;
 /// Vectors of a head's values that are summed at once.
 const VECTORS: usize = 4;
 
-/// The rows of a sequence, and those of some queries of it.
+/// The rows of a sequence, and the rows of some of its queries.
 #[derive(Clone, Copy)]
 pub struct RelativeAttention<'a> {
     /// `(queries, heads * head_dim)`
@@ -33,9 +33,9 @@ pub struct RelativeAttention<'a> {
     pub position_bias: &'a [f32],
     /// Heads.
     pub n_heads: usize,
-    /// Keys that a query sees before itself.
+    /// Keys that a query attends to before itself.
     pub n_before: usize,
-    /// Keys that a query sees after itself.
+    /// Keys that a query attends to after itself.
     pub n_after: usize,
     /// Factor of the scores.
     pub scale: f32,
@@ -127,14 +127,14 @@ impl Work for RelativeHead<'_> {
 }
 
 impl RelativeHead<'_> {
-    /// The keys that a query sees.
+    /// The keys that a query attends to.
     #[inline(always)]
     fn seen(&self, query: usize) -> Range<usize> {
         let at = self.all.first_query + query;
         at.saturating_sub(self.all.n_before)..self.columns.n_keys.min(at + self.all.n_after + 1)
     }
 
-    /// Writes the scores of queries in the vectors of keys that any of them sees, `(queries, keys)`.
+    /// Writes the scores of queries in the vectors of keys that any of them attends to, `(queries, keys)`.
     #[inline(always)]
     fn scores<S: Simd, const Q: usize>(&self, simd: S, first: usize, scores: &mut [f32]) {
         let HeadColumns { head_dim, n_keys, keys, positions, n_positions, .. } = self.columns;

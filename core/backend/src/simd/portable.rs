@@ -39,11 +39,11 @@ fn soft_mul_add(a: f32, b: f32, c: f32) -> f32 {
 fn f16_to_f32(bits: u16) -> f32 {
     /// The difference of the exponents' biases, and the exponent of the smallest normal f16, where f32 has its exponent.
     const BIAS: u32 = (127 - 15) << 23;
-    const SMALLEST: u32 = BIAS + (1 << 23);
+    const MIN_NORMAL: u32 = BIAS + (1 << 23);
     let (sign, magnitude) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7FFF) << 13);
     let normal = magnitude + BIAS;
     // The fraction of a subnormal f16 counts from 0 and not from the smallest normal value.
-    let subnormal = (f32::from_bits(magnitude + SMALLEST) - f32::from_bits(SMALLEST)).to_bits();
+    let subnormal = (f32::from_bits(magnitude + MIN_NORMAL) - f32::from_bits(MIN_NORMAL)).to_bits();
     // Infinity and NaN have the largest exponent.
     let special = magnitude | 0xFF << 23;
     let magnitude = match magnitude {

@@ -33,13 +33,13 @@ pub(crate) struct Family {
     /// The base of rotary positions if config.json has none.
     pub(crate) default_theta: f32,
     /// The base of rotary positions in layers with a window, if these layers have settings of their own: scaling then applies
-    /// only to layers that see the whole context.
+    /// only to layers with full attention.
     pub(crate) sliding_theta: Option<f32>,
     /// Whether only the first elements of each head may be rotated.
     pub(crate) rotates_part: bool,
     /// The part of each head that is rotated if config.json does not say.
     pub(crate) default_rotated_part: f64,
-    /// The share of pairs that are rotated, the fastest ones, in layers that see the whole context, if config.json has no
+    /// The share of pairs that are rotated, the fastest ones, in layers with full attention, if config.json has no
     /// settings.
     pub(crate) rotated_share: Option<f64>,
     /// The positions that the model was made for, and the epsilon of norms, if config.json has none.
@@ -69,7 +69,7 @@ pub(crate) struct Family {
     pub(crate) has_head_gates: bool,
     /// Whether the rows of each query head are followed by as many rows of a gate.
     pub(crate) has_query_gates: bool,
-    /// Whether GGUF files have divisors of the frequencies, for layers that see the whole context.
+    /// Whether GGUF files have divisors of the frequencies, for layers with full attention.
     pub(crate) has_divisors: bool,
     /// Whether the files have factors of embeddings, attention scores, residuals and logits.
     pub(crate) has_multipliers: bool,
@@ -90,7 +90,7 @@ pub(crate) enum Activation {
     GeluTanh,
 }
 
-/// The layers whose attention sees only a window, if the files do not list them.
+/// The layers with a sliding window, if the files do not list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowRule {
     /// No layer, unless listed.

@@ -2,7 +2,7 @@
 //! feed-forward blocks have norms, embeddings are scaled, and folders hold the factors of norms less one.
 //!
 //! Gemma 4 adds norms of values, per-layer embeddings, layers that read the keys and values of earlier ones, and rotates a quarter of
-//! the pairs in layers that see the whole context. Blocks of the layers that share keys may be twice as wide as config.json says.
+//! the pairs in layers with full attention. Blocks of the layers that share keys may be twice as wide as config.json says.
 
 use crate::checkpoint::families::family::{Activation, Family, TensorNames, WindowRule};
 use crate::checkpoint::families::plain::PLAIN;

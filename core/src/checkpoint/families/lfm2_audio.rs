@@ -1,5 +1,5 @@
 //! The parts of LFM2-Audio that speak. The depthformer turns a vector of the decoder into the codes of a frame: a small decoder with
-//! one position for each codebook. The detokenizer turns codes into sound: an LFM2 decoder whose attention sees 30 positions.
+//! one position for each codebook. The detokenizer turns codes into sound: an LFM2 decoder whose attention has a window of 30 positions.
 
 use crate::checkpoint::families::family::Family;
 use crate::checkpoint::families::lfm2::LFM2;

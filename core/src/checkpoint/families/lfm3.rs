@@ -1,5 +1,5 @@
 //! LFM3 of Liquid AI: short convolutions beside attention with and without a window, norms on the outputs of operators and
-//! feed-forward blocks, and a gate for each attention head. In layers that see the whole context, only the fastest half of the pairs
+//! feed-forward blocks, and a gate for each attention head. In layers with full attention, only the fastest half of the pairs
 //! is rotated; GGUF files say so by divisors of the frequencies.
 
 use crate::checkpoint::families::family::{Family, TensorNames, WindowRule};

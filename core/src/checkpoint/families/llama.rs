@@ -8,7 +8,7 @@ use crate::checkpoint::rope::RopePairing;
 pub(super) const LLAMA: Family =
     Family { gguf: "llama", model_type: "llama", pairing: RopePairing::Neighbours, ..PLAIN };
 
-/// Mistral, whose GGUF files are those of Llama.
+/// Mistral, whose GGUF files have the form of Llama's.
 pub(super) const MISTRAL: Family =
     Family { model_type: "mistral", window: WindowRule::All, default_window: Some(4096), ..LLAMA };
 

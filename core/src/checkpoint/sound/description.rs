@@ -6,12 +6,12 @@ use crate::checkpoint::architecture::check_layers;
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::sound::family::{FAMILIES, HearingFamily};
-use crate::checkpoint::sound::names::is_sound_encoder;
+use crate::checkpoint::sound::names::{is_sound, is_sound_encoder};
 use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
 /// Features of a frame at most: more than any model has.
-const MOST_BINS: usize = 1024;
+const MAX_BINS: usize = 1024;
 
 /// An encoder and its adapter.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,17 +44,24 @@ impl HearingArchitecture {
             },
         };
         check_layers(architecture.n_layers)?;
-        if !(1..=MOST_BINS).contains(&architecture.n_bins) {
+        if !(1..=MAX_BINS).contains(&architecture.n_bins) {
             return Err(invalid(format!(
-                "frames of sound must have between 1 and {MOST_BINS} features, found {}",
+                "frames of sound must have between 1 and {MAX_BINS} features, found {}",
                 architecture.n_bins
             )));
         }
         Ok(Some(architecture))
     }
 
+    /// The names of the tensors for sound in a projector file that the encoder does not read, which belong to speech parts.
+    pub(crate) fn unread(&self, weights: &Weights) -> Vec<String> {
+        let Weights::Gguf(_) = weights else { return Vec::new() };
+        let unread = weights.tensors().filter(|tensor| is_sound(tensor.name) && !self.reads(tensor.name));
+        unread.map(|tensor| tensor.name.to_owned()).collect()
+    }
+
     /// Whether the encoder reads a tensor of its file.
-    pub(crate) fn reads(&self, name: &str) -> bool {
+    pub(super) fn reads(&self, name: &str) -> bool {
         let layer = name.strip_prefix("a.blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
         is_sound_encoder(name) && layer.is_none_or(|layer| layer < self.n_layers)
     }

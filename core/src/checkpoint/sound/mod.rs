@@ -1,4 +1,4 @@
-//! What a model's files hold of its part that hears: an encoder of sound, and an adapter to rows of the decoder's embedding.
+//! What a model's files hold of its audio part: an encoder of sound, and an adapter to rows of the decoder's embedding.
 
 mod description;
 mod family;
@@ -6,4 +6,4 @@ mod names;
 mod tensors;
 
 pub(crate) use description::HearingArchitecture;
-pub(crate) use names::{is_sound, is_sound_encoder};
+pub(crate) use names::is_sound_encoder;

@@ -1,9 +1,9 @@
-//! Which tensors of a model are those of its part that hears.
+//! Which tensors of a model belong to its audio part.
 
 /// How the names of the encoder's and the adapter's tensors begin in GGUF files, and in folders.
 const GGUF_PREFIXES: [&str; 4] = ["a.conv1d.", "a.pre_encode.", "a.blk.", "mm.a."];
 const FOLDER_PREFIXES: [&str; 2] = ["conformer.", "audio_adapter."];
-/// How the names of other tensors for sound begin: those of parts that speak.
+/// How the names of other tensors for sound begin, which belong to parts for speech.
 const OTHER_PREFIXES: [&str; 1] = ["a."];
 
 /// Whether a tensor belongs to an encoder of sound or its adapter.
@@ -11,7 +11,7 @@ pub(crate) fn is_sound_encoder(name: &str) -> bool {
     GGUF_PREFIXES.iter().chain(&FOLDER_PREFIXES).any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a tensor belongs to a part of a model that hears or speaks.
+/// Whether a tensor belongs to the audio part or a speech part of a model.
 pub(crate) fn is_sound(name: &str) -> bool {
     is_sound_encoder(name) || OTHER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -7,7 +7,7 @@ use crate::checkpoint::speech::parts::{MAX_LAYERS, architecture, renamed, shapes
 use crate::error::Result;
 use crate::weights::{Tensors, Weights};
 
-/// Positions that attention sees, including its own. The files of tensors do not say it.
+/// Positions that attention reads, including its own. The files of tensors do not say it.
 const WINDOW: usize = 30;
 /// A reply of half an hour has 135,000 positions. Positions up to here are exact in f32.
 const MAX_POSITIONS: usize = 1 << 24;

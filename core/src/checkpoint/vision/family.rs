@@ -181,7 +181,7 @@ static LFM3_VL: VisionFamily = VisionFamily {
         has_thumbnail: false,
         tolerance: 1.0,
     },
-    // Those of CLIP.
+    // The means of CLIP.
     mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
     deviation: [0.268_629_54, 0.261_302_6, 0.275_777_1],
     tokens: ImageTokens { markers: &["<|image|>", "<|image_pad|>"], around: None },

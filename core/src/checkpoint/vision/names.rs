@@ -1,4 +1,4 @@
-//! Which tensors of a model are those of its vision model.
+//! Which tensors of a model belong to its vision part.
 
 /// How the names of the tower's and the projector's tensors begin in GGUF files, and which words they contain in folders.
 const GGUF_PREFIXES: [&str; 2] = ["v.", "mm."];

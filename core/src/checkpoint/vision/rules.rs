@@ -9,10 +9,10 @@ use crate::media::{ResizeFilter, TilingRules};
 use crate::weights::{Folder, GgufFile};
 
 /// Pixels of a tile's side and tiles at most: more than any model has.
-const LARGEST_TILE: usize = 4096;
-const MOST_TILES: usize = 256;
+const MAX_TILE: usize = 4096;
+const MAX_TILES: usize = 256;
 /// Rows of an image at most. Files of LFM3-VL allow four times as many; llama.cpp has the same limit.
-const MOST_ROWS: usize = 4096;
+const MAX_ROWS: usize = 4096;
 
 /// The settings of the processor in a folder: a file of their own, or a part of a newer one.
 pub(super) fn processor_settings(folder: &Folder) -> Result<Json> {
@@ -92,7 +92,7 @@ pub(super) fn rules(
 
 /// The rules with the most rows that an image may have.
 fn limited(rules: TilingRules) -> TilingRules {
-    let most = MOST_ROWS.saturating_mul(rules.patch.saturating_mul(rules.merge).saturating_pow(2));
+    let most = MAX_ROWS.saturating_mul(rules.patch.saturating_mul(rules.merge).saturating_pow(2));
     TilingRules { max_pixels: rules.max_pixels.min(most), ..rules }
 }
 
@@ -106,18 +106,18 @@ pub(super) fn check(rules: &TilingRules) -> Result<()> {
     if min_pixels < row || max_pixels < min_pixels {
         return Err(invalid(format!(
             "an image must have between {row} and {} pixels, found {min_pixels} to {max_pixels}",
-            MOST_ROWS * row
+            MAX_ROWS * row
         )));
     }
-    if tile == 0 || LARGEST_TILE < tile || !tile.is_multiple_of(rules.unit()) {
+    if tile == 0 || MAX_TILE < tile || !tile.is_multiple_of(rules.unit()) {
         return Err(invalid(format!(
-            "tile_size must be a multiple of {} up to {LARGEST_TILE}, found {tile}",
+            "tile_size must be a multiple of {} up to {MAX_TILE}, found {tile}",
             rules.unit()
         )));
     }
-    if min_tiles == 0 || max_tiles < min_tiles || MOST_TILES < max_tiles {
+    if min_tiles == 0 || max_tiles < min_tiles || MAX_TILES < max_tiles {
         return Err(invalid(format!(
-            "a picture must have between 1 and {MOST_TILES} tiles, found {min_tiles} to {max_tiles}"
+            "a picture must have between 1 and {MAX_TILES} tiles, found {min_tiles} to {max_tiles}"
         )));
     }
     if !rules.tolerance.is_finite() || rules.tolerance <= 0.0 {

@@ -4,12 +4,12 @@ use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
 
 /// More layers than any model has.
-const MOST_LAYERS: usize = 256;
-/// Limits of sizes, far above those of known models: 128 bins, 1,280 values, 1,500 and 448 positions.
-const MOST_BINS: usize = 1024;
-const MOST_POSITIONS: usize = 1 << 16;
-const WIDEST: usize = 1 << 16;
-const MOST_TOKENS: usize = 1 << 24;
+const MAX_LAYERS: usize = 256;
+/// Limits of sizes, far above the sizes of known models: 128 bins, 1,280 values, 1,500 and 448 positions.
+const MAX_BINS: usize = 1024;
+const MAX_POSITIONS: usize = 1 << 16;
+const MAX_WIDTH: usize = 1 << 16;
+const MAX_TOKENS: usize = 1 << 24;
 
 /// The sizes that a description gives. Widths of inner layers come from the tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl WhisperArchitecture {
     /// Refuses sizes that no model can have.
     pub(super) fn check(&self) -> Result<()> {
         let sizes = [
-            ("bins of the spectrogram", self.n_bins, MOST_BINS),
-            ("positions of sound", self.n_sound_positions, MOST_POSITIONS),
-            ("positions of text", self.n_text_positions, MOST_POSITIONS),
-            ("values of a row", self.hidden, WIDEST),
-            ("layers of the encoder", self.n_sound_layers, MOST_LAYERS),
-            ("layers of the decoder", self.n_text_layers, MOST_LAYERS),
-            ("tokens", self.n_vocabulary, MOST_TOKENS),
+            ("bins of the spectrogram", self.n_bins, MAX_BINS),
+            ("positions of sound", self.n_sound_positions, MAX_POSITIONS),
+            ("positions of text", self.n_text_positions, MAX_POSITIONS),
+            ("values of a row", self.hidden, MAX_WIDTH),
+            ("layers of the encoder", self.n_sound_layers, MAX_LAYERS),
+            ("layers of the decoder", self.n_text_layers, MAX_LAYERS),
+            ("tokens", self.n_vocabulary, MAX_TOKENS),
         ];
         for (what, found, most) in sizes {
             if !(1..=most).contains(&found) {

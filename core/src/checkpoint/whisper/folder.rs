@@ -118,7 +118,7 @@ fn add(found: &mut FolderTensors<'_>, name: &str, in_folder: &str) -> Result<()>
     Ok(())
 }
 
-/// Adds the kernels of a convolution, `(outputs, inputs, size)`, as a matrix whose columns are those of windows of rows:
+/// Adds the kernels of a convolution, `(outputs, inputs, size)`, as a matrix whose columns are the columns of windows of rows:
 /// `(outputs, size * inputs)`.
 fn add_kernels(found: &mut FolderTensors<'_>, name: &str, possible: &[String]) -> Result<()> {
     let shape = possible.iter().find_map(|name| found.folder.shape(name));

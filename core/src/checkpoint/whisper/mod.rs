@@ -1,6 +1,6 @@
 //! Whisper: an encoder of sound and a decoder that writes text, from a Hugging Face folder or a file of ggml.
 //!
-//! The names of tensors are those of the original model, which ggml's files also have.
+//! Tensors have the names of the original model, which ggml's files also have.
 
 mod architecture;
 mod folder;

@@ -1,4 +1,4 @@
-//! The names of tensors, and those of the same tensors in folders.
+//! The names of tensors, and the names of the same tensors in folders.
 
 /// Parts with a weight and a bias outside of layers. Convolutions are not among them.
 pub(super) const PARTS: [(&str, &str); 2] =

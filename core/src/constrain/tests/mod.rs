@@ -26,7 +26,7 @@ fn leaked_edges(parser: FunctionCallParser) -> &'static BlockEdges {
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
-    let identifiers = PythonNames::of(functions.iter().map(|function| function.name.as_str()));
+    let identifiers = PythonNames::new(functions.iter().map(|function| function.name.as_str()));
     CallRules {
         notation: notation.notation(),
         functions,

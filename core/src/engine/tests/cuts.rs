@@ -14,7 +14,7 @@ fn a_cached_state_is_cut_before_or_after_an_image_never_inside() {
     for inputs in [Inputs::Tokens(&tokens), Inputs::Rows { rows: &rows, n_rows: 5 }, Inputs::Tokens(&tokens[..2])] {
         model.forward_one(inputs, &mut *state, &mut logits).unwrap();
     }
-    let digest = ContentDigest::of(&[b"image"]);
+    let digest = ContentDigest::from_parts(&[b"image"]);
     let image = (0..5).map(|row| Position::Embedded { digest, row });
     let positions: Vec<Position> =
         tokens.map(Position::Token).into_iter().chain(image).chain(tokens.map(Position::Token)).collect();

@@ -44,7 +44,7 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let sampling = options.sampling(&Default::default());
     let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
     let prompt = prompt_of(tokens);
-    Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling }
+    Request { owner: TestOwner::new(Box::new(|_| Ok(prompt))), options, sampling }
 }
 
 /// The owner of a reply whose turn has come, which notes that it has begun.
@@ -54,7 +54,7 @@ struct TestOwner {
 }
 
 impl TestOwner {
-    fn of(job: PromptJob) -> Box<Self> {
+    fn new(job: PromptJob) -> Box<Self> {
         Box::new(Self { job: Some(job), has_begun: Arc::default() })
     }
 }
@@ -218,7 +218,7 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
     let constraint = ReplyConstraint::new(&loaded, &options, &functions, false).unwrap();
     let prompt = Prepared { functions, constraint, ..prompt_of(tokens) };
-    let request = Request { owner: TestOwner::of(Box::new(|_| Ok(prompt))), options, sampling };
+    let request = Request { owner: TestOwner::new(Box::new(|_| Ok(prompt))), options, sampling };
     let starter = Arc::clone(engine);
     let stream = ResponseStream::new(move |sender| {
         starter.submit(request, sender)?;

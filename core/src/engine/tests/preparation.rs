@@ -72,7 +72,7 @@ fn a_cancel_while_the_prompt_is_made_ends_the_reply_at_once() {
 fn a_panic_while_the_prompt_is_made_ends_its_reply_alone() {
     let engine = Arc::new(engine());
     let mut request = greedy(&engine, 3);
-    request.owner = TestOwner::of(Box::new(|_| panic!("on purpose")));
+    request.owner = TestOwner::new(Box::new(|_| panic!("on purpose")));
     let err = asked(&engine, request).into_iter().last().unwrap().unwrap_err();
     assert_eq!(err.kind(), ErrorKind::Internal);
     assert_eq!(completion(asked(&engine, greedy(&engine, 3))).stats.completion_tokens, 3);

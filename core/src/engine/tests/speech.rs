@@ -102,7 +102,7 @@ struct HeardRows(Arc<[f32]>);
 
 impl EmbeddingSource for HeardRows {
     fn digest(&self) -> ContentDigest {
-        ContentDigest::of(&[b"heard"])
+        ContentDigest::from_parts(&[b"heard"])
     }
 
     fn n_rows(&self) -> u32 {
@@ -157,7 +157,7 @@ fn reply(engine: &Arc<Engine>, mode: SpeechMode, last_token: u32) -> (Completion
         ..Default::default()
     };
     let sampling = options.sampling(&Default::default());
-    let request = Request { owner: TestOwner::of(Box::new(|_| Ok(prepared))), options, sampling };
+    let request = Request { owner: TestOwner::new(Box::new(|_| Ok(prepared))), options, sampling };
     let starter = Arc::clone(engine);
     let mut stream = ResponseStream::new(move |sender| {
         starter.submit(request, sender)?;

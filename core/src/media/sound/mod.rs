@@ -1,6 +1,6 @@
 //! Sound: files are read within limits, and converted to the rates and features that models expect.
 //!
-//! Nothing here knows a model: what a model hears comes as [`MelRules`].
+//! Nothing here knows a model: its features come as [`MelRules`].
 
 #[cfg(test)]
 mod file_tests;

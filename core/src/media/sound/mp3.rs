@@ -1,4 +1,4 @@
-//! MP3 files, and those of the other two layers of MPEG audio.
+//! MP3 files, and files of the other two layers of MPEG audio.
 
 use nanomp3::{Options, SliceReader, detect, id3v2_len};
 

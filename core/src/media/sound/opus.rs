@@ -9,7 +9,7 @@ use crate::media::sound::recording::{Recording, unsupported};
 /// Samples per second that decoders give, and that times are counted in.
 const RATE: u32 = 48_000;
 /// Channels at most: of what is not a field of sound, and so that a page has a bounded number of samples.
-const MOST_CHANNELS: u8 = 8;
+const MAX_CHANNELS: u8 = 8;
 
 /// The streams of a file one after the other, as some radio stations join them.
 pub(super) fn read_opus(file: &[u8], recording: &mut Recording) -> Result<()> {
@@ -68,9 +68,9 @@ impl OpusHead {
         if 15 < version {
             return Err(unsupported(format!("the Opus stream must have version 1, found {version}")));
         }
-        if !(1..=MOST_CHANNELS).contains(&n_channels) {
+        if !(1..=MAX_CHANNELS).contains(&n_channels) {
             let message =
-                format!("the Opus stream must have between 1 and {MOST_CHANNELS} channels, found {n_channels}");
+                format!("the Opus stream must have between 1 and {MAX_CHANNELS} channels, found {n_channels}");
             return Err(unsupported(message));
         }
         let mapping = match (family, table) {

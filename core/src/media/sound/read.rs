@@ -12,7 +12,7 @@ use crate::media::sound::samples::{Sound, SoundOptions};
 use crate::media::sound::wav::{is_wav, read_wav};
 
 /// Bytes of a file at most.
-const LARGEST_FILE: usize = 1 << 30;
+const MAX_FILE: usize = 1 << 30;
 
 impl Sound {
     /// Reads a WAV, FLAC, MP3 or Ogg Opus file. Several channels are mixed into one. If the end of the file is missing, the
@@ -52,9 +52,9 @@ impl Sound {
         if file.is_empty() {
             return Err(unsupported("the sound has no data"));
         }
-        if LARGEST_FILE < file.len() {
+        if MAX_FILE < file.len() {
             let found = file.len();
-            return Err(unsupported(format!("a file of sound must have at most {LARGEST_FILE} bytes, found {found}")));
+            return Err(unsupported(format!("a file of sound must have at most {MAX_FILE} bytes, found {found}")));
         }
         // A panic of a decoder is a file that it cannot read.
         let read = catch_unwind(|| {
@@ -110,7 +110,7 @@ fn name_of_other(file: &[u8]) -> Option<&'static str> {
     if file.get(4..8) == Some(b"ftyp") {
         return Some("MP4 or M4A (AAC)");
     }
-    // Frames of AAC begin as those of MP3 do, with a layer of 0.
+    // Frames of AAC begin as frames of MP3 do, with a layer of 0.
     if let [0xFF, second, ..] = file
         && second & 0xF6 == 0xF0
     {

@@ -7,7 +7,7 @@ use crate::media::sound::resample::Resampler;
 use crate::media::sound::samples::{SoundOptions, check_rate};
 
 /// Channels of a file at most.
-const MOST_CHANNELS: usize = 64;
+const MAX_CHANNELS: usize = 64;
 
 /// A recording under way.
 pub(super) struct Recording {
@@ -39,9 +39,9 @@ impl Recording {
     /// Sets what the file says of itself, and how many samples each channel has, if the file says it. Must come first.
     pub(super) fn start(&mut self, sample_rate: u32, n_channels: usize, n_frames: Option<u64>) -> Result<()> {
         check_rate(sample_rate)?;
-        if !(1..=MOST_CHANNELS).contains(&n_channels) {
+        if !(1..=MAX_CHANNELS).contains(&n_channels) {
             return Err(unsupported(format!(
-                "a sound must have between 1 and {MOST_CHANNELS} channels, found {n_channels}"
+                "a sound must have between 1 and {MAX_CHANNELS} channels, found {n_channels}"
             )));
         }
         let most = self.options.max_duration.as_secs_f64() * f64::from(sample_rate);

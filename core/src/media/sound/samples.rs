@@ -1,4 +1,4 @@
-//! Samples of one channel, as every file is read and every model hears them.
+//! Samples of one channel, as every file is read, for every model.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const RATES: std::ops::RangeInclusive<u32> = 1_000..=384_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoundOptions {
     /// Samples per second that the sound is converted to while it is read, which needs less memory than to convert it later.
-    /// Default: those of the file.
+    /// Default: as in the file.
     pub sample_rate: Option<u32>,
     /// How long the sound may last. A small file can be days of silence. Default: 1 hour.
     pub max_duration: Duration,

@@ -10,13 +10,13 @@ use crate::model::operations::Sight;
 /// Scores in memory at most: 64 MB.
 const MAX_SCORES: usize = 1 << 24;
 
-/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, which include those of the queries. The
+/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, including the tokens of the queries. The
 /// result has the same shape.
 pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Sight) -> TensorResult<Tensor> {
     let Heads { n_queries, n_keys, head_dim } = heads;
     let time = q.dim(0)?;
     let q = q.reshape((time, n_queries, head_dim))?.transpose(0, 1)?.contiguous()?; // (heads, time, head_dim)
-    // Pages that no token of the chunk sees are skipped.
+    // Pages that no token of the chunk attends to are skipped.
     let start = past.n_tokens() - time;
     let n_unseen = sight.window.map_or(0, |window| (start + 1).saturating_sub(window)) / PAGE;
     let pages = past.pages().skip(n_unseen).collect::<TensorResult<Vec<_>>>()?;

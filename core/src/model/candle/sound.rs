@@ -90,7 +90,7 @@ fn attend(queries: &RelativeQueries<'_, Candle>, n_heads: usize, scale: f32) -> 
     let transposed = |rows: &Tensor| heads(rows)?.transpose(1, 2)?.contiguous();
     let contents = biased(biases[0])?.matmul(&transposed(keys.get()?)?)?;
     let places = biased(biases[1])?.matmul(&transposed(distances.get()?)?)?;
-    // The place of each key's distance, and whether the query sees the key.
+    // The place of each key's distance, and whether the query attends to the key.
     let (mut at, mut seen) = (Vec::new(), Vec::new());
     for (query, key) in (first..first + n_queries).flat_map(|query| (0..n_keys).map(move |key| (query, key))) {
         let place = (n_before + key).checked_sub(query).filter(|place| *place <= n_before + n_after);

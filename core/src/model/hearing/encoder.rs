@@ -1,4 +1,4 @@
-//! An encoder as the rest of the program sees it, whatever computes it.
+//! The encoder of a model's audio part, whatever computes it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::hearing::operations::SoundOperations;
 use crate::position::EmbeddingJob;
 use crate::weights::Weights;
 
-/// The part of a model that hears. Clones share it.
+/// The audio part of a model. Clones share it.
 #[derive(Clone)]
 pub(crate) struct SoundEncoder(Arc<dyn LoadedEncoder>);
 
@@ -30,7 +30,7 @@ impl SoundEncoder {
         self.0.architecture()
     }
 
-    /// Checks that rows are as long as those of the decoder.
+    /// Checks that rows are as long as the decoder's rows.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).

@@ -16,7 +16,7 @@ use crate::model::native::Native;
 use crate::options::CacheType;
 use crate::weights::Weights;
 
-/// Of the largest value of a stage. Sums in f32, and features that differ by 1e-4.
+/// Tolerance, as a share of the largest value of a stage. Sums in f32, and features that differ by 1e-4.
 const TOLERANCE: f64 = 1e-4;
 /// The same for quantised weights, whose inputs are quantised, too.
 const QUANTISED_TOLERANCE: f64 = 3e-2;

@@ -17,7 +17,7 @@ pub(crate) struct ConvolutionWindow {
     /// `(window - 1, channels)`, oldest first.
     pub(super) inputs: Vec<f32>,
     n_channels: usize,
-    /// The inputs before the last step, then those of the step; `Some` if the state may be cut back into the step.
+    /// The inputs before the last step, then the inputs of the step; `Some` if the state may be cut back into the step.
     last_step: Option<Vec<f32>>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct Buffers<O: Operations> {
     /// The residual stream, to which every layer adds: `(rows, hidden)`.
     pub(crate) stream: O::Rows,
     pub(crate) inputs: O::Inputs,
-    /// Outputs of maps: those of convolutions; queries, keys and values; gates and the values that they gate.
+    /// Outputs of maps: of convolutions; queries, keys and values; gates and the values that they gate.
     pub(super) projected: [O::Rows; 3],
     /// Gates of attention heads: `(rows, query heads)`, or with a value for each element of a head.
     pub(super) head_gates: O::Rows,

@@ -29,7 +29,7 @@ const SAMPLE_RATE: u32 = 24_000;
 pub(crate) struct Codec(Arc<dyn LoadedCodec>);
 
 /// The sound of one reply, frame by frame.
-pub(crate) trait SoundStream: Send {
+pub(crate) trait SpokenStream: Send {
     /// The samples that are complete with this frame.
     fn push(&mut self, frame: &[u32]) -> Result<Vec<f32>>;
 
@@ -38,7 +38,7 @@ pub(crate) trait SoundStream: Send {
 }
 
 trait LoadedCodec: Send + Sync {
-    fn begin(self: Arc<Self>) -> Result<Box<dyn SoundStream>>;
+    fn begin(self: Arc<Self>) -> Result<Box<dyn SpokenStream>>;
 }
 
 struct Detokenizer<O: Operations> {
@@ -71,7 +71,7 @@ impl Codec {
     }
 
     /// Begins the sound of a reply.
-    pub(crate) fn begin(&self) -> Result<Box<dyn SoundStream>> {
+    pub(crate) fn begin(&self) -> Result<Box<dyn SpokenStream>> {
         Arc::clone(&self.0).begin()
     }
 }
@@ -112,13 +112,13 @@ impl<O: Operations> Detokenizer<O> {
 }
 
 impl<O: Operations> LoadedCodec for Detokenizer<O> {
-    fn begin(self: Arc<Self>) -> Result<Box<dyn SoundStream>> {
+    fn begin(self: Arc<Self>) -> Result<Box<dyn SpokenStream>> {
         let state = self.stack.empty_state(&self.operations)?;
         Ok(Box::new(DetokenizerStream { state, stft: InverseStft::new(WINDOW, HOP), detokenizer: self }))
     }
 }
 
-impl<O: Operations> SoundStream for DetokenizerStream<O> {
+impl<O: Operations> SpokenStream for DetokenizerStream<O> {
     fn push(&mut self, frame: &[u32]) -> Result<Vec<f32>> {
         let Detokenizer { operations, codes, stack, output_norm, spectrum, buffers, .. } = &*self.detokenizer;
         let buffers = &mut *buffers.lock();

@@ -9,7 +9,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use detokenizer::SoundStream;
+pub(crate) use detokenizer::SpokenStream;
 pub(crate) use voice::Voice;
 
 /// The control token that begins sound in sequential replies, and the one that ends the text of interleaved replies.

@@ -1,4 +1,4 @@
-//! Frames and sound compared with those of the reference.
+//! Frames and sound compared with the reference's.
 
 use crate::checkpoint::{CodecCheckpoint, FrameCheckpoint};
 use crate::media::sound::testing::hashed;

@@ -46,7 +46,7 @@ impl Voice {
         let row = frames.row(&vec![0; frames.n_codebooks()])?;
         let row: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
         Ok(Self {
-            digest: ContentDigest::of(&[&row]),
+            digest: ContentDigest::from_parts(&[&row]),
             frames: Arc::new(frames),
             codec: Codec::load(operations(), codec)?,
         })
@@ -60,6 +60,6 @@ impl Voice {
     /// Names a frame, with all that its row depends on.
     pub(crate) fn frame_digest(&self, frame: &[u32]) -> ContentDigest {
         let codes: Vec<u8> = frame.iter().flat_map(|code| code.to_le_bytes()).collect();
-        ContentDigest::of(&[&self.digest.bytes(), &codes])
+        ContentDigest::from_parts(&[&self.digest.bytes(), &codes])
     }
 }

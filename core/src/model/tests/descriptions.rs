@@ -125,7 +125,7 @@ fn qwen35_rotates_a_quarter_of_each_head() {
     }
 }
 
-/// As the folder of E2B: every fifth layer sees the whole context, and the last twenty read keys and values of others.
+/// As the folder of E2B: every fifth layer has full attention, and the last twenty read keys and values of others.
 #[test]
 fn gemma4_shares_keys_and_values_by_kind() {
     let kind = |layer: usize| if layer % 5 == 4 { "full_attention" } else { "sliding_attention" };

@@ -1,4 +1,4 @@
-//! Our logits compared with those of transformers, recorded by `scripts/golden`.
+//! Our logits compared with transformers' logits, recorded by `scripts/golden`.
 
 mod agreement;
 #[cfg(feature = "candle")]
@@ -224,7 +224,7 @@ fn check_family(name: &str, quantisation: &str) {
     check_quantised(&format!("{name}-{quantisation}"));
 }
 
-/// Norms around operators and feed-forward blocks, a gate on each head, a window of 16 beside a layer that sees all and
+/// Norms around operators and feed-forward blocks, a gate on each head, a window of 16 beside a layer with full attention and
 /// rotates half of its pairs; a convolution of 7.
 #[test]
 fn lfm3_gives_the_logits_of_transformers() {
@@ -237,7 +237,7 @@ fn gemma3_gives_the_logits_of_transformers() {
     check_family("gemma3", "q8_0");
 }
 
-/// Linear scaling in the layer that sees all, bounded logits, and a folder with a part for images.
+/// Linear scaling in the layer with full attention, bounded logits, and a folder with a part for images.
 #[test]
 fn gemma3_with_a_part_for_images_gives_the_logits_of_transformers() {
     check_family("gemma3-linear", "q4_0");
@@ -249,7 +249,7 @@ fn a_mixture_of_experts_gives_the_logits_of_transformers() {
     check_family("lfm2moe", "q8_0");
 }
 
-/// A window of 16 beside a layer that sees all, each with its own rope; a convolution of 7; heads wider than their share.
+/// A window of 16 beside a layer with full attention, each with its own rope; a convolution of 7; heads wider than their share.
 #[test]
 fn lfm2_with_a_window_gives_the_logits_of_transformers() {
     check_family("lfm2-sliding", "q4_0");
@@ -347,7 +347,7 @@ fn granite4_gives_the_logits_of_transformers() {
     check_family("granite4", "q8_0");
 }
 
-/// Two files that differ from those of their families in having queries, keys and values in one tensor; one has biases.
+/// Two files that differ from others of their families in having queries, keys and values in one tensor; one has biases.
 #[test]
 fn queries_keys_and_values_in_one_tensor_give_the_same_logits() {
     for name in ["llama3", "qwen2"] {

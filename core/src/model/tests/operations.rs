@@ -30,7 +30,7 @@ fn value(seed: usize, row: usize, column: usize) -> f32 {
     mixed as f32 / 1001.0 - 1.0
 }
 
-/// An operation of a step: its rows are those of one or two sequences.
+/// An operation of a step: its rows belong to one or two sequences.
 struct Scene<'a, O: SoundOperations> {
     operations: &'a O,
     /// The tokens of each sequence in this step, and the number of its seed.

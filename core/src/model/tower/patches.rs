@@ -52,7 +52,7 @@ pub(super) fn write_pixels(image: &Picture, architecture: &VisionArchitecture, p
     }
 }
 
-/// The cosines and sines of patches' angles: those of the row, then those of the column.
+/// The cosines and sines of patches' angles: of the row, then of the column.
 pub(super) fn axial_angles(
     frequencies: &[f32],
     n_columns: usize,

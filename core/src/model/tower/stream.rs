@@ -31,7 +31,7 @@ pub(super) struct PatchBand<O: TowerOperations> {
     pub(super) stream: O::Rows,
     /// Queries of a layer, `(patches, heads * head_dim)`.
     pub(super) queries: O::Rows,
-    /// Angles of axial rotary positions: those of the row, then those of the column.
+    /// Angles of axial rotary positions: of the row, then of the column.
     pub(super) angles: Option<O::Angles>,
 }
 

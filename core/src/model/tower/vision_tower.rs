@@ -1,4 +1,4 @@
-//! A tower as the rest of the program sees it, whatever computes it.
+//! A tower of a model, whatever computes it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::tower::operations::TowerOperations;
 use crate::position::EmbeddingJob;
 use crate::weights::Weights;
 
-/// The part of a model that sees. Clones share it.
+/// The vision part of a model. Clones share it.
 #[derive(Clone)]
 pub(crate) struct VisionTower(Arc<dyn LoadedTower>);
 
@@ -31,7 +31,7 @@ impl VisionTower {
         self.0.architecture()
     }
 
-    /// Checks that rows are as long as those of the decoder.
+    /// Checks that rows are as long as the decoder's rows.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).

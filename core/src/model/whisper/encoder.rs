@@ -86,7 +86,7 @@ impl<O: SpeechOperations> InnerBlock<O> {
 }
 
 impl<O: SpeechOperations> SoundLayer<O> {
-    /// Projects a band, whose keys and values are added to those of the window.
+    /// Projects a band, whose keys and values are added to the window's.
     pub(super) fn project(
         &self,
         operations: &O,

@@ -33,7 +33,7 @@ pub(super) trait WindowPass: Send {
 }
 
 pub(super) struct WhisperNetwork<O: SpeechOperations> {
-    /// The operations of the encoder, which may store keys and values otherwise than those of the decoder.
+    /// The operations of the encoder, which may store keys and values otherwise than the decoder's.
     sound: O,
     text: O,
     weights: WhisperWeights<O>,

@@ -7,7 +7,7 @@ use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::weights::{MatrixPlace, TensorPart, Tensors};
 
-/// Of all norms.
+/// The epsilon of all norms.
 const EPSILON: f32 = 1e-5;
 /// Rows of a convolution's window.
 pub(super) const KERNEL: usize = 3;

@@ -1,4 +1,4 @@
-//! A Whisper model as the rest of the program sees it, whatever computes it.
+//! A Whisper model, whatever computes it.
 
 use std::ops::Range;
 use std::sync::Arc;

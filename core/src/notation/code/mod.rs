@@ -32,7 +32,7 @@ pub(crate) static NOTATION: Notation = Notation {
     },
     untagged: Some(python::UNTAGGED),
     grammar: grammar::GRAMMAR,
-    // The template of SmolLM3 has these tags and those of JSON, and prints the functions that it gets as `tools` for JSON.
+    // The template of SmolLM3 has these tags and the tags of JSON, and prints the functions that it gets as `tools` for JSON.
     is_shown_by: |signs| signs.has(START.0) && signs.has(END.0) && !signs.has("<tool_call>"),
     is_shown_by_markers: false,
 };

@@ -19,6 +19,6 @@ pub(super) fn name_of(body: &str, offered: &OfferedFunctions) -> Option<String> 
 }
 
 fn is_python(body: &str) -> bool {
-    let opening = Opening::of(body);
+    let opening = Opening::new(body);
     opening.is_list && opening.first.is_some_and(starts_word)
 }

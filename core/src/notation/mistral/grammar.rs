@@ -1,4 +1,4 @@
-//! The grammar of calls: those of newer models if the vocabulary has the token before arguments, or else a list of objects.
+//! The grammar of calls: of newer models if the vocabulary has the token before arguments, or else a list of objects.
 
 use crate::notation::grammar::{
     CallSymbols, CallWriter, GrammarForm, LiteralSyntax, any_name, list, literal, member, plain_rules,

@@ -28,7 +28,7 @@ pub(crate) fn name_in_list(body: &str, offered: &OfferedFunctions) -> Option<Str
 }
 
 fn is_object(body: &str) -> bool {
-    Opening::of(body).first == Some('{')
+    Opening::new(body).first == Some('{')
 }
 
 /// Reads a list of calls.

@@ -35,7 +35,7 @@ fn call(_writer: &dyn CallWriter, call: &CallSymbols<'_>) -> String {
 /// The symbols for a parameter with its tags.
 fn argument(writer: &mut dyn CallWriter, name: &str, schema: &Value) -> String {
     let opening = literal(&format!("<parameter={name}>\n"));
-    let is_raw = SchemaTypes::of(schema).without_null() == SchemaTypes::STRING;
+    let is_raw = SchemaTypes::new(schema).without_null() == SchemaTypes::STRING;
     let is_listed = schema.get("enum").is_some() || schema.get("const").is_some();
     if is_raw && !is_listed {
         return format!("{opening} {}", raw_string(writer, schema));

@@ -87,7 +87,7 @@ impl<'a> XmlReader<'a> {
             return Err(self.fault(RejectionReason::MissingName));
         }
         *name = Some(tag.name.to_owned());
-        let parameters = Parameters::of(self.offered, tag.name);
+        let parameters = Parameters::new(self.offered, tag.name);
         let mut call = SdkFunctionCall { name: tag.name.to_owned(), ..SdkFunctionCall::default() };
         let mut repairs = Repairs::default();
         tag.add_repairs(&mut repairs);

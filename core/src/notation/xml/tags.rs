@@ -11,7 +11,7 @@ pub(super) const PARAMETER_END: &str = "</parameter>";
 pub(super) const BLOCK_END: &str = "</tool_call>";
 
 /// Bytes of a name that are searched for its end.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// A name in an opening tag.
 pub(super) struct TagName<'a> {
@@ -81,7 +81,7 @@ impl<'a> TagName<'a> {
 
 /// The text in which a name ends.
 fn near(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST_NAME)]
+    &text[..text.floor_char_boundary(MAX_NAME)]
 }
 
 /// A name without the quotes around it.
@@ -100,7 +100,7 @@ pub(crate) fn tag_name(text: &str) -> Option<&str> {
 pub(super) struct Parameters<'a>(pub(super) Option<&'a SdkFunction>);
 
 impl<'a> Parameters<'a> {
-    pub(super) fn of(offered: &'a OfferedFunctions, name: &str) -> Self {
+    pub(super) fn new(offered: &'a OfferedFunctions, name: &str) -> Self {
         Self(offered.named(name))
     }
 
@@ -130,7 +130,7 @@ pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Para
         at += found;
         let rest = &text[at..];
         if let Some(after) = rest.strip_prefix(PARAMETER_END) {
-            match Following::of(after, parameters, ends) {
+            match Following::new(after, parameters, ends) {
                 _ if 0 < scan.level => scan.level -= 1,
                 Following::Declared => {
                     scan.end = Some(at);
@@ -160,7 +160,7 @@ enum Following {
 }
 
 impl Following {
-    fn of(after: &str, parameters: Parameters<'_>, ends: bool) -> Self {
+    fn new(after: &str, parameters: Parameters<'_>, ends: bool) -> Self {
         let after = after.trim_start();
         let is_cut = || {
             let is_name_cut = after.strip_prefix(PARAMETER).is_some_and(|name| !name.contains(['>', '\n', '<']));

@@ -20,7 +20,7 @@ impl ValueTracker {
         loop {
             match self.level {
                 Some(level) => {
-                    let parameters = Parameters::of(offered, &self.function);
+                    let parameters = Parameters::new(offered, &self.function);
                     let scan = scan_value(body, self.n_scanned, level, parameters, is_end);
                     let Some(end) = scan.end else {
                         self.n_scanned = body.len();
@@ -48,7 +48,7 @@ impl ValueTracker {
                 self.function = name.name.to_owned();
             } else if let Some(name) = tag
                 .strip_prefix(PARAMETER)
-                .and_then(|name| TagName::of_parameter(name, Parameters::of(offered, &self.function)))
+                .and_then(|name| TagName::of_parameter(name, Parameters::new(offered, &self.function)))
             {
                 self.n_scanned += PARAMETER.len() - 1 + name.length;
                 self.level = Some(0);

@@ -12,7 +12,7 @@ use crate::schema::{SchemaTypes, parameter_schema};
 /// Reads a value. What does not fit the declared type stays a string, as does the value of an undeclared parameter.
 pub(super) fn read(text: &str, parameters: Parameters<'_>, name: &str, repairs: &mut Repairs) -> Value {
     let declared = parameters.0.and_then(|function| function.parameters.iter().find(|found| found.name == name));
-    let Some(types) = declared.map(|parameter| SchemaTypes::of(&parameter_schema(parameter))) else {
+    let Some(types) = declared.map(|parameter| SchemaTypes::new(&parameter_schema(parameter))) else {
         return Value::from(text);
     };
     if types == SchemaTypes::STRING {
@@ -40,7 +40,7 @@ fn literal(text: &str, types: SchemaTypes, repairs: &mut Repairs) -> Option<Valu
     Some(value)
 }
 
-/// Whether a value is what the text of a parameter of these types stands for. A string may be one in quotes, which is then
+/// Whether text of these types would be read as this value. A string may be in quotes, which is then
 /// converted as the strings of other notations are.
 fn may_be(value: &Value, types: SchemaTypes) -> bool {
     match value {

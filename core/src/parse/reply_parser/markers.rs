@@ -27,7 +27,7 @@ impl ReplyParser {
     /// Continues the start of a marker.
     pub(super) fn continue_held(&mut self, notation: &'static Notation, text: &str, emit: Emit<'_>) -> usize {
         let n_held = self.held.len();
-        self.held.push_str(&text[..text.floor_char_boundary(marker::LONGEST)]);
+        self.held.push_str(&text[..text.floor_char_boundary(marker::MAX_LENGTH)]);
         match marker::at_start(&self.held, self.markers(notation)) {
             MarkerStart::Marker(marker, spelling) => {
                 self.held.clear();

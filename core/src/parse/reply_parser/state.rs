@@ -59,8 +59,7 @@ pub struct ReplyParser {
     pub(super) is_reasoning_empty: bool,
     /// The part of the line after the start of a channel that is still to come.
     pub(super) channel_line: &'static str,
-    /// White space at the beginning of the text or after calls. Between calls, and at the end after calls, it is nothing; if
-    /// other text follows it, it is text. `None` after other text.
+    /// White space at the beginning of the text or after calls. It is dropped unless text follows it. `None` after text.
     pub(super) loose_space: Option<String>,
     /// Line ends that are held back, because a block in XML may follow them.
     pub(super) n_line_ends: usize,

@@ -15,7 +15,7 @@ use crate::parse::untagged::opening::CandidatePlace;
 use crate::parse::untagged::python_scan::PythonScan;
 use crate::parse::untagged::scan::{CallScan, Scanned};
 
-/// Repairs with which an object is rather data than a call.
+/// Repairs which suggest that an object is data, not a call.
 const DOUBTFUL: [Repair; 3] = [Repair::MissingArguments, Repair::ArgumentsBesideName, Repair::ArgumentsDecoded];
 
 /// The text of a block that may hold calls.
@@ -56,7 +56,7 @@ enum CandidateStage {
     BetweenCalls,
     /// After closing brackets that nothing opened.
     Surplus,
-    /// Within the closing, of which this many bytes were written.
+    /// Inside the closing tag or fence, after this many bytes of it.
     Closing(usize),
 }
 

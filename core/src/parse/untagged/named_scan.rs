@@ -6,7 +6,7 @@ use crate::notation::quoted::QuoteState;
 use crate::parse::untagged::scan::{Scanned, content};
 
 /// The longest id of a call.
-const LONGEST_ID: usize = 64;
+const MAX_ID: usize = 64;
 
 /// Follows calls that may follow each other.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl NamedScan {
                 self.name(byte, &content(before, self.starts.last().copied().unwrap_or(at)), at, offered)
             }
             NamedStage::Tag(start) => tag(content(before, start), byte, start, at),
-            NamedStage::Id(start) if byte.is_ascii_alphanumeric() && at - start < LONGEST_ID => Some(self.stage),
+            NamedStage::Id(start) if byte.is_ascii_alphanumeric() && at - start < MAX_ID => Some(self.stage),
             NamedStage::AfterName | NamedStage::Id(_) => self.arguments(byte, at),
             NamedStage::Arguments => return self.argument(byte),
         };

@@ -5,7 +5,7 @@ use crate::notation::marker::TAG_END;
 use crate::notation::offered::OfferedFunctions;
 
 /// Bytes before the calls, of a fence and the white space around it.
-const LONGEST_OPENING: usize = 64;
+const MAX_OPENING: usize = 64;
 const FENCE: &str = "```";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl CandidatePlace {
 
     /// Whether the opening may go on with a byte.
     pub(super) fn goes_on(self, opening: &str, byte: u8, forms: &UntaggedForms) -> bool {
-        if LONGEST_OPENING <= opening.len() {
+        if MAX_OPENING <= opening.len() {
             return false;
         }
         let is_space = byte.is_ascii_whitespace();

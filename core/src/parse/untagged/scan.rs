@@ -1,4 +1,4 @@
-//! The shape of calls in JSON, byte by byte: enough to see early that a text is something else.
+//! The shape of calls in JSON, byte by byte: enough to find out early that a text is something else.
 
 use crate::notation::offered::OfferedFunctions;
 use crate::notation::quoted::QuoteState;

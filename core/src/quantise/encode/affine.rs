@@ -14,7 +14,7 @@ use crate::weights::{GROUP, SUPER};
 
 const GROUPS: usize = SUPER / GROUP;
 /// The largest scale or minimum of six bits.
-const LARGEST: f32 = 63.0;
+const MAX_SCALE: f32 = 63.0;
 /// Candidate scales of a group. They map the range of the values to levels from one fewer to one more than there are.
 const CANDIDATES: usize = 21;
 
@@ -60,7 +60,7 @@ pub(super) fn q5_k(values: &[f32], blocks: &mut Vec<u8>) {
 
 pub(super) fn q5_1(values: &[f32], blocks: &mut Vec<u8>) {
     for values in values.as_chunks::<GROUP>().0 {
-        let group = WeightedGroup::of(values);
+        let group = WeightedGroup::new(values);
         let fit = group.fit(31.0, f32::INFINITY);
         let (scale, offset) = (f16::from_f32(fit.scale), f16::from_f32(fit.offset));
         blocks.extend(scale.to_le_bytes());
@@ -72,19 +72,19 @@ pub(super) fn q5_1(values: &[f32], blocks: &mut Vec<u8>) {
 /// Encodes with levels from 0 to `last`.
 fn encode(values: &[f32; SUPER], last: f32) -> AffineBlock {
     let (groups, _) = values.as_chunks::<GROUP>();
-    let groups: [WeightedGroup<'_>; GROUPS] = from_fn(|at| WeightedGroup::of(&groups[at]));
+    let groups: [WeightedGroup<'_>; GROUPS] = from_fn(|at| WeightedGroup::new(&groups[at]));
     let fits: [AffineFit; GROUPS] = from_fn(|at| groups[at].fit(last, 0.0));
     let largest = |value: fn(&AffineFit) -> f32| fits.iter().map(value).fold(0.0, f32::max);
     let mut block = AffineBlock {
-        d: f16::from_f32(largest(|fit| fit.scale) / LARGEST),
-        m: f16::from_f32(largest(|fit| -fit.offset) / LARGEST),
+        d: f16::from_f32(largest(|fit| fit.scale) / MAX_SCALE),
+        m: f16::from_f32(largest(|fit| -fit.offset) / MAX_SCALE),
         scales: [0.0; GROUPS],
         minima: [0.0; GROUPS],
         levels: [[0.0; GROUP]; GROUPS],
     };
     for (at, fit) in fits.iter().enumerate() {
-        block.scales[at] = nearest((fit.scale * inverse(block.d)).min(LARGEST));
-        block.minima[at] = nearest((-fit.offset * inverse(block.m)).min(LARGEST));
+        block.scales[at] = nearest((fit.scale * inverse(block.d)).min(MAX_SCALE));
+        block.minima[at] = nearest((-fit.offset * inverse(block.m)).min(MAX_SCALE));
     }
     block.choose(&groups, last);
     let refit = block.refit(&groups, last);
@@ -93,7 +93,7 @@ fn encode(values: &[f32; SUPER], last: f32) -> AffineBlock {
 
 impl<'a> WeightedGroup<'a> {
     /// Errors of large values count more: they matter more to the products that the values are factors of.
-    fn of(values: &'a [f32; GROUP]) -> Self {
+    fn new(values: &'a [f32; GROUP]) -> Self {
         let mean_square = sum::<GROUP>(|at| values[at] * values[at]) / GROUP as f32;
         Self { values, weights: values.map(|value| mean_square.sqrt() + value.abs()) }
     }
@@ -232,7 +232,7 @@ impl AffineBlock {
 
 /// An integer of six bits and those beside it.
 fn neighbours(number: f32) -> impl Iterator<Item = f32> {
-    [number, number - 1.0, number + 1.0].into_iter().filter(|number| (0.0..=LARGEST).contains(number))
+    [number, number - 1.0, number + 1.0].into_iter().filter(|number| (0.0..=MAX_SCALE).contains(number))
 }
 
 fn inverse(number: f16) -> f32 {

@@ -28,7 +28,7 @@ const LOCATOR_64_LENGTH: usize = 20;
 pub(crate) const WIDE: u16 = 1;
 
 /// Bytes of a directory at most; real ones have a few hundred.
-const LONGEST_DIRECTORY: usize = 4 << 20;
+const MAX_DIRECTORY: usize = 4 << 20;
 
 /// A file of an archive.
 pub(super) struct BundleEntry {
@@ -79,8 +79,8 @@ pub(super) fn first_name(file: &ModelFile) -> Option<Vec<u8>> {
 /// Reads the directory of an archive. Its entries come in the order of their places.
 pub(super) fn read(file: &ModelFile) -> Result<Vec<BundleEntry>> {
     let (place, n_entries) = find(file)?;
-    if LONGEST_DIRECTORY < place.len() {
-        return Err(broken(format!("its directory must have at most {LONGEST_DIRECTORY} bytes")));
+    if MAX_DIRECTORY < place.len() {
+        return Err(broken(format!("its directory must have at most {MAX_DIRECTORY} bytes")));
     }
     let bytes = part(file, place.clone())?;
     let mut fields = Fields(&bytes);
@@ -185,7 +185,7 @@ fn data_start(file: &ModelFile, offset: usize, path: &str) -> Result<usize> {
     after.checked_add(number(extra)?).ok_or_else(refused)
 }
 
-/// Sizes and offsets, those of them that need 64 bits from an extra field, in which only they occur.
+/// Sizes and offsets. The ones that need 64 bits come from the ZIP64 extra field, which lists only them.
 fn widened(extra: &[u8], mut numbers: [u64; 3]) -> Result<[u64; 3]> {
     let mut fields = Fields(extra);
     while !fields.0.is_empty() {

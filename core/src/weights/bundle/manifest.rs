@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::is_plain_path;
-use crate::names::manifest::{FILES, LARGEST, MODEL, PROJECTOR, UNUSED};
+use crate::names::manifest::{FILES, MAX_BYTES, MODEL, PROJECTOR, UNUSED};
 use crate::options::SamplingDefaults;
 use crate::weights::content::unreadable;
 
@@ -26,7 +26,7 @@ pub(crate) struct Manifest {
     pub(crate) projector: Option<PathBuf>,
     /// The chat template that replaces the model's own.
     pub(crate) chat_template: Option<String>,
-    /// The sampling values that replace those of the model's files.
+    /// The sampling values that replace the values of the model's files.
     pub(crate) sampling: SamplingDefaults,
     /// Sizes and digests of the files.
     pub(crate) files: BTreeMap<String, ManifestFile>,
@@ -64,7 +64,7 @@ impl Manifest {
     /// Whether a file is a manifest, whatever it says.
     pub(crate) fn is_at(path: &Path) -> bool {
         let json = || {
-            let file = ModelFile::open(path).ok().filter(|file| file.n_bytes() <= LARGEST)?;
+            let file = ModelFile::open(path).ok().filter(|file| file.n_bytes() <= MAX_BYTES)?;
             file.read(0..file.n_bytes()).ok()
         };
         json().and_then(|json| object(&json).ok()).is_some_and(|json| json.contains_key(FILES))
@@ -99,9 +99,9 @@ impl Manifest {
 }
 
 pub(super) fn check_size(n_bytes: usize) -> Result<()> {
-    match n_bytes <= LARGEST {
+    match n_bytes <= MAX_BYTES {
         true => Ok(()),
-        false => Err(broken(format!("it must have at most {LARGEST} bytes, found {n_bytes}"))),
+        false => Err(broken(format!("it must have at most {MAX_BYTES} bytes, found {n_bytes}"))),
     }
 }
 

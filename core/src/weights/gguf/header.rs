@@ -10,11 +10,11 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::tensor_type::TensorType;
 
 /// Real headers have a few MiB, most of it vocabulary.
-pub(super) const LONGEST_HEADER: usize = 64 << 20;
+pub(super) const MAX_HEADER: usize = 64 << 20;
 /// Real files have some hundred values and some thousand tensors.
-const MOST_ENTRIES: u64 = 1 << 16;
-const DEEPEST_ARRAY: usize = 4;
-const LARGEST_ALIGNMENT: u64 = 1 << 20;
+const MAX_ENTRIES: u64 = 1 << 16;
+const MAX_ARRAY_DEPTH: usize = 4;
+const MAX_ALIGNMENT: u64 = 1 << 20;
 
 /// The type of a metadata value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +106,9 @@ fn read_counts(reader: &mut HeaderReader<'_>) -> Result<(u64, u64)> {
         return Err(broken(format!("GGUF version must be 2 or 3, little-endian, found {version}")));
     }
     let (n_tensors, n_values) = (reader.u64()?, reader.u64()?);
-    if MOST_ENTRIES < n_tensors.max(n_values) {
+    if MAX_ENTRIES < n_tensors.max(n_values) {
         return Err(broken(format!(
-            "a header must have at most {MOST_ENTRIES} tensors and metadata values, found {n_tensors} and {n_values}"
+            "a header must have at most {MAX_ENTRIES} tensors and metadata values, found {n_tensors} and {n_values}"
         )));
     }
     Ok((n_tensors, n_values))
@@ -152,7 +152,7 @@ fn alignment(bytes: &[u8], values: &HashMap<String, ValueEntry>) -> Result<usize
         ValueType::U64 => reader.u64()?,
         other => return Err(broken(format!("general.alignment must be a U32, found {other:?}"))),
     };
-    if !alignment.is_power_of_two() || LARGEST_ALIGNMENT < alignment {
+    if !alignment.is_power_of_two() || MAX_ALIGNMENT < alignment {
         return Err(broken(format!("general.alignment must be a power of two up to 1 MiB, found {alignment}")));
     }
     Ok(alignment as usize) // at most 1 MiB, as checked
@@ -309,7 +309,7 @@ impl<'a> HeaderReader<'a> {
     fn skip_value(&mut self, value_type: ValueType, depth: usize) -> Result<()> {
         match value_type {
             ValueType::String => self.string().map(drop),
-            ValueType::Array if depth == DEEPEST_ARRAY => Err(broken("metadata arrays must nest at most 4 deep")),
+            ValueType::Array if depth == MAX_ARRAY_DEPTH => Err(broken("metadata arrays must nest at most 4 deep")),
             ValueType::Array => {
                 let (element, length) = self.array_head()?;
                 match width(element) {

@@ -20,13 +20,13 @@ use crate::weights::tensors::{Tensor, TensorDescription};
 pub(crate) use layout::{TensorLayout, gguf_header, padding};
 pub(crate) use metadata_value::MetadataValue;
 
-use header::{Header, HeaderReader, LONGEST_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
+use header::{Header, HeaderReader, MAX_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
 
 /// Bytes of a file that are read first, to find its header: more than most headers have.
 const FIRST_READ: usize = 4 << 20;
 
 /// Files that a model may be split into.
-const MOST_PARTS: usize = 1000;
+const MAX_PARTS: usize = 1000;
 
 /// An open GGUF file whose header has been checked.
 pub(crate) struct GgufFile {
@@ -77,7 +77,7 @@ impl GgufFile {
     fn n_parts(&self) -> Result<Option<usize>> {
         let n_parts = self.count("split.count")?.filter(|n_parts| 1 < *n_parts);
         match n_parts {
-            Some(MOST_PARTS..) => Err(broken("a model must be split into fewer than 1000 files")),
+            Some(MAX_PARTS..) => Err(broken("a model must be split into fewer than 1000 files")),
             n_parts => Ok(n_parts),
         }
     }
@@ -95,14 +95,14 @@ impl GgufFile {
     fn open_one(path: &Path, origin: &ModelOrigin) -> Result<Self> {
         let file = origin.open(path).map_err(unreadable(path))?;
         let with_path = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
-        let most = file.n_bytes().min(LONGEST_HEADER);
+        let most = file.n_bytes().min(MAX_HEADER);
         let mut length = most.min(FIRST_READ);
         loop {
             let head = file.read(0..length).map_err(unreadable(path))?;
             let mut reader = HeaderReader::new(&head);
             match Header::read(&mut reader, file.n_bytes()) {
                 Ok(header) => {
-                    return Ok(Self::of(Content::OnDisk(file), head, header));
+                    return Ok(Self::new(Content::OnDisk(file), head, header));
                 }
                 // The bytes read so far have ended, not the file.
                 Err(_) if length < most && reader.wanted().is_some_and(|wanted| wanted <= most) => {
@@ -114,11 +114,11 @@ impl GgufFile {
     }
 
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>, origin: ModelOrigin) -> Result<Self> {
-        let mut reader = HeaderReader::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
+        let mut reader = HeaderReader::new(&bytes[..bytes.len().min(MAX_HEADER)]);
         let header = Header::read(&mut reader, bytes.len())?;
         // Only the header: an owned file would be in memory twice.
         let head = bytes[..reader.at()].to_vec();
-        let file = Self { origin, ..Self::of(Content::InMemory(bytes), head, header) };
+        let file = Self { origin, ..Self::new(Content::InMemory(bytes), head, header) };
         match file.n_parts()? {
             Some(n_parts) => Err(broken(format!("a model in memory must be one file, found one of {n_parts} files"))),
             None => Ok(file),
@@ -128,10 +128,10 @@ impl GgufFile {
     /// Reads the header of a file of this size, of which only the beginning is here.
     pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
         let header = Header::read(&mut HeaderReader::new(&head), file_size)?;
-        Ok(Self::of(Content::Elsewhere, head, header))
+        Ok(Self::new(Content::Elsewhere, head, header))
     }
 
-    fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
+    fn new(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
         Self {
             head,

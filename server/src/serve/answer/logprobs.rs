@@ -96,7 +96,7 @@ impl LogprobColumns {
     }
 }
 
-/// Appends the arrays of a piece to those of the whole.
+/// Appends the arrays of a piece to the arrays of the whole.
 pub(super) fn append(whole: &mut Json, piece: Json) {
     if whole.is_null() {
         *whole = piece;

@@ -66,12 +66,12 @@ impl PulledReply {
 /// The text of a JSON string, also of one that was cut short, perhaps within an escape.
 fn unquoted(json: &str) -> String {
     /// The longest escape: two halves of a surrogate pair.
-    const LONGEST_ESCAPE: usize = 12;
+    const MAX_ESCAPE: usize = 12;
     let json = json.trim();
     if let Ok(text) = serde_json::from_str(json) {
         return text;
     }
-    let mut ends = json.char_indices().map(|(at, _)| at).chain([json.len()]).rev().take(LONGEST_ESCAPE);
+    let mut ends = json.char_indices().map(|(at, _)| at).chain([json.len()]).rev().take(MAX_ESCAPE);
     let text = ends.find_map(|end| serde_json::from_str(&format!("{}\"", &json[..end])).ok());
     text.unwrap_or_default()
 }

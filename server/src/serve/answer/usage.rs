@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 pub(in crate::serve) struct Usage {
     prompt_tokens: usize,
     cached_tokens: usize,
+    audio_tokens: usize,
     completion_tokens: usize,
     reasoning_tokens: usize,
     last: Option<GenerationStats>,
@@ -34,6 +35,7 @@ impl Usage {
         if is_first_choice {
             self.prompt_tokens += stats.prompt_tokens;
             self.cached_tokens += stats.cached_prompt_tokens;
+            self.audio_tokens += stats.audio_tokens;
         }
         self.completion_tokens += stats.completion_tokens;
         self.reasoning_tokens += stats.reasoning_tokens;
@@ -46,7 +48,7 @@ impl Usage {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
-            "prompt_tokens_details": { "cached_tokens": self.cached_tokens },
+            "prompt_tokens_details": { "cached_tokens": self.cached_tokens, "audio_tokens": self.audio_tokens },
             "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
         })
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::access::{Auth, Hosted};
 use crate::serve::Settings;
 
+mod audio;
 mod replies;
 mod requests;
 
@@ -47,6 +48,7 @@ pub(super) fn document(model_id: &str, settings: &Settings) -> Json {
     ] {
         paths.insert(path.to_owned(), json!({ "get": get(path, summary, kind, &schema) }));
     }
+    audio::describe(&mut paths);
     let mut response = json!({
         "get": get("/v1/responses/{id}", "A stored response", "application/json", &reference("Response")),
         "delete": get("/v1/responses/{id}", "Forget a response", "application/json", &reference("DeletedResponse")),

@@ -30,6 +30,19 @@ pub(super) fn schemas() -> Json {
         "Completion": completion("text_completion", &json!({ "text": text() })),
         "Response": response(),
         "Message": anthropic_message(),
+        "Transcription": {
+            "type": "object",
+            "required": ["text", "usage"],
+            "properties": {
+                "text": text(),
+                "usage": object(json!({ "type": { "const": "duration" }, "seconds": { "type": "number", "minimum": 0 } })),
+                "task": { "const": "transcribe" },
+                "language": text(),
+                "duration": { "type": "number", "minimum": 0 },
+                "segments": list(json!({ "type": "object", "required": ["start", "end", "text"] })),
+                "words": list(json!({ "type": "object", "required": ["start", "end", "word"] })),
+            },
+        },
         "DeletedResponse": object(json!({
             "id": text(), "object": { "const": "response" }, "deleted": { "const": true },
         })),
@@ -90,7 +103,7 @@ fn completion(kind: &str, said: &Json) -> Json {
             "prompt_tokens": count(),
             "completion_tokens": count(),
             "total_tokens": count(),
-            "prompt_tokens_details": object(json!({ "cached_tokens": count() })),
+            "prompt_tokens_details": object(json!({ "cached_tokens": count(), "audio_tokens": count() })),
             "completion_tokens_details": object(json!({ "reasoning_tokens": count() })),
         })),
         "timings": { "type": ["object", "null"] },

@@ -1,4 +1,4 @@
-// The functions that the page can run itself: the same as those of `causerie chat`. Timers and notes stay in the browser.
+// The functions that the page can run itself: the same as in `causerie chat`. Timers and notes stay in the browser.
 const UNITS = {
   length: { "metre meter m": 1, "kilometre kilometer km": 1000, "centimetre centimeter cm": 0.01, "millimetre millimeter mm": 0.001,
     "mile mi": 1609.344, "yard yd": 0.9144, "foot feet ft": 0.3048, "inch inche in": 0.0254 },

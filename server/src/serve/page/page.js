@@ -1,6 +1,6 @@
 // The conversation: what is said, what is asked of the server, and what is shown.
 
-// The most rounds of calls for one message, and how many messages the demo model sees: those of `causerie chat`.
+// The most rounds of calls for one message, and how many messages the demo model's prompt has, as in `causerie chat`.
 const MAX_ROUNDS = 8;
 const DEMO_TURNS = 10;
 const CANCELLED = '{"error": "cancelled"}';

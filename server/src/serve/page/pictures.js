@@ -1,8 +1,8 @@
 // Pictures for the next message: chosen, pasted or dropped.
 
 // Larger files are made smaller: models see few pixels, and a browser keeps some megabytes of conversations.
-const LARGEST_FILE = 400_000;
-const LONGEST_SIDE = 1536;
+const MAX_FILE = 400_000;
+const MAX_SIDE = 1536;
 const SENT_AS_THEY_ARE = ["image/jpeg", "image/png", "image/webp", "image/gif"];
 
 /** The pictures of the next message, as data URLs. */
@@ -19,8 +19,8 @@ function dataUrl(file) {
 
 async function readPicture(file) {
   const bitmap = await createImageBitmap(file);
-  if (file.size <= LARGEST_FILE && SENT_AS_THEY_ARE.includes(file.type)) return dataUrl(file);
-  const scale = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  if (file.size <= MAX_FILE && SENT_AS_THEY_ARE.includes(file.type)) return dataUrl(file);
+  const scale = Math.min(1, MAX_SIDE / Math.max(bitmap.width, bitmap.height));
   const [width, height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
   const canvas = make("canvas", { width, height });
   const context = canvas.getContext("2d");
@@ -34,7 +34,7 @@ async function readPicture(file) {
 async function addPictures(files, changed) {
   const shown = [...files].filter(({ type }) => type.startsWith("image/"));
   if (!shown.length) return;
-  if (!model.capabilities.vision) return remark("This model does not see pictures.");
+  if (!model.capabilities.vision) return remark("This model does not support pictures.");
   for (const file of shown) {
     try {
       pictures.push(await readPicture(file));

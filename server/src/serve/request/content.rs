@@ -78,6 +78,22 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
     image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
 }
 
+/// The sound of a part `input_audio`, whose format is that of its bytes, or of a part `audio_url`.
+pub(in crate::serve) fn read_sound(place: &str, kind: &str, part: &Json) -> Result<ChatMessageContent, HttpError> {
+    let member = if kind == "audio_url" { "url" } else { "data" };
+    let (place, inner) = (format!("{place}.{kind}.{member}"), &part[kind]);
+    // Some clients send the address without an object around it.
+    let data = if inner.is_string() { inner.as_str() } else { inner[member].as_str() };
+    let data = data.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
+    let is_data_url = data.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+    if kind == "audio_url" && !is_data_url {
+        let rule = "must be a data URL: this server fetches no sound";
+        return Err(HttpError::unsupported(&place, format!("{place} {rule}")));
+    }
+    let sound = ChatMessageContent::audio_from_base64(data);
+    sound.map_err(|err| HttpError::value(&place, format!("{place} {}", err.message())))
+}
+
 /// The error for an image in a part of another dialect.
 pub(in crate::serve) fn foreign_image(place: &str, expected: &str, kind: &str) -> HttpError {
     HttpError::unsupported(place, format!("{place}.type must be {expected:?} for an image, found {kind:?}"))

@@ -1,7 +1,7 @@
 //! The fields of a request, which structs take out of it; what no struct takes is known to be ignored.
 //!
 //! Each struct derives `Deserialize` and names the fields it reads, so several can share one request: those that all
-//! dialects have, and those of one dialect. Errors say which field is wrong, what it must be and what was found.
+//! dialects have, and fields of one dialect. Errors say which field is wrong, what it must be and what was found.
 
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
-//! Names that clients of other dialects and servers send. What this server does under another name it does under these,
-//! too. What would change the reply, and cannot be honoured, is refused. Everything else is listed as ignored.
+//! Field names of other servers. A known alias acts like our own field. A field that would change the reply, and cannot be
+//! honoured, is refused. Everything else is listed as ignored.
 //!
 //! These fields are read after a dialect's own, whose names are gone by then: each is foreign only where no dialect's struct
 //! has taken it.

@@ -1,4 +1,4 @@
-//! The images of a request: found once, when it is parsed, and named in errors by their places in it.
+//! The images and recordings of a request: found once, when it is parsed, and named in errors by their places in it.
 
 use causerie::{ChatMessage, ChatMessageContent, ModelRunner, Role, SdkError};
 use serde_json::Value as Json;
@@ -10,11 +10,11 @@ use crate::serve::request::fields::RequestFields;
 /// The fields whose messages or items may have images.
 const WITH_IMAGES: [&str; 2] = ["messages", "input"];
 
-/// The images of a request, in order.
+/// The images and recordings of a request, in order.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct RequestImages(Vec<RequestImage>);
 
-/// An image of a request.
+/// An image or a recording of a request.
 #[derive(Debug)]
 pub(in crate::serve) struct RequestImage {
     /// The field that it is in.
@@ -23,9 +23,11 @@ pub(in crate::serve) struct RequestImage {
     pub(in crate::serve) pointer: String,
     /// Whether it is named by an address.
     has_address: bool,
+    /// Whether it is sound.
+    is_sound: bool,
 }
 
-/// Finds the images of a request. Refuses them, by the place of the first, for a model that takes none. Lists `detail` as
+/// Finds the images and recordings of a request. Refuses them, by the place of the first, for a model that takes none. Lists `detail` as
 /// ignored: how a picture is divided follows from its size, by the model's own rules.
 pub(in crate::serve) fn find(fields: &mut RequestFields, model: Option<&ModelRunner>) -> Result<(), HttpError> {
     let (mut found, mut details) = (Vec::new(), Vec::new());
@@ -33,31 +35,44 @@ pub(in crate::serve) fn find(fields: &mut RequestFields, model: Option<&ModelRun
         let Some(value) = fields.peek(field) else { continue };
         each_image("", value, &mut |pointer: &str, part: &Json| {
             let has_address = address_of(part).is_some();
-            let image = RequestImage { field, pointer: pointer.to_owned(), has_address };
+            let is_sound = is_sound(part);
+            let image = RequestImage { field, pointer: pointer.to_owned(), has_address, is_sound };
             let details_of = [("detail", &part["detail"]), ("image_url.detail", &part["image_url"]["detail"])];
             let asked = details_of.iter().filter(|(_, detail)| !detail.is_null() && *detail != "auto");
             details.extend(asked.map(|(name, _)| format!("{}.{name}", image.place())));
             found.push(image);
         });
     }
-    if let Some(first) = found.first()
-        && let Some(refusal) = model.and_then(image_refusal)
+    for (is_sound, needs) in
+        [(false, "images need a model with vision"), (true, "audio needs a model with audio input")]
     {
-        let place = first.place();
-        let rule = format!("images need a model with vision, and {refusal}");
-        return Err(HttpError::unsupported(&place, format!("{place}: {rule}")));
+        if let Some(first) = found.iter().find(|image| image.is_sound == is_sound)
+            && let Some(refusal) = model.and_then(|model| refusal(model, is_sound))
+        {
+            let place = first.place();
+            return Err(HttpError::unsupported(&place, format!("{place}: {needs}, and {refusal}")));
+        }
     }
     details.into_iter().for_each(|place| fields.ignore(place));
     fields.images = RequestImages(found);
     Ok(())
 }
 
-/// Why a model takes no images; `None` if it does.
-fn image_refusal(model: &ModelRunner) -> Option<String> {
-    if model.info().supports_images {
+/// Whether a part is sound.
+fn is_sound(part: &Json) -> bool {
+    matches!(part["type"].as_str(), Some("input_audio" | "audio_url"))
+}
+
+/// Why a model takes no images, or no sound; `None` if it does.
+fn refusal(model: &ModelRunner, is_sound: bool) -> Option<String> {
+    let (is_supported, content) = match is_sound {
+        true => (model.info().supports_audio, ChatMessageContent::Audio(Vec::new())),
+        false => (model.info().supports_images, ChatMessageContent::Image(Vec::new())),
+    };
+    if is_supported {
         return None;
     }
-    let shown = message(Role::User, vec![ChatMessageContent::Image(Vec::new())]);
+    let shown = message(Role::User, vec![content]);
     let err = model.render_prompt(&[shown], true).err()?;
     Some(err.message().trim_start_matches("messages[0].content[0]: ").to_owned())
 }
@@ -121,7 +136,7 @@ fn each_image(pointer: &str, value: &Json, take: &mut impl FnMut(&str, &Json)) {
             values.iter().enumerate().for_each(|(i, value)| each_image(&format!("{pointer}/{i}"), value, take));
         }
         Json::Object(part) => match part.get("type").and_then(Json::as_str) {
-            Some("image" | "image_url" | "input_image") => take(pointer, value),
+            Some("image" | "image_url" | "input_image" | "input_audio" | "audio_url") => take(pointer, value),
             _ => ["content", "output"].iter().for_each(|name| {
                 if let Some(value) = part.get(*name) {
                     each_image(&format!("{pointer}/{name}"), value, take);
@@ -145,8 +160,8 @@ pub(in crate::serve) fn address_of(part: &Json) -> Option<(&'static str, &str)> 
     let scheme = address.split_once(':')?.0;
     ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some((place, address))
 }
-/// The place of each image, as the engine names it and as the request does. The engine counts the messages of the history that
-/// the request became, which may be more or fewer than those of the request.
+/// The place of each image and recording, as the engine names it and as the request does. The engine counts the messages of
+/// the history that the request became, which may be more or fewer than the messages of the request.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct ImagePlaces {
     places: Vec<(String, String)>,
@@ -157,7 +172,7 @@ impl ImagePlaces {
     /// messages that are put before the history.
     pub(in crate::serve) fn new(history: &[ChatMessage], n_before: usize, places: Vec<String>) -> Self {
         let images = history.iter().zip(n_before..).flat_map(|(message, i)| {
-            let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+            let is_image = |part: &ChatMessageContent| !matches!(part, ChatMessageContent::Text(_));
             let parts = message.content.iter().enumerate().filter(move |(_, part)| is_image(part));
             parts.map(move |(j, _)| format!("messages[{i}].content[{j}]:"))
         });

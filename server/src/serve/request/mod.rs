@@ -78,7 +78,7 @@ pub(super) struct PreparedChat {
 }
 
 impl ChatRequest {
-    /// Checks what no single field shows, and makes the conversation. `fields` are those of the request that are left.
+    /// Checks what no single field shows, and makes the conversation. `fields` are the fields of the request that are left.
     pub(super) fn prepare(mut self, service: &Service, mut fields: RequestFields) -> Result<PreparedChat, HttpError> {
         foreign::apply(&mut self, &mut fields)?;
         content::leave_out_client_lines(&mut self.history);

@@ -17,7 +17,7 @@ use crate::serve::error::HttpError;
 /// The name of the wrapper type within which names that no struct has are passed over.
 pub(super) const LENIENT: &str = "Lenient";
 /// The longest JSON text that an error quotes.
-const LONGEST_QUOTE: usize = 40;
+const MAX_QUOTE: usize = 40;
 
 /// Where a value stands in its request: `messages[2].content`.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ impl Error for FieldError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        // serde's words for the types of Rust, in those of JSON.
+        // serde's words for the types of Rust, in the words of JSON.
         let expected = match expected.to_string() {
             expected if expected.starts_with("struct ") => "an object".to_owned(),
             expected => match expected.as_str() {
@@ -133,7 +133,7 @@ pub(in crate::serve) fn must_be(expected: &str, found: &Json) -> String {
 /// A value as an error quotes it: whole if it is short.
 fn describe(value: &Json) -> String {
     match (value.to_string(), value) {
-        (written, _) if written.len() <= LONGEST_QUOTE => written,
+        (written, _) if written.len() <= MAX_QUOTE => written,
         (_, Json::String(text)) => format!("a string of {} bytes", text.len()),
         (_, Json::Array(elements)) => format!("an array of {} elements", elements.len()),
         (_, Json::Object(fields)) => format!("an object of {} fields", fields.len()),
@@ -220,7 +220,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        // Derived visitors would take an array for the fields in their order.
+        // serde's derived visitors would accept an array for a struct.
         let Json::Object(object) = self.value else {
             return Err(FieldError::rule(must_be("an object", &self.value)));
         };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use crate::serve::request::reader::must_be;
 
 const MAX_STOPS: usize = 16;
-const LONGEST_STOP: usize = 1024;
+const MAX_STOP: usize = 1024;
 /// The largest integer for counts of tokens.
 pub(in crate::serve) const MAX_TOKENS: i64 = i32::MAX as i64;
 
@@ -38,8 +38,8 @@ impl<const MIN: i64, const MAX: i64> TryFrom<Json> for Integer<MIN, MAX> {
 
 /// The integer that a number is, also as `5.0`. Larger floats than 2⁵³ may have been another integer when they were written.
 pub(in crate::serve) fn whole_number(value: &Json) -> Option<i64> {
-    const LARGEST: f64 = (1_i64 << 53) as f64; // exact
-    let float = || value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LARGEST);
+    const MAX_EXACT: f64 = (1_i64 << 53) as f64; // exact
+    let float = || value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= MAX_EXACT);
     value.as_i64().or_else(|| float().map(|float| float as i64)) // has no fraction and is in range
 }
 
@@ -87,14 +87,14 @@ impl TryFrom<Json> for StopSequences {
 
     fn try_from(value: Json) -> Result<Self, String> {
         let stop = |value: &Json| {
-            let text = value.as_str().filter(|text| text.len() <= LONGEST_STOP);
+            let text = value.as_str().filter(|text| text.len() <= MAX_STOP);
             text.map(str::to_owned)
         };
         let stops: Option<Vec<String>> = match &value {
             Json::Array(stops) if stops.len() <= MAX_STOPS => stops.iter().map(stop).collect(),
             value => stop(value).map(|stop| vec![stop]),
         };
-        let expected = format!("a string of at most {LONGEST_STOP} bytes, or an array of at most {MAX_STOPS} of them");
+        let expected = format!("a string of at most {MAX_STOP} bytes, or an array of at most {MAX_STOPS} of them");
         let mut stops = stops.ok_or_else(|| must_be(&expected, &value))?;
         stops.retain(|stop| !stop.is_empty());
         Ok(Self(stops))
@@ -157,8 +157,8 @@ described!([] TokenLimit, json_schema!({ "type": "integer", "minimum": -1, "maxi
 described!([] Seed, json_schema!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX }));
 // JSON Schema counts characters: as many of four bytes each are within the limit.
 described!([] StopSequences, json_schema!({ "anyOf": [
-    { "type": "string", "maxLength": LONGEST_STOP / 4 },
-    { "type": "array", "items": { "type": "string", "maxLength": LONGEST_STOP / 4 }, "maxItems": MAX_STOPS },
+    { "type": "string", "maxLength": MAX_STOP / 4 },
+    { "type": "array", "items": { "type": "string", "maxLength": MAX_STOP / 4 }, "maxItems": MAX_STOPS },
 ] }));
 described!([] LogitBias, json_schema!({
     "type": "object",

@@ -11,7 +11,7 @@ use crate::serve::request::fields::RequestFields;
 /// Members that hold the text of an item or a part, the likeliest first.
 const TEXTS: [&str; 4] = ["text", "content", "message", "summary"];
 /// A shorter text is never taken for encrypted.
-const SHORTEST_CIPHERTEXT: usize = 64;
+const MIN_CIPHERTEXT: usize = 64;
 
 /// The text of an unknown value, also within arrays and objects; `None` if it has none.
 pub(in crate::serve) fn text_of(value: &Json) -> Option<String> {
@@ -31,14 +31,14 @@ pub(in crate::serve) fn text_of(value: &Json) -> Option<String> {
 /// servers would have it; this one encrypts nothing.
 fn plain(content: &str) -> Option<String> {
     let is_encoded = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
-    let is_encrypted = SHORTEST_CIPHERTEXT <= content.len() && content.bytes().all(is_encoded);
+    let is_encrypted = MIN_CIPHERTEXT <= content.len() && content.bytes().all(is_encoded);
     (!is_encrypted).then(|| content.to_owned())
 }
 
 /// The text of a part of an unknown type; `None` if the part is passed over.
 ///
 /// # Errors
-/// When the part is not text but something that the model would have to see, hear or read.
+/// When the part is not text but an image, sound or file.
 pub(in crate::serve) fn read_part(
     place: &str,
     part: &Json,
@@ -98,7 +98,7 @@ const MEDIA: [Media; 4] = [
         kinds: &["audio", "input_audio", "audio_url"],
         words: &["audio", "speech"],
         members: &["input_audio", "audio_url", "audio"],
-        rule: "audio needs a model that hears, which this one does not",
+        rule: "audio belongs to messages of the user and of tools, as input_audio",
     },
     Media {
         kinds: &["video", "video_url", "input_video"],

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
     add_instructions, foreign_image, function_call, kind_of, message, read_arguments, read_image_url, read_parts,
-    read_text, tool_result,
+    read_sound, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::images::{RequestImages, places_of};
@@ -93,7 +93,7 @@ impl Input {
         Ok(Self { earlier, items, referenced })
     }
 
-    /// The functions that items declare, such as the `additional_tools` of Codex: those of this request first.
+    /// The functions that items declare, such as the `additional_tools` of Codex: functions of this request first.
     pub(super) fn functions(&self, fields: &RequestFields) -> Result<Vec<OfferedFunction>, HttpError> {
         let mut functions = Vec::new();
         for (i, item) in self.items.iter().enumerate().filter(|(_, item)| declares_functions(item)) {
@@ -124,7 +124,7 @@ impl Input {
         Ok(history)
     }
 
-    /// The places of the images of all items, in order. `images` are those of the request itself.
+    /// The places of the images of all items, in order. `images` are the images of the request itself.
     pub(super) fn image_places(&self, images: &RequestImages) -> Vec<String> {
         let earlier =
             self.earlier.iter().flat_map(|item| places_of("", item)).map(|_| "previous_response_id".to_owned());
@@ -185,7 +185,7 @@ fn read_item(
     Ok(())
 }
 
-/// Whether an item has tools that the client runs. Those of an MCP server that a provider asks are listed for the reader.
+/// Whether an item has tools that the client runs. Tools of an MCP server that a provider asks are listed for the reader.
 fn declares_functions(item: &Json) -> bool {
     let kind = item["type"].as_str().unwrap_or_default();
     item["tools"].is_array() && kind != "message" && !kind.starts_with("mcp_")
@@ -255,7 +255,7 @@ fn read_message(
     Ok(())
 }
 
-/// The parts of a message; `None` if all were passed over. Only those of the user and of tools may have images.
+/// The parts of a message; `None` if all were passed over. Only messages of the user and of tools may have images.
 fn read_content(
     place: &str,
     role: Role,
@@ -301,6 +301,7 @@ fn read_part(place: &str, part: Json, fields: &RequestFields) -> Result<Option<C
             read_image_url(&place, url).map(Some)
         }
         kind @ ("image" | "image_url") => Err(foreign_image(place, "input_image", kind)),
+        kind @ ("input_audio" | "audio_url") => read_sound(place, kind, &part).map(Some),
         _ => read_text(place, part, fields),
     }
 }

@@ -20,7 +20,7 @@ use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, read_tools};
 use crate::serve::request::types::{Integer, MAX_TOKENS, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, must_be, schema};
-use crate::serve::response_store::{LONGEST_RESPONSE, ResponseStore};
+use crate::serve::response_store::{MAX_RESPONSE, ResponseStore};
 
 mod items;
 mod repeated;
@@ -158,7 +158,7 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<Rea
     let history = input.history(response.instructions, fields)?;
     let image_places = input.image_places(&fields.images);
     let stored_input = response.store.unwrap_or(true).then(|| input.into_json());
-    let stored_input = stored_input.filter(|items| items.len() <= LONGEST_RESPONSE);
+    let stored_input = stored_input.filter(|items| items.len() <= MAX_RESPONSE);
     let request = ChatRequest { model, history, image_places, functions, options, thinking, delivery };
     Ok(ReadRequest { request, namespaces, stored_input })
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::answer::decimal;
 use crate::serve::request::fields::RequestFields;
 
-/// The repeated fields. Sampling values are those of the model, until the reply tells which were used.
+/// The repeated fields. Sampling values are the model's, until the reply reports which were used.
 pub(super) fn fields(fields: &RequestFields, model_id: &str, model: &SamplingDefaults) -> Map<String, Json> {
     let given = |name: &str, otherwise: Json| fields.peek(name).cloned().unwrap_or(otherwise);
     let sampling = GenerationOptions::default().sampling(model);

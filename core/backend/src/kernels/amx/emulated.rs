@@ -21,10 +21,10 @@ pub(crate) fn amx() -> Amx {
 }
 
 const N_TILES: usize = 8;
-const MOST_ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 const ROW_BYTES: usize = 64;
 
-type Tile = [[u8; ROW_BYTES]; MOST_ROWS];
+type Tile = [[u8; ROW_BYTES]; MAX_ROWS];
 
 struct EmulatedTiles {
     tiles: [Tile; N_TILES],
@@ -34,7 +34,7 @@ struct EmulatedTiles {
 
 thread_local! {
     static TILES: UnsafeCell<EmulatedTiles> = const {
-        UnsafeCell::new(EmulatedTiles { tiles: [[[0; ROW_BYTES]; MOST_ROWS]; N_TILES], shapes: [(0, 0); N_TILES] })
+        UnsafeCell::new(EmulatedTiles { tiles: [[[0; ROW_BYTES]; MAX_ROWS]; N_TILES], shapes: [(0, 0); N_TILES] })
     };
 }
 
@@ -90,14 +90,14 @@ impl EmulatedTiles {
                 }
                 // tilezero
                 (0x49, 3, 3) => {
-                    self.tiles[register] = [[0; ROW_BYTES]; MOST_ROWS];
+                    self.tiles[register] = [[0; ROW_BYTES]; MAX_ROWS];
                     1
                 }
                 // tileloadd
                 (0x4b, 3, 0..=2) => {
                     let operand = operand()?;
                     let (n_rows, row_bytes) = self.shape(register)?;
-                    let mut tile = [[0; ROW_BYTES]; MOST_ROWS];
+                    let mut tile = [[0; ROW_BYTES]; MAX_ROWS];
                     for (row, to) in tile.iter_mut().enumerate().take(n_rows) {
                         let from = (operand.address + row * operand.stride) as *const u8;
                         ptr::copy_nonoverlapping(from, to.as_mut_ptr(), row_bytes);
@@ -131,8 +131,8 @@ impl EmulatedTiles {
             let row_bytes = u16::from_le_bytes([to[16 + 2 * tile], to[17 + 2 * tile]]);
             (usize::from(to[48 + tile]), usize::from(row_bytes))
         });
-        let is_valid = to[0] == 1 && shapes.iter().all(|&(rows, bytes)| rows <= MOST_ROWS && bytes <= ROW_BYTES);
-        *self = Self { tiles: [[[0; ROW_BYTES]; MOST_ROWS]; N_TILES], shapes };
+        let is_valid = to[0] == 1 && shapes.iter().all(|&(rows, bytes)| rows <= MAX_ROWS && bytes <= ROW_BYTES);
+        *self = Self { tiles: [[[0; ROW_BYTES]; MAX_ROWS]; N_TILES], shapes };
         is_valid.then_some(())
     }
 

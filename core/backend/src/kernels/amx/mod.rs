@@ -17,7 +17,7 @@ use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE};
 
 /// Minimum number of rows for which AMX is faster; fewer would leave most of the tiles empty.
-pub(crate) const FEWEST_ROWS: usize = 12;
+pub(crate) const MIN_ROWS: usize = 12;
 
 /// Steps whose sums are computed at the same time.
 const AT_ONCE: usize = 4;

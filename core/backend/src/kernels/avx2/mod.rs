@@ -36,7 +36,7 @@ impl ByteProducts {
 }
 
 /// Minimum number of rows of activations for which weights are unpacked for four rows at a time, from bands of sixteen.
-pub(super) const FEWEST_ROWS: usize = 3;
+pub(super) const MIN_ROWS: usize = 3;
 
 pub(super) fn quantise(_: Avx2, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
     // SAFETY: `Avx2` proves the features.

@@ -59,9 +59,8 @@ pub(super) unsafe fn rows<L: FormatLayout, const R: usize>(
     }
 }
 
-/// The exact sums of both halves of a group, for the row that is `AFTER` rows after the one of `place`. It is in assembly
-/// because compilers compute the products of many rows before they add those of the first, for which there are too few
-/// registers.
+/// The exact sums of both halves of a group, for row `place + AFTER`. It is in assembly because compilers compute the products
+/// of many rows before they add the products of the first row, for which there are too few registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn exact_sums<L: FormatLayout, const AFTER: usize>(

@@ -6943,7 +6943,7 @@ public object FfiConverterTypeHttpRequest: FfiConverterRustBuffer<HttpRequest> {
 
 
 /**
- * Options of a hub. An absent option takes the value of the environment, whose variables are those of Hugging Face's tools.
+ * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
  */
 data class HubOptions (
     /**
@@ -7074,8 +7074,8 @@ data class LoadOptions (
     val `chatTemplate`: kotlin.String? = null
     ,
     /**
-     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
-     * the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
+     * a file beside the model's, whose name contains `mmproj` or `projector`.
      */
     val `projector`: kotlin.String? = null
     ,
@@ -7555,7 +7555,7 @@ data class PullProgress (
     val `file`: kotlin.String
     ,
     /**
-     * Bytes of all files that are there.
+     * Bytes already downloaded, of all files.
      */
     val `done`: SdkLong
     ,
@@ -7965,7 +7965,7 @@ data class SdkFunction @JvmOverloads constructor (
     val `description`: kotlin.String
     ,
     /**
-     * The parameters, in the order in which the model sees them.
+     * The parameters, in the order in which they are in the prompt.
      */
     val `parameters`: List<SdkFunctionParameter>
     ,
@@ -10452,7 +10452,7 @@ sealed class SdkFunctionParameterType {
      */
     data class SdkObj(
         /**
-         * The properties by name. The model sees and writes the required ones first, in their order, then the others
+         * The properties by name. The model reads and writes the required ones first, in their order, then the others
          * sorted by name.
          */
         val `properties`: Map<kotlin.String, org.causerie.SdkFunctionParameterType>,

@@ -8,7 +8,7 @@ import java.math.BigInteger
  */
 
 /** The nesting limit for writing. The limit of the engine is lower. */
-private const val DEEPEST = 128
+private const val MAX_DEPTH = 128
 
 /** Parses the text of an object from the engine. */
 internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text).readObject()
@@ -26,7 +26,7 @@ internal fun encodeJson(value: Any?, path: String = "the result"): String =
     StringBuilder().also { writeValue(it, value, path, 0) }.toString()
 
 private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: Int) {
-    if (DEEPEST < depth) throw SdkException.Serialization("$path must not be nested deeper than $DEEPEST levels")
+    if (MAX_DEPTH < depth) throw SdkException.Serialization("$path must not be nested deeper than $MAX_DEPTH levels")
     when (value) {
         null, is Boolean, is Byte, is Short, is Int, is Long, is BigInteger -> text.append(value)
         is Float -> writeFloat(text, value.toString().toDouble(), path)

@@ -31,8 +31,8 @@ public class LoadOptionsBuilder {
     public var chatTemplate: String? = null
 
     /**
-     * A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file
-     * beside the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or a
+     * file beside the model's, whose name contains `mmproj` or `projector`.
      */
     public var projector: String? = null
 
@@ -51,6 +51,18 @@ public class LoadOptionsBuilder {
      */
     public var ignoresTransparency: Boolean? = null
 
+    /**
+     * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's
+     * own folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
+     */
+    public var audioDecoder: String? = null
+
+    /**
+     * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+     * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
+     */
+    public var audioTokenizer: String? = null
+
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,
@@ -62,6 +74,8 @@ public class LoadOptionsBuilder {
         functionNames = functionNames,
         generationDefaults = generationDefaults,
         cacheBytes = cacheBytes,
-        ignoresTransparency = ignoresTransparency
+        ignoresTransparency = ignoresTransparency,
+        audioDecoder = audioDecoder,
+        audioTokenizer = audioTokenizer
     )
 }

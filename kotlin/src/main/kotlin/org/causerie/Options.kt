@@ -125,6 +125,18 @@ public class GenerationOptionsBuilder {
      */
     public var stopOnRepetition: Boolean? = null
 
+    /** Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks. */
+    public var speechMode: SpeechMode? = null
+
+    /**
+     * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in
+     * others.
+     */
+    public var speechTemperature: Float? = null
+
+    /** Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others. */
+    public var speechTopK: Int? = null
+
     /** What remains of a cancelled reply in the history. Default: the text so far. */
     public var onCancel: OnCancel? = null
 
@@ -165,6 +177,9 @@ public class GenerationOptionsBuilder {
         templateVariables = templateVariables,
         stopAfterToolCalls = stopAfterToolCalls,
         stopOnRepetition = stopOnRepetition,
+        speechMode = speechMode,
+        speechTemperature = speechTemperature,
+        speechTopK = speechTopK,
         onCancel = onCancel,
         onBusy = onBusy,
         contextPolicy = contextPolicy,

@@ -79,10 +79,10 @@ class ImagesTest {
             assertTrue(err.message.startsWith("messages[0].content[1]: images require the model's projector file"))
         }
         val given = loadOptions { projector = folder.resolve("mmproj-lfm2vl-f16.gguf").path }
-        val expected = loadModelBlocking(alone.path, given).use { seeing ->
-            assertTrue(seeing.info.supportsImages)
-            assertTrue(seeing.info.visionMemory in 1 until seeing.info.memoryEstimate)
-            seeing.answer(image, question)
+        val expected = loadModelBlocking(alone.path, given).use { vision ->
+            assertTrue(vision.info.supportsImages)
+            assertTrue(vision.info.visionMemory in 1 until vision.info.memoryEstimate)
+            vision.answer(image, question)
         }
         loadModelBlocking(folder.resolve("lfm2vl-f16.gguf").path).use { beside ->
             val found = beside.answer(image, question)

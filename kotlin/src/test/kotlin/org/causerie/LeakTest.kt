@@ -54,7 +54,7 @@ internal fun engines(): Set<String> = File("/proc/self/task").listFiles().orEmpt
 internal fun generateAtRandom(generations: Int, replies: Int) {
     val random = Random(11)
     repeat(generations / replies) {
-        scripted(*Array(replies) { List(LONGEST) { WORD } + STALL }).use { runner ->
+        scripted(*Array(replies) { List(MAX_WORDS) { WORD } + STALL }).use { runner ->
             repeat(replies) { runner.createConversation("").use { leave(it, random) } }
         }
     }
@@ -62,7 +62,7 @@ internal fun generateAtRandom(generations: Int, replies: Int) {
 
 private fun leave(conversation: Conversation, random: Random) = runBlocking {
     val reply = conversation.generateResponse("Hi")
-    val words = 1 + random.nextInt(LONGEST)
+    val words = 1 + random.nextInt(MAX_WORDS)
     if (random.nextBoolean()) {
         var read = ""
         reply.first { event ->
@@ -76,5 +76,5 @@ private fun leave(conversation: Conversation, random: Random) = runBlocking {
     }
 }
 
-private const val LONGEST = 20
+private const val MAX_WORDS = 20
 private const val WORD = "word "

@@ -1,0 +1,122 @@
+//! Conversations with a tiny model with speech in and out.
+
+use std::path::{Path, PathBuf};
+
+use crate::conversation::Conversation;
+use crate::error::ErrorKind;
+use crate::history::{messages_from_json, messages_to_json};
+use crate::info::ModelInfo;
+use crate::media::sound::Sound;
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, SpeechOptions};
+use crate::response::{Completion, MessageResponse};
+use crate::runner::ModelRunner;
+
+const INTERLEAVED: &str = "Respond with interleaved text and audio.";
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+}
+
+fn model() -> String {
+    fixtures().join("models/lfm2a-speech/lfm2a-speech-f16.gguf").to_str().unwrap().to_owned()
+}
+
+fn load() -> ModelRunner {
+    let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
+    ModelRunner::load_with(&model(), options).unwrap()
+}
+
+fn spoken_question() -> ChatMessage {
+    let file = std::fs::read(fixtures().join("sounds/short.wav")).unwrap();
+    ChatMessage { content: vec![ChatMessageContent::Audio(file)], ..ChatMessage::user("") }
+}
+
+fn options(mode: SpeechMode) -> GenerationOptions {
+    let speech = SpeechOptions { mode, temperature: Some(0.0), top_k: None };
+    GenerationOptions { temperature: Some(0.0), max_tokens: Some(40), speech, ..Default::default() }
+}
+
+/// The completion of a reply, with its text and its samples as they came.
+fn reply(conversation: &Conversation, question: ChatMessage, mode: SpeechMode) -> (Completion, String, Vec<f32>) {
+    let (mut text, mut samples) = (String::new(), Vec::new());
+    for event in conversation.generate_response(question, options(mode)) {
+        match event.unwrap() {
+            MessageResponse::Chunk(chunk) => text.push_str(&chunk),
+            MessageResponse::AudioSample { samples: next, sample_rate } => {
+                assert_eq!(sample_rate, 24_000);
+                samples.extend(next);
+            }
+            MessageResponse::Complete(completion) => return (*completion, text, samples),
+            _ => {}
+        }
+    }
+    panic!("the reply must end");
+}
+
+/// The sound of a message, one file after the other.
+fn sound_of(message: &ChatMessage) -> Vec<f32> {
+    let files = message.content.iter().filter_map(|part| match part {
+        ChatMessageContent::Audio(file) => Some(Sound::read(file).unwrap()),
+        _ => None,
+    });
+    files.flat_map(|sound| sound.samples().to_vec()).collect()
+}
+
+#[test]
+fn a_model_speaks_if_its_vocoder_and_tokenizer_are_beside_it() {
+    let info = ModelInfo::read(&model()).unwrap();
+    assert!(info.supports_speech && info.supports_audio && info.problems.is_empty(), "{:?}", info.problems);
+    assert!(load().info().supports_speech);
+    let deaf = fixtures().join("models/lfm2-f32.gguf");
+    assert!(!ModelInfo::read(deaf.to_str().unwrap()).unwrap().supports_speech);
+}
+
+#[test]
+fn a_spoken_question_gets_an_answer_in_words_and_sound() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (completion, text, samples) = reply(&conversation, spoken_question(), SpeechMode::Auto);
+    let message = &completion.full_message;
+    assert!(!text.is_empty() && message.text() == text);
+    assert!(matches!(message.content[..2], [ChatMessageContent::Text(_), ChatMessageContent::Audio(_)]));
+    let kept = sound_of(message);
+    assert!(!samples.is_empty() && samples.len() == kept.len() && samples.len().is_multiple_of(1920));
+    // The file has samples of 16 bits.
+    let clipped = samples.iter().map(|sample| sample.clamp(-1.0, 1.0));
+    assert!(clipped.zip(kept).all(|(sample, kept)| (sample - kept).abs() < 1e-4));
+}
+
+#[test]
+fn a_spoken_conversation_goes_on_from_the_cache_and_from_its_history_with_the_same_reply() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (first, ..) = reply(&conversation, spoken_question(), SpeechMode::Auto);
+    let history = messages_to_json(&conversation.history());
+    let (second, text, samples) = reply(&conversation, ChatMessage::user("Why?"), SpeechMode::Auto);
+    // Words of a random model are not always spelled with the tokens that it wrote, so the prompt may part from the reply.
+    assert!(first.stats.prompt_tokens <= second.stats.cached_prompt_tokens);
+    assert!(first.stats.audio_tokens + 6 < second.stats.audio_tokens);
+    let again = load().create_conversation_from_history(messages_from_json(&history).unwrap());
+    let (_, text_again, samples_again) = reply(&again, ChatMessage::user("Why?"), SpeechMode::Auto);
+    assert_eq!((text, samples), (text_again, samples_again));
+}
+
+#[test]
+fn without_speech_the_reply_is_text() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (completion, text, samples) = reply(&conversation, spoken_question(), SpeechMode::Off);
+    assert!(samples.is_empty() && completion.full_message.text() == text);
+    assert_eq!(completion.full_message.content.len(), 1);
+}
+
+#[test]
+fn sound_that_the_model_has_not_spoken_is_refused_in_its_own_messages() {
+    let answer = ChatMessage { role: Role::Assistant, ..spoken_question() };
+    let conversation = load().create_conversation_from_history(vec![ChatMessage::user("Hi"), answer]);
+    let err = conversation
+        .generate_response(ChatMessage::user("Why?"), options(SpeechMode::Auto))
+        .iter()
+        .find_map(|event| event.err())
+        .unwrap();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+    assert!(err.to_string().contains("messages[1].content[0]"), "{err}");
+}
