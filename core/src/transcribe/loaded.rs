@@ -48,11 +48,15 @@ impl LoadedTranscriber {
         (self.model.architecture().n_frames() * HOP) as u64
     }
 
-    /// The spectrogram of a window, which silence fills up.
+    /// The spectrogram of a window. Frames after the sound are zeros, as in the original, and not those of silence: with them,
+    /// fewer words are wrong.
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f32> {
+        let n_values = samples.len() / HOP * self.model.architecture().n_bins;
         let mut samples = samples.to_vec();
         samples.resize(self.n_samples() as usize, 0.0);
-        self.filters.features(&samples).values
+        let mut frames = self.filters.features(&samples).values;
+        frames.iter_mut().skip(n_values).for_each(|value| *value = 0.0);
+        frames
     }
 
     /// The token of a language; `None` in a model of English only.
