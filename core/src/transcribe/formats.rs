@@ -49,7 +49,7 @@ impl Transcript {
     /// ```
     /// use causerie::transcribe::Transcript;
     /// let transcript = Transcript { text: "Hello.".to_owned(), language: "en".to_owned(), ..Default::default() };
-    /// assert_eq!(transcript.to_json(), r#"{"duration":0.0,"language":"en","segments":[],"text":"Hello."}"#);
+    /// assert_eq!(transcript.to_json(), r#"{"language":"en","duration":0.0,"text":"Hello.","segments":[]}"#);
     /// ```
     pub fn to_json(&self) -> String {
         let mut json = json!({

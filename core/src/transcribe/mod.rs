@@ -2,6 +2,20 @@
 //!
 //! A [`Transcriber`] is a Whisper model in memory. Recordings of any length are heard in windows of 30 seconds; the times
 //! that the model writes say where the next window begins.
+//!
+//! ```
+//! use causerie::Sound;
+//! use causerie::transcribe::{TranscribeOptions, Transcriber};
+//!
+//! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+//! # let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/sounds/tones.wav")).unwrap();
+//! let transcriber = Transcriber::load(model)?;
+//! let transcript = transcriber.transcribe(&Sound::read(&file)?, TranscribeOptions::default())?;
+//! for segment in &transcript.segments {
+//!     println!("{:?}: {}", segment.start, segment.text);
+//! }
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
 
 mod formats;
 mod live;
