@@ -48,7 +48,7 @@ impl LoadedTranscriber {
         (self.model.architecture().n_frames() * HOP) as u64
     }
 
-    /// The spectrogram of a window. Frames after the sound are zeros, as in the original, and not those of silence: with them,
+    /// The spectrogram of a window. Frames after the sound are zeros, as in the original, and not what silence gives: with that,
     /// fewer words are wrong.
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f32> {
         let n_values = samples.len() / HOP * self.model.architecture().n_bins;

@@ -29,7 +29,11 @@ impl TensorAngles {
     }
 
     /// Angles of rows whose cosines and sines, each `(rows, n_pairs)`, are known.
-    pub(super) fn new((cosines, sines): (Vec<f32>, Vec<f32>), n_pairs: usize, device: &Device) -> TensorResult<Self> {
+    pub(super) fn from_values(
+        (cosines, sines): (Vec<f32>, Vec<f32>),
+        n_pairs: usize,
+        device: &Device,
+    ) -> TensorResult<Self> {
         let n_rows = cosines.len() / n_pairs.max(1);
         let table = |values: Vec<f32>| Tensor::from_vec(values, (n_rows, 1, n_pairs), device);
         Ok(Self { angles: Some((table(cosines)?, table(sines)?)), query_factors: None })

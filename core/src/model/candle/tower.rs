@@ -41,7 +41,7 @@ impl TowerOperations for Candle {
         n_pairs: usize,
         angles: &mut TensorAngles,
     ) -> Result<()> {
-        *angles = TensorAngles::new((cosines, sines), n_pairs, &self.device).map_err(computation_failed)?;
+        *angles = TensorAngles::from_values((cosines, sines), n_pairs, &self.device).map_err(computation_failed)?;
         Ok(())
     }
 
