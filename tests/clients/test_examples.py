@@ -10,6 +10,8 @@ from server import ROOT, Server
 
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/http.md").read_text(), re.MULTILINE | re.DOTALL)
 NODE = pathlib.Path(sys.prefix).with_name("clients-node")
+# What stands in the page for a reader's own files, and what stands for it here.
+FILES = {"whisper-base": "whisper", "talk.mp3": str(ROOT / "tests/fixtures/sounds/long.wav")}
 
 
 class Examples(unittest.TestCase):
@@ -17,10 +19,11 @@ class Examples(unittest.TestCase):
         examples = [text for kind, text in EXAMPLES if kind == language and "127.0.0.1:8080" in text]
         examples = [text for text in examples if not text.startswith(("causerie ", "cargo "))]
         self.assertTrue(examples, f"docs/http.md must have an example in {language}")
-        server = Server()
+        server = Server("--transcriber", str(ROOT / "tests/fixtures/models/whisper"))
         try:
             for text in examples:
-                text = text.replace("http://127.0.0.1:8080/v1", server.base_url)
+                for name, here in {"http://127.0.0.1:8080/v1": server.base_url, **FILES}.items():
+                    text = text.replace(name, here)
                 ran = subprocess.run([*command, text], capture_output=True, text=True, cwd=NODE if NODE.exists() else None)
                 self.assertEqual(ran.returncode, 0, text + ran.stdout + ran.stderr)
                 self.assertTrue(ran.stdout.strip(), text)
