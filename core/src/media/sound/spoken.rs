@@ -1,6 +1,8 @@
 //! The sound of a reply as a WAV file that also holds the model's own codes, which the model reads when the conversation goes on:
 //! samples cannot be turned back into codes. Other programs pass over the chunk.
 
+use crate::media::sound::write::WavSamples;
+
 /// The chunk of codes: the 16 bytes that name the voice, then numbers of 16 bits: what began the stretch, the number of codes in a
 /// frame, and the codes, one frame after the other.
 const FRAMES: &[u8; 4] = b"cfrm";
@@ -42,22 +44,16 @@ impl SpokenSound {
         let n_codes = frames.first().map_or(0, Vec::len) as u16; // a frame has as many codes as there are codebooks
         let numbers = [*opening as u16, n_codes].into_iter().chain(frames.iter().flatten().copied());
         let codes: Vec<u8> = voice.iter().copied().chain(numbers.flat_map(u16::to_le_bytes)).collect();
-        let quantised = |sample: &f32| (sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)).round() as i16; // in range
-        let samples: Vec<u8> = self.samples.iter().flat_map(|sample| quantised(sample).to_le_bytes()).collect();
-        let mut format = Vec::new();
-        format.extend([1u16, 1].into_iter().flat_map(u16::to_le_bytes)); // PCM, one channel
-        format.extend([self.sample_rate, 2 * self.sample_rate].into_iter().flat_map(u32::to_le_bytes));
-        format.extend([2u16, 16].into_iter().flat_map(u16::to_le_bytes)); // bytes of a frame, bits of a sample
-        let mut body = b"WAVE".to_vec();
-        for (id, chunk) in [(b"fmt ", format), (FRAMES, codes), (b"data", samples)] {
-            body.extend(id);
-            body.extend((chunk.len() as u32).to_le_bytes()); // a reply of 4 GiB would take a day to speak
-            body.extend(&chunk);
-            body.resize(body.len().next_multiple_of(2), 0);
-        }
-        let mut file = b"RIFF".to_vec();
-        file.extend((body.len() as u32).to_le_bytes());
-        file.extend(body);
+        let samples = WavSamples::Int16;
+        let mut file = samples.header(self.sample_rate, Some(2 * self.samples.len()));
+        samples.extend(&mut file, &self.samples);
+        file.extend(FRAMES);
+        file.extend((codes.len() as u32).to_le_bytes()); // a context has far fewer frames
+        file.extend(codes);
+        file.resize(file.len().next_multiple_of(2), 0);
+        // The header counts all chunks after its first eight bytes.
+        let size = u32::try_from(file.len() - 8).unwrap_or(u32::MAX);
+        file[4..8].copy_from_slice(&size.to_le_bytes());
         file
     }
 
