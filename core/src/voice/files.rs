@@ -80,8 +80,13 @@ fn codec(
         return found(codec);
     }
     let folder = folder.unwrap_or(Path::new("."));
-    let beside = candidates(folder, &[CODEC_WORD]);
-    for path in [folder.join(DETOKENIZER)].into_iter().filter(|path| path.is_dir()).chain(beside) {
+    let own = folder.join(DETOKENIZER);
+    if own.is_dir()
+        && let Some(codec) = CodecCheckpoint::read(&[&[&open(&own)?], known].concat())?
+    {
+        return found(codec);
+    }
+    for path in candidates(folder, &[CODEC_WORD]) {
         let Ok(files) = open(&path) else { continue };
         if let Ok(Some(codec)) = CodecCheckpoint::read(&[&[&files], known].concat()) {
             return found(codec);

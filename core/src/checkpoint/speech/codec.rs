@@ -14,24 +14,6 @@ const MAX_POSITIONS: usize = 1 << 24;
 /// Codes of a codebook. The embedding of all codebooks is one table.
 const N_CODES: usize = 2048;
 
-/// Parts of a layer, and their possible names: in a GGUF file of the detokenizer alone, in a folder, and in a file that holds all
-/// parts that speak.
-const PARTS: [(&str, &str); 14] = [
-    ("attn_norm", "operator_norm"),
-    ("ffn_norm", "ffn_norm"),
-    ("ffn_gate", "feed_forward.w1"),
-    ("ffn_down", "feed_forward.w2"),
-    ("ffn_up", "feed_forward.w3"),
-    ("shortconv.in_proj", "conv.in_proj"),
-    ("shortconv.conv", "conv.conv"),
-    ("shortconv.out_proj", "conv.out_proj"),
-    ("attn_q", "self_attn.q_proj"),
-    ("attn_k", "self_attn.k_proj"),
-    ("attn_v", "self_attn.v_proj"),
-    ("attn_output", "self_attn.out_proj"),
-    ("attn_q_norm", "self_attn.q_layernorm"),
-    ("attn_k_norm", "self_attn.k_layernorm"),
-];
 /// Tensors outside of layers, with their possible names.
 const OTHERS: [(&str, &[&str]); 4] = [
     ("output_norm.weight", &["token_embd_norm.weight", "output_norm.weight", "lfm.embedding_norm.weight"]),
@@ -92,9 +74,11 @@ fn names(n_layers: usize) -> Vec<(String, Vec<String>)> {
         OTHERS.map(|(name, possible)| (name.to_owned(), possible.iter().map(|&name| name.to_owned()).collect()));
     let mut names = Vec::from(others);
     for layer in 0..n_layers {
-        for (part, in_folder) in PARTS {
+        for part in DETOKENIZER.parts() {
+            // In a GGUF file of the detokenizer alone, and in folders and files that hold all parts that speak.
             let name = format!("blk.{layer}.{part}.weight");
-            names.push((name.clone(), vec![name, format!("lfm.layers.{layer}.{in_folder}.weight")]));
+            let in_folder = DETOKENIZER.folder_names(part).map(|part| format!("lfm.layers.{layer}.{part}.weight"));
+            names.push((name.clone(), [name].into_iter().chain(in_folder).collect()));
         }
     }
     names
