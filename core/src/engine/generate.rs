@@ -353,20 +353,6 @@ impl Generation {
         Ok(())
     }
 
-    /// Adds the frame of sound that follows from the last step.
-    fn speak(&mut self, hidden_size: usize) -> Result<()> {
-        let Some(speech) = &mut self.speech else { return Ok(()) };
-        let frame = speech.frame()?;
-        self.transcript.reply.speak(&frame, speech.voice());
-        if let Position::Embedded { digest, .. } = frame.position {
-            self.embeddings.set_ready(digest, frame.row, hidden_size);
-        }
-        self.positions.push(frame.position);
-        self.stats.completion_tokens += 1;
-        self.end_at_limits();
-        Ok(())
-    }
-
     /// Adds the token that follows from the logits after the last token, and one for each draft token that was accepted.
     fn decode(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
         let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.positions.len());
@@ -468,7 +454,7 @@ impl Generation {
     }
 
     /// Ends the reply where its own tokens and frames, or the context, end.
-    fn end_at_limits(&mut self) {
+    pub(super) fn end_at_limits(&mut self) {
         if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
         } else if self.stats.context_size <= self.stats.total_tokens() {

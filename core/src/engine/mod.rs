@@ -24,6 +24,7 @@ mod repetition;
 mod request;
 mod speculative;
 mod speech;
+mod spoken_step;
 mod step_plan;
 mod stop;
 mod stream;
