@@ -11,8 +11,10 @@ use crate::transcribe::transcription::{Transcription, TranscriptionStep};
 /// [`push`](Self::push) only keeps samples. The events are computed while they are pulled, on the thread that pulls: segments
 /// that do not change any more, and the text after them so far.
 ///
-/// ```no_run
-/// # let (transcriber, microphone): (causerie::transcribe::Transcriber, std::sync::mpsc::Receiver<Vec<f32>>) = unimplemented!();
+/// ```
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+/// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+/// # let microphone = [vec![0.0; 4_800]];
 /// let mut live = transcriber.live(48_000, Default::default())?;
 /// for samples in microphone {
 ///     live.push(&samples)?;
@@ -43,8 +45,10 @@ impl LiveTranscription {
 
     /// Adds samples of one channel. After the end, they are ignored.
     ///
-    /// ```no_run
-    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+    /// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+    /// # let mut live = transcriber.live(48_000, Default::default())?;
     /// live.push(&[0.0; 480])?;
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -61,9 +65,12 @@ impl LiveTranscription {
 
     /// Says that no more samples come.
     ///
-    /// ```no_run
-    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+    /// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+    /// # let mut live = transcriber.live(48_000, Default::default())?;
     /// live.end();
+    /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn end(&mut self) {
         if let Some(resampler) = self.resampler.take() {
@@ -74,8 +81,10 @@ impl LiveTranscription {
 
     /// The next event, once it is computed; `None` if more samples are needed, or after the last event.
     ///
-    /// ```no_run
-    /// # let mut live: causerie::transcribe::LiveTranscription = unimplemented!();
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+    /// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+    /// # let mut live = transcriber.live(48_000, Default::default())?;
     /// while let Some(event) = live.next_event()? {
     ///     println!("{event:?}");
     /// }

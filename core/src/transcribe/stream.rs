@@ -7,9 +7,11 @@ use crate::transcribe::transcription::{Transcription, TranscriptionStep};
 
 /// The events of a transcription. It is computed while they are pulled, on the thread that pulls.
 ///
-/// ```no_run
-/// # use causerie::transcribe::{TranscriptEvent, Transcriber};
-/// # let (transcriber, sound): (Transcriber, causerie::Sound) = unimplemented!();
+/// ```
+/// use causerie::transcribe::TranscriptEvent;
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+/// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+/// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
 /// for event in transcriber.stream(&sound, Default::default())? {
 ///     if let TranscriptEvent::Segment(segment) = event? {
 ///         println!("{}", segment.text);
