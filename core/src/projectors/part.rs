@@ -13,14 +13,14 @@ pub(crate) trait ModelPart: Sized {
     const REQUIRES: &'static str;
     /// Why the files of a model that has no such part take none.
     const ABSENT: &'static str;
-    /// The map whose outputs are rows of the decoder's embedding.
-    const LAST_MAP: &'static str;
-
     /// The part in some files; `None` if they have none.
     fn read(weights: &Weights) -> Result<Option<Self>>;
 
     /// `general.architecture` in the GGUF files of decoders that the part is for.
     fn decoders(&self) -> &'static [&'static str];
+
+    /// The map whose outputs are rows of the decoder's embedding.
+    fn last_map(&self) -> &'static str;
 
     /// Whether a model of this name has such a part, although it was not found.
     fn is_expected(name: &str) -> bool;
@@ -30,7 +30,6 @@ impl ModelPart for VisionArchitecture {
     const NAME: &'static str = "vision tower";
     const REQUIRES: &'static str = "images require";
     const ABSENT: &'static str = TEXT_ONLY;
-    const LAST_MAP: &'static str = "mm.2.weight";
 
     fn read(weights: &Weights) -> Result<Option<Self>> {
         Self::read(weights)
@@ -38,6 +37,10 @@ impl ModelPart for VisionArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn last_map(&self) -> &'static str {
+        "mm.2.weight"
     }
 
     /// The chat template says whether this is a vision model.
@@ -50,7 +53,6 @@ impl ModelPart for HearingArchitecture {
     const NAME: &'static str = "sound encoder";
     const REQUIRES: &'static str = "audio requires";
     const ABSENT: &'static str = NO_AUDIO;
-    const LAST_MAP: &'static str = "mm.a.mlp.3.weight";
 
     fn read(weights: &Weights) -> Result<Option<Self>> {
         Self::read(weights)
@@ -58,6 +60,10 @@ impl ModelPart for HearingArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn last_map(&self) -> &'static str {
+        self.family.last_map
     }
 
     fn is_expected(name: &str) -> bool {

@@ -2,8 +2,11 @@
 
 mod description;
 mod family;
+mod gemma4;
+mod lfm2_audio;
 mod names;
 mod tensors;
 
 pub(crate) use description::HearingArchitecture;
+pub(crate) use family::{EncoderKind, HearingFamily};
 pub(crate) use names::is_sound_encoder;

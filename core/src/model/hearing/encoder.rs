@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::HearingArchitecture;
 use crate::checkpoint::invalid;
+use crate::checkpoint::{EncoderKind, HearingArchitecture};
 use crate::error::Result;
+use crate::model::hearing::fast_conformer::FastConformer;
+use crate::model::hearing::local_conformer::LocalConformer;
 use crate::model::hearing::network::{EncoderNetwork, LoadedEncoder, RecordingPass};
 use crate::model::hearing::operations::SoundOperations;
 use crate::position::EmbeddingJob;
@@ -23,7 +25,14 @@ impl SoundEncoder {
         files: &Weights,
         architecture: &HearingArchitecture,
     ) -> Result<Self> {
-        Ok(Self(Arc::new(EncoderNetwork::load(operations, files, architecture)?)))
+        Ok(Self(match architecture.family.kind {
+            EncoderKind::FastConformer => {
+                Arc::new(EncoderNetwork::<O, FastConformer<O>>::load(operations, files, architecture)?)
+            }
+            EncoderKind::LocalConformer => {
+                Arc::new(EncoderNetwork::<O, LocalConformer<O>>::load(operations, files, architecture)?)
+            }
+        }))
     }
 
     pub(crate) fn architecture(&self) -> &HearingArchitecture {
