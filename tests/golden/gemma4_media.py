@@ -55,7 +55,7 @@ VISION = {
 }
 CONFIG = {
     "architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "image_token_id": ID["<|image|>"],
-    "audio_token_id": ID["<|audio|>"], "video_token_id": 14, "boi_token_id": ID["<|image>"], "eoi_token_id": ID["<image|>"],
+    "audio_token_id": ID["<|audio|>"], "video_token_id": 13, "boi_token_id": ID["<|image>"], "eoi_token_id": ID["<image|>"],
     "boa_token_id": ID["<|audio>"], "eoa_token_index": ID["<audio|>"], "tie_word_embeddings": True,
     "text_config": FAMILY.config, "audio_config": AUDIO, "vision_config": VISION,
 }
@@ -244,7 +244,7 @@ def features_of(samples):
 
 @torch.no_grad()
 def encoded(model, samples):
-    """Returns the rows of each stage of a recording, without those of padding."""
+    """Returns the rows of each stage of a recording, without padding."""
     features, mask = features_of(samples)
     tower, stages = model.model.audio_tower, {}
     hooks = [tower.subsample_conv_projection.register_forward_hook(lambda _, __, out: stages.__setitem__("beginning", out[0][0]))]
