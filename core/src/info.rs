@@ -93,6 +93,8 @@ pub struct ModelInfo {
     vision_bytes: u64,
     /// Bytes of the encoder of sound once loaded.
     hearing_bytes: u64,
+    /// Bytes of the parts that speak once loaded.
+    speech_bytes: u64,
 }
 
 /// The weights of one type.
@@ -142,6 +144,8 @@ pub struct MemoryEstimate {
     pub vision: u64,
     /// The audio part: its encoder and its adapter.
     pub hearing: u64,
+    /// The parts that speak.
+    pub speech: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -156,8 +160,9 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.working];
-        parts.into_iter().fold(self.weights, u64::saturating_add)
+        let states = [self.key_values, self.convolutions, self.delta_nets, self.working];
+        let parts = [self.vision, self.hearing, self.speech];
+        states.into_iter().chain(parts).fold(self.weights, u64::saturating_add)
     }
 }
 
@@ -281,6 +286,7 @@ impl ModelInfo {
     /// Sets whether the model speaks.
     pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
         self.supports_speech = matches!(voice, VoiceFiles::Found(_));
+        self.speech_bytes = voice.n_bytes();
         if self.supports_speech {
             self.unused_tensors.retain(|name| !is_speech(name));
         }
@@ -328,6 +334,7 @@ impl ModelInfo {
             delta_nets: self.sizes.delta_net_bytes(),
             vision: self.vision_bytes,
             hearing: self.hearing_bytes,
+            speech: self.speech_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

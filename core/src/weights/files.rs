@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
+use crate::weights::bundle::ManifestPart;
 use crate::weights::bytes::ModelBytes;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::{GgufFile, MetadataValue};
@@ -43,6 +44,14 @@ impl Weights {
     /// Reads the header of a GGUF file of this size, of which only the beginning is here.
     pub(crate) fn of_head(head: Vec<u8>, file_size: usize) -> Result<Self> {
         GgufFile::of_head(head, file_size).map(Self::Gguf)
+    }
+
+    /// Opens a part of a model that its manifest names.
+    pub(crate) fn open_manifest_part(part: &ManifestPart, origin: ModelOrigin) -> Result<Self> {
+        match part.is_folder {
+            true => Folder::open(&part.path, origin).map(Self::Folder),
+            false => GgufFile::open(&part.path, origin).map(Self::Gguf),
+        }
     }
 
     /// Opens a file or folder that belongs to a model.
