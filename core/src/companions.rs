@@ -60,7 +60,7 @@ pub fn choose_companions(
 /// let files = companions_beside(format!("{folder}/lfm2a-speech-f16.gguf").as_ref());
 /// let names: Vec<_> = files.iter().filter_map(|path| path.file_name()?.to_str()).collect();
 /// let speech = ["vocoder-lfm2a-speech-f16.gguf", "tokenizer-lfm2a-speech-f16.gguf"];
-/// assert_eq!(names, [&["mmproj-lfm2a-speech-q8_0.gguf"], &speech[..]].concat());
+/// assert_eq!(names, [&["mmproj-lfm2a-speech-q8_0.gguf"][..], &speech].concat());
 /// assert!(companions_beside("no/such/model.gguf".as_ref()).is_empty());
 /// ```
 pub fn companions_beside(model: &Path) -> Vec<PathBuf> {

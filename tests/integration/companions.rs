@@ -65,7 +65,7 @@ fn a_bundle_has_a_projector_for_each_part_and_the_parts_that_speak() {
     assert_eq!(abilities(&model), (true, true, true));
     make(&model, &BundleParts::default(), &output);
     let files: Vec<String> = bundle::list(&output).unwrap().into_iter().map(|file| file.path).collect();
-    let mut expect = [&["All-F16.gguf"], &COMPANIONS[..]].concat();
+    let mut expect = [&["All-F16.gguf"][..], &COMPANIONS].concat();
     expect.sort_unstable();
     assert_eq!(files, expect);
     let manifest = manifest(&output);

@@ -162,7 +162,7 @@ fn a_manifest_brings_its_files_and_what_it_says() {
     let plan = setting.hub().plan(&address).unwrap();
     let paths: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
     let parts = ["projector-F16.gguf", "vocoder-F16.gguf", "codec.safetensors"];
-    assert_eq!(paths, [&["manifest.json", "see-F16.gguf"], &parts[..]].concat());
+    assert_eq!(paths, [&["manifest.json", "see-F16.gguf"][..], &parts].concat());
     let path = setting.pull(&address).unwrap();
     check_cache(&setting.cache());
     assert_eq!(setting.hub().find(&address).unwrap(), path);
