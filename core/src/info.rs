@@ -198,7 +198,7 @@ impl ModelInfo {
             Ok(tokenizer) => {
                 info.set_tokenizer(&tokenizer);
                 let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
-                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
+                if let Err(err) = read {
                     info.problems.push(err.to_string());
                 }
             }
@@ -259,22 +259,22 @@ impl ModelInfo {
 
     fn read_parts(&mut self, weights: &Weights) -> Result<()> {
         if !self.has_chat_template {
-            return Ok(());
+            return self.read_voice(weights, None);
         }
         let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let PartFiles::Found(found, _) = parts.vision
+            && let PartFiles::Found(found, _) = &parts.vision
         {
             self.set_vision(found.weights());
         }
-        if let PartFiles::Found(found, architecture) = parts.hearing {
-            self.set_hearing(found.weights(), &architecture);
+        if let PartFiles::Found(found, architecture) = &parts.hearing {
+            self.set_hearing(found.weights(), architecture);
         }
-        Ok(())
+        self.read_voice(weights, parts.projector())
     }
 
-    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
-        self.set_voice(&voice::find(weights, None, None)?);
+    fn read_voice(&mut self, weights: &Weights, projector: Option<&Weights>) -> Result<()> {
+        self.set_voice(&voice::find(weights, projector, None, None)?);
         Ok(())
     }
 

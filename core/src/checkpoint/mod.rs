@@ -41,7 +41,10 @@ pub(crate) use metadata::SIGMOID;
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
 pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
-pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
+pub(crate) use speech::{
+    CodeRows, CodecCheckpoint, DepthformerCheckpoint, DetokenizerCheckpoint, FrameCheckpoint, MaskedCheckpoint,
+    MimiCheckpoint, is_speech,
+};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
 pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};

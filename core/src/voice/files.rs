@@ -1,7 +1,8 @@
 //! Finds the files of the parts of a model that speak: in the model's own folder, or in GGUF files beside the model's.
 //!
 //! LFM2.5-Audio comes as a folder whose subfolder `audio_detokenizer` turns codes into sound, or as GGUF files `vocoder-…` and
-//! `tokenizer-…`. The headers decide; the names only propose.
+//! `tokenizer-…`; the first LFM2-Audio has a file `tokenizer-….safetensors` in both forms. LFM3-Audio has all of it in its projector file.
+//! The headers decide; the names only propose.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ const DETOKENIZER: &str = "audio_detokenizer";
 /// Words in the names of files that write frames, and of files that turn them into sound.
 const FRAME_WORDS: [&str; 2] = ["vocoder", "audiodecoder"];
 const CODEC_WORD: &str = "tokenizer";
+/// The ends of names of files with tensors.
+const FRAME_ENDS: [&str; 1] = [".gguf"];
+const CODEC_ENDS: [&str; 2] = [".gguf", ".safetensors"];
 
 /// The parts of a model that speak.
 pub(crate) enum VoiceFiles {
@@ -25,11 +29,16 @@ pub(crate) enum VoiceFiles {
     Missing(String),
 }
 
-/// Finds the parts that speak: the given files, the model's own, or those beside it.
+/// Finds the parts that speak: the given files, the model's own, its projector file, or those beside it.
 ///
 /// # Errors
 /// [`ErrorKind::ModelLoad`] for a file that was given, and for parts of the model's own folder that cannot be used.
-pub(crate) fn find(weights: &Weights, decoder: Option<&str>, tokenizer: Option<&str>) -> Result<VoiceFiles> {
+pub(crate) fn find(
+    weights: &Weights,
+    projector: Option<&Weights>,
+    decoder: Option<&str>,
+    tokenizer: Option<&str>,
+) -> Result<VoiceFiles> {
     let own = FrameCheckpoint::read(weights)?;
     let beside = weights.path();
     if let Some(path) = decoder {
@@ -42,11 +51,17 @@ pub(crate) fn find(weights: &Weights, decoder: Option<&str>, tokenizer: Option<&
         })?;
         return codec(frames, &[&files], tokenizer, Path::new(path).parent());
     }
+    if own.is_none()
+        && let Some(projector) = projector
+        && let Some(frames) = FrameCheckpoint::read(projector)?
+    {
+        return codec(frames, &[projector], tokenizer, projector.path().and_then(Path::parent));
+    }
     match (own, beside) {
         (Some(frames), path) => codec(frames, &[weights], tokenizer, path),
         (None, Some(path)) if path.is_file() => {
             let folder = path.parent().unwrap_or(Path::new("."));
-            for path in candidates(folder, &FRAME_WORDS) {
+            for path in candidates(folder, &FRAME_WORDS, &FRAME_ENDS) {
                 let Ok(files) = open(&path) else { continue };
                 if let Ok(Some(frames)) = FrameCheckpoint::read(&files) {
                     return codec(frames, &[&files], tokenizer, Some(folder));
@@ -86,14 +101,18 @@ fn codec(
     {
         return found(codec);
     }
-    for path in candidates(folder, &[CODEC_WORD]) {
-        let Ok(files) = open(&path) else { continue };
-        if let Ok(Some(codec)) = CodecCheckpoint::read(&[&[&files], known].concat()) {
-            return found(codec);
+    let mut unusable = String::new();
+    for path in candidates(folder, &[CODEC_WORD], &CODEC_ENDS) {
+        let codec = open(&path).and_then(|files| CodecCheckpoint::read(&[&[&files], known].concat()));
+        match codec {
+            Ok(Some(codec)) => return found(codec),
+            Ok(None) => {}
+            Err(err) => unusable.push_str(&format!("; {} cannot be used: {err}", path.display())),
         }
     }
     Ok(VoiceFiles::Missing(format!(
-        "speech requires the model's detokenizer: found neither a folder {DETOKENIZER} nor a GGUF file named *{CODEC_WORD}* with one beside the model's"
+        "speech requires the model's detokenizer: found neither a folder {DETOKENIZER} nor a GGUF or safetensors file named \
+         *{CODEC_WORD}* with one beside the model's{unusable}"
     )))
 }
 
@@ -101,12 +120,12 @@ fn open(path: &Path) -> Result<Weights> {
     Weights::open_part(path, ModelOrigin::Disk)
 }
 
-/// The GGUF files of a folder whose names contain one of these words, in order.
-fn candidates(folder: &Path, words: &[&str]) -> Vec<PathBuf> {
+/// The files of a folder whose names contain one of these words, and end in one of these ways, in order.
+fn candidates(folder: &Path, words: &[&str], ends: &[&str]) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_candidate = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
-        name.ends_with(".gguf") && words.iter().any(|word| name.contains(word))
+        ends.iter().any(|end| name.ends_with(end)) && words.iter().any(|word| name.contains(word))
     };
     let mut paths: Vec<PathBuf> = entries.filter(is_candidate).collect();
     paths.sort();

@@ -45,8 +45,11 @@ impl Weights {
         GgufFile::of_head(head, file_size).map(Self::Gguf)
     }
 
-    /// Opens a file or folder that belongs to a model.
+    /// Opens a file or folder that belongs to a model: a GGUF file, a folder, or a safetensors file alone.
     pub(crate) fn open_part(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        if path.extension().is_some_and(|extension| extension == "safetensors") {
+            return Folder::of_file(path, origin).map(Self::Folder);
+        }
         match path.is_dir() {
             true => Folder::open(path, origin).map(Self::Folder),
             false => GgufFile::open(path, origin).map(Self::Gguf),
@@ -116,6 +119,30 @@ impl Weights {
     pub(crate) fn metadata_text(&self, key: &str) -> Result<Option<&str>> {
         match self {
             Self::Gguf(file) => file.text(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// A count in the metadata, if the key exists.
+    pub(crate) fn metadata_count(&self, key: &str) -> Result<Option<usize>> {
+        match self {
+            Self::Gguf(file) => file.count(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// An integer in the metadata, if the key exists.
+    pub(crate) fn metadata_integer(&self, key: &str) -> Result<Option<i64>> {
+        match self {
+            Self::Gguf(file) => file.integer(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// A number in the metadata, if the key exists.
+    pub(crate) fn metadata_float(&self, key: &str) -> Result<Option<f32>> {
+        match self {
+            Self::Gguf(file) => file.float(key),
             Self::Folder(_) => Ok(None),
         }
     }

@@ -57,6 +57,20 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Opens a safetensors file alone, as a folder without configuration.
+    pub(crate) fn of_file(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        let mut folder = Self {
+            path: path.parent().unwrap_or(path).to_owned(),
+            origin,
+            config: Json::Null,
+            files: Vec::new(),
+            tensors: HashMap::new(),
+            unreadable: HashMap::new(),
+        };
+        folder.add(path)?;
+        Ok(folder)
+    }
+
     fn add(&mut self, path: &Path) -> Result<()> {
         let place = || path.display().to_string();
         let file = self.origin.open(path).map_err(unreadable(path))?;

@@ -44,6 +44,37 @@ pub(super) fn renamed(files: &Weights, names: Vec<(String, Vec<String>)>) -> Res
     }
 }
 
+/// Parts of the layers of LFM3-Audio's networks: their names in decoders, and in the files.
+const BLOCK_PARTS: [(&str, &str); 17] = [
+    ("attn_norm", "ln1"),
+    ("post_attention_norm", "attn_post_norm"),
+    ("ffn_norm", "ln2"),
+    ("post_ffw_norm", "ffn_post_norm"),
+    ("ffn_gate", "ffn_gate"),
+    ("ffn_up", "ffn_up"),
+    ("ffn_down", "ffn_down"),
+    ("shortconv.in_proj", "conv_pw1"),
+    ("shortconv.conv", "conv_dw"),
+    ("shortconv.out_proj", "conv_pw2"),
+    ("attn_q", "attn_q"),
+    ("attn_k", "attn_k"),
+    ("attn_v", "attn_v"),
+    ("attn_output", "attn_out"),
+    ("attn_gate", "attn_gate"),
+    ("attn_q_norm", "attn_q_norm"),
+    ("attn_k_norm", "attn_k_norm"),
+];
+
+/// The names of the layers of one of LFM3-Audio's networks, each with its name in the files, which begins with `prefix`.
+pub(super) fn block_names(prefix: &str, n_layers: usize) -> Vec<(String, Vec<String>)> {
+    let layer = |layer: usize| {
+        BLOCK_PARTS.map(|(part, in_file)| {
+            (format!("blk.{layer}.{part}.weight"), vec![format!("{prefix}{layer}.{in_file}.weight")])
+        })
+    };
+    (0..n_layers).flat_map(layer).collect()
+}
+
 /// The facts of a stack of layers that no description gives.
 pub(super) fn architecture(
     family: &'static Family,

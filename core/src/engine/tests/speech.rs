@@ -87,7 +87,7 @@ fn engine_that_speaks() -> Engine {
     tensors.extend(depthformer());
     let folder = TinyFolder::new(CONFIG, &tensors).with("audio_detokenizer", "{}", &detokenizer(&[], 1));
     let weights = folder.open();
-    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None).unwrap() else { panic!("no voice") };
+    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None, None).unwrap() else { panic!("no voice") };
     let options = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
     let compute = Compute::new(&options).unwrap();
     let voice = compute.load_voice(&found.0, &found.1, HIDDEN).unwrap();

@@ -2,6 +2,7 @@
 
 mod backend;
 mod buffers;
+mod codec;
 mod kernel_names;
 mod linear;
 mod memories;
