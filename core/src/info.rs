@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
+use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, speech_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
 use crate::projectors::{self, PartFiles};
@@ -81,6 +81,8 @@ pub struct ModelInfo {
     pub supports_audio: bool,
     /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample).
     pub supports_speech: bool,
+    /// The part that was looked for and not found, if the model could speak with one more file.
+    pub missing_speech: Option<String>,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -93,6 +95,8 @@ pub struct ModelInfo {
     vision_bytes: u64,
     /// Bytes of the encoder of sound once loaded.
     hearing_bytes: u64,
+    /// Bytes of the parts that speak once loaded.
+    speech_bytes: u64,
 }
 
 /// The weights of one type.
@@ -142,6 +146,8 @@ pub struct MemoryEstimate {
     pub vision: u64,
     /// The audio part: its encoder and its adapter.
     pub hearing: u64,
+    /// The parts that speak: what writes frames of codes, and what turns them into sound.
+    pub speech: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -156,7 +162,8 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.working];
+        let parts =
+            [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.speech, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -280,9 +287,14 @@ impl ModelInfo {
 
     /// Sets whether the model speaks.
     pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
-        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
-        if self.supports_speech {
-            self.unused_tensors.retain(|name| !is_speech(name));
+        match voice {
+            VoiceFiles::Found(found) => {
+                self.supports_speech = true;
+                self.speech_bytes = speech_bytes(&found.0, &found.1);
+                self.unused_tensors.retain(|name| !is_speech(name));
+            }
+            VoiceFiles::Missing(reason) => self.missing_speech = Some(reason.clone()),
+            VoiceFiles::None => {}
         }
     }
 
@@ -328,6 +340,7 @@ impl ModelInfo {
             delta_nets: self.sizes.delta_net_bytes(),
             vision: self.vision_bytes,
             hearing: self.hearing_bytes,
+            speech: self.speech_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

@@ -12,7 +12,7 @@ use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes, weight_bytes};
+use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, speech_bytes, vision_bytes};
 use crate::options::{Device, LoadOptions};
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::PromptRenderer;
@@ -143,7 +143,7 @@ fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> 
         PartFiles::Missing(_) => 0,
     };
     let voice = match voice {
-        VoiceFiles::Found(found) => weight_bytes(found.0.tensors()).saturating_add(weight_bytes(found.1.tensors())),
+        VoiceFiles::Found(found) => speech_bytes(&found.0, &found.1),
         VoiceFiles::Missing(_) | VoiceFiles::None => 0,
     };
     let estimate = info.memory_estimate(1);

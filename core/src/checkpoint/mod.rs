@@ -40,7 +40,9 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
-pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
+#[cfg(test)]
+pub(crate) use sound::LFM3_AUDIO;
+pub(crate) use sound::{CausalEncoderCheckpoint, EncoderKind, HearingArchitecture, HearingFamily, is_sound_encoder};
 pub(crate) use speech::{
     CodeRows, CodecCheckpoint, DepthformerCheckpoint, DetokenizerCheckpoint, FrameCheckpoint, MaskedCheckpoint,
     MimiCheckpoint, is_speech,

@@ -26,6 +26,14 @@ impl TinyFolder {
         Self(path)
     }
 
+    /// A folder without files.
+    pub(crate) fn empty() -> Self {
+        let folder = Self::new("{}", &[]);
+        std::fs::remove_file(folder.0.join("config.json")).unwrap();
+        std::fs::remove_file(folder.0.join("model.safetensors")).unwrap();
+        folder
+    }
+
     /// Adds a folder inside of it.
     pub(crate) fn with(self, name: &str, config: &str, tensors: &[TinyTensor]) -> Self {
         Self::write(&self.0.join(name), config, tensors);

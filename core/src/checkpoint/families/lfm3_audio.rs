@@ -9,5 +9,7 @@ const LAYERS: Family = Family { default_theta: 1_000_000.0, has_head_norms: true
 pub(crate) static MASKED_FRAMES: Family =
     Family { gguf: "lfm3-frames", has_output_norms: true, has_head_gates: true, is_two_way: true, ..LAYERS };
 
+pub(crate) static SOUND_STACK: Family = Family { gguf: "lfm3-encoder", ..LAYERS };
+
 pub(crate) static LEVEL_CODEC: Family =
     Family { gguf: "lfm3-codec", has_output_norms: true, has_head_gates: true, ..LAYERS };

@@ -16,7 +16,7 @@ mod qwen;
 
 pub(crate) use family::{Activation, Family, OUTPUT_NORMS, WindowRule};
 pub(crate) use lfm2_audio::{DEPTHFORMER, DETOKENIZER};
-pub(crate) use lfm3_audio::{LEVEL_CODEC, MASKED_FRAMES};
+pub(crate) use lfm3_audio::{LEVEL_CODEC, MASKED_FRAMES, SOUND_STACK};
 
 /// All families. If several have the same GGUF name, the first one reads the file.
 pub(crate) static FAMILIES: [Family; 15] = [

@@ -44,6 +44,12 @@ impl CodecCheckpoint {
         }
     }
 
+    /// Whether a tensor is read for frames of `n_codebooks` codes.
+    pub(crate) fn reads(&self, name: &str, n_codebooks: usize) -> bool {
+        let codebook = name.strip_prefix("codebooks.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+        codebook.is_none_or(|codebook| codebook < n_codebooks)
+    }
+
     /// Codebooks, and codes with a sound of each.
     pub(crate) fn n_codes(&self) -> (usize, usize) {
         match self {

@@ -7,7 +7,7 @@ mod detokenizer;
 mod frames;
 mod masked;
 mod mimi;
-mod parts;
+pub(super) mod parts;
 
 pub(crate) use codec::CodecCheckpoint;
 pub(crate) use depthformer::DepthformerCheckpoint;

@@ -11,15 +11,15 @@ use crate::error::Result;
 use crate::weights::{Tensor, Tensors, Weights};
 
 /// Layers of a part at most; known ones have 6 and 8.
-pub(super) const MAX_LAYERS: usize = 64;
+pub(in crate::checkpoint) const MAX_LAYERS: usize = 64;
 
 /// The names of all tensors in the files, with their shapes.
-pub(super) fn shapes(files: &Weights) -> HashMap<String, Vec<usize>> {
+pub(in crate::checkpoint) fn shapes(files: &Weights) -> HashMap<String, Vec<usize>> {
     files.tensors().map(|tensor| (tensor.name.to_owned(), tensor.shape.to_vec())).collect()
 }
 
 /// Tensors under new names, each from the first of its possible names that the files have.
-pub(super) fn renamed(files: &Weights, names: Vec<(String, Vec<String>)>) -> Result<Tensors> {
+pub(in crate::checkpoint) fn renamed(files: &Weights, names: Vec<(String, Vec<String>)>) -> Result<Tensors> {
     match files {
         Weights::Gguf(file) => {
             let mut in_file: HashMap<String, Tensor> = file.named_tensors().collect();
@@ -66,7 +66,7 @@ const BLOCK_PARTS: [(&str, &str); 17] = [
 ];
 
 /// The names of the layers of one of LFM3-Audio's networks, each with its name in the files, which begins with `prefix`.
-pub(super) fn block_names(prefix: &str, n_layers: usize) -> Vec<(String, Vec<String>)> {
+pub(in crate::checkpoint) fn block_names(prefix: &str, n_layers: usize) -> Vec<(String, Vec<String>)> {
     let layer = |layer: usize| {
         BLOCK_PARTS.map(|(part, in_file)| {
             (format!("blk.{layer}.{part}.weight"), vec![format!("{prefix}{layer}.{in_file}.weight")])
@@ -76,7 +76,7 @@ pub(super) fn block_names(prefix: &str, n_layers: usize) -> Vec<(String, Vec<Str
 }
 
 /// The facts of a stack of layers that no description gives.
-pub(super) fn architecture(
+pub(in crate::checkpoint) fn architecture(
     family: &'static Family,
     (n_layers, n_positions): (usize, usize),
     n_heads: Option<usize>,

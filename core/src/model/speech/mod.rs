@@ -10,6 +10,8 @@ mod mimi;
 mod operations;
 mod voice;
 #[cfg(test)]
+pub(crate) mod lfm3_testing;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::checkpoint::{CodecCheckpoint, DepthformerCheckpoint, MimiCheckpoint};
+use crate::checkpoint::{CodecCheckpoint, DepthformerCheckpoint, MaskedCheckpoint, MimiCheckpoint};
 use crate::error::Result;
 use crate::media::sound::testing::hashed;
 use crate::model::network::{Inputs, SequenceState};
@@ -11,6 +11,8 @@ use crate::model::speech::codec::Codec;
 use crate::model::speech::depthformer::Depthformer;
 use crate::model::speech::detokenizer::Detokenizer;
 use crate::model::speech::frames::{FrameChooser, FrameNetwork};
+use crate::model::speech::lfm3_testing::{lfm3_codec, lfm3_frames};
+use crate::model::speech::masked::MaskedFrames;
 use crate::model::speech::mimi::Mimi;
 use crate::model::speech::operations::CodecOperations;
 use crate::model::speech::testing::{Golden, depthformer, detokenizer, mimi, native};
@@ -94,6 +96,71 @@ fn sound_frame_by_frame_is_that_of_the_reference() {
     assert_eq!((samples.len(), codec.sample_rate()), (17280, 24000));
     let largest = samples.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(largest < 1e-6, "{largest}");
+}
+
+/// The codes of the golden file of LFM3-Audio at which logits are computed; `None` for those that are not known.
+fn code_patterns() -> Vec<Vec<Option<u32>>> {
+    let json = include_str!("../../../../tests/golden/speech/lfm3-audio.json");
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let patterns: Vec<Vec<i64>> = serde_json::from_value(json["code_patterns"].clone()).unwrap();
+    patterns.into_iter().map(|codes| codes.into_iter().map(|code| u32::try_from(code).ok()).collect()).collect()
+}
+
+#[test]
+fn the_logits_and_rows_of_masked_frames_are_those_of_llama_cpp() {
+    let (golden, folder) = (Golden::read("lfm3-audio.safetensors"), TinyFolder::new("{}", &lfm3_frames()));
+    let checkpoint = MaskedCheckpoint::read(&folder.open()).unwrap().unwrap();
+    assert_eq!((checkpoint.n_codebooks, checkpoint.n_codes, checkpoint.hidden), (12, 82, 64));
+    let frames = MaskedFrames::load(native(), &checkpoint).unwrap();
+    let hidden = hashed("hidden", 0..64, 1.0, 0.0);
+    for (at, codes) in code_patterns().iter().enumerate() {
+        if at < 3 {
+            let expected = golden.floats(&format!("logits_{at}"));
+            let found = frames.all_logits(&hidden, codes).unwrap().concat();
+            let largest = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(found.len() == expected.len() && largest < 1e-4, "pattern {at}: {largest}");
+        } else {
+            let codes = codes.iter().copied().collect::<Option<Vec<u32>>>().unwrap();
+            let (row, expected) = (frames.row(&codes).unwrap(), golden.floats(&format!("feedback_{at}")));
+            assert!(row.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "pattern {at}");
+        }
+    }
+}
+
+#[test]
+fn the_sound_of_levels_frame_by_frame_is_that_of_llama_cpp() {
+    let golden = Golden::read("lfm3-audio.safetensors");
+    let (codes, expected) = (golden.integers("wav_codes"), golden.floats("wav"));
+    let folder = TinyFolder::new("{}", &lfm3_codec());
+    let Some(CodecCheckpoint::Detokenizer(checkpoint)) = CodecCheckpoint::read(&[&folder.open()]).unwrap() else {
+        panic!()
+    };
+    assert_eq!((checkpoint.n_codebooks, checkpoint.n_codes), (12, 81));
+    let codec = Codec::new(Detokenizer::load(native(), &checkpoint).unwrap());
+    let (mut stream, mut samples) = (codec.begin().unwrap(), Vec::new());
+    for frame in codes.chunks_exact(12) {
+        samples.extend(stream.push(frame).unwrap());
+    }
+    samples.extend(stream.finish());
+    let scale = expected.iter().fold(0f32, |largest, sample| largest.max(sample.abs()));
+    let largest = samples.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(samples.len() == expected.len() && largest < 1e-5 * scale.max(1.0), "{largest} of {scale}");
+}
+
+#[test]
+fn a_part_of_the_writer_or_the_codec_that_is_missing_is_named() {
+    for (tensors, missing) in
+        [(lfm3_frames(), "a.gen.code.proj_in.weight"), (lfm3_codec(), "a.gen.wav.tfm.in_proj.weight")]
+    {
+        let tensors: Vec<_> = tensors.into_iter().filter(|(name, ..)| name != missing).collect();
+        let files = TinyFolder::new("{}", &tensors).open();
+        let err = MaskedCheckpoint::read(&files).err().or(CodecCheckpoint::read(&[&files]).err()).unwrap();
+        assert!(err.to_string().contains(missing), "{err}");
+    }
+    let tensors: Vec<_> = lfm3_frames().into_iter().filter(|(name, ..)| name != "a.gen.code.mask_embd").collect();
+    let checkpoint = MaskedCheckpoint::read(&TinyFolder::new("{}", &tensors).open()).unwrap().unwrap();
+    let err = MaskedFrames::load(native(), &checkpoint).err().unwrap();
+    assert!(err.to_string().contains("a.gen.code.mask_embd"), "{err}");
 }
 
 /// The largest difference of the sound of Mimi's codes, frame by frame, to the reference's, which decodes all of them at once.

@@ -24,7 +24,7 @@ pub(in crate::model::speech) struct Mimi<O: CodecOperations> {
     operations: O,
     /// The vectors of all codes of all codebooks, `(codebooks * codes, code width)`.
     codes: O::Matrix,
-    /// From the two sums of a frame, and those of the frame before it, to two positions: `(2 * width, 4 * code width)`.
+    /// From the two sums of the frame before and the two of a frame to two positions: `(2 * width, 4 * code width)`.
     upsampling: Linear<O>,
     rope: Rope,
     layers: Vec<MimiLayer<O>>,
