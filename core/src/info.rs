@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, speech_bytes, vision_bytes};
+use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
 use crate::projectors::{self, PartFiles};
@@ -162,9 +162,9 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts =
-            [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.speech, self.working];
-        parts.into_iter().fold(self.weights, u64::saturating_add)
+        let states = [self.key_values, self.convolutions, self.delta_nets, self.working];
+        let parts = [self.vision, self.hearing, self.speech];
+        states.into_iter().chain(parts).fold(self.weights, u64::saturating_add)
     }
 }
 
@@ -287,10 +287,10 @@ impl ModelInfo {
 
     /// Sets whether the model speaks.
     pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
+        self.speech_bytes = voice.n_bytes();
         match voice {
-            VoiceFiles::Found(found) => {
+            VoiceFiles::Found(_) => {
                 self.supports_speech = true;
-                self.speech_bytes = speech_bytes(&found.0, &found.1);
                 self.unused_tensors.retain(|name| !is_speech(name));
             }
             VoiceFiles::Missing(reason) => self.missing_speech = Some(reason.clone()),

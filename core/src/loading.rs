@@ -12,7 +12,7 @@ use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, speech_bytes, vision_bytes};
+use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::PromptRenderer;
@@ -142,12 +142,8 @@ fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> 
         PartFiles::Found(found, _) => hearing_bytes(found.weights()),
         PartFiles::Missing(_) => 0,
     };
-    let voice = match voice {
-        VoiceFiles::Found(found) => speech_bytes(&found.0, &found.1),
-        VoiceFiles::Missing(_) | VoiceFiles::None => 0,
-    };
     let estimate = info.memory_estimate(1);
-    let parts = [tower, encoder, voice];
+    let parts = [tower, encoder, voice.n_bytes()];
     let written = parts.into_iter().fold(estimate.weights, u64::saturating_add);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];

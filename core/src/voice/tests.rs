@@ -1,7 +1,9 @@
 //! Conversations with a tiny model with speech in and out.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use crate::bundle::{self, BundleParts};
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::history::{messages_from_json, messages_to_json};
@@ -143,6 +145,10 @@ fn the_first_model_speaks_with_its_codec_beside_its_gguf_files() {
     let (completion, _, samples) = reply(&conversation, spoken_question(), SpeechMode::Auto);
     assert!(!samples.is_empty() && samples.len().is_multiple_of(1920));
     assert_eq!(sound_of(&completion.full_message).len(), samples.len());
+    // A bundle keeps the codec.
+    let made = folder.path().join("made.bundle");
+    bundle::make(model.to_str().unwrap(), &BundleParts::default(), &made, |_| ControlFlow::Continue(())).unwrap();
+    assert!(ModelInfo::read(made.to_str().unwrap()).unwrap().supports_speech);
 }
 
 #[test]

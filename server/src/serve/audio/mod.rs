@@ -2,6 +2,7 @@
 
 mod answer;
 mod form;
+mod languages;
 mod request;
 
 use std::sync::Arc;
@@ -68,7 +69,7 @@ pub(super) async fn transcribe(
     let running = RunningTranscription::start(service, stream, permit);
     let mut answer = match is_stream {
         true => running.streamed(),
-        false => response(&running.whole().await?, format, has_segments),
+        false => response(&running.whole().await?, task, format, has_segments),
     };
     answer.headers_mut().extend(notes.headers(&served.id));
     Ok(answer)
