@@ -200,7 +200,10 @@ impl ReplyBuilder {
     pub(crate) fn speak(&mut self, frame: &SpokenFrame, (voice, sample_rate): ([u8; 16], u32)) {
         let at = self.text.len();
         let opening = frame.opening;
-        if opening != SoundOpening::None || self.sounds.last().is_none_or(|(last, _)| *last != at) {
+        let goes_on = |(last, sound): &(usize, SpokenSound)| {
+            *last == at && sound.spoken.opening != SoundOpening::MixedStart // text comes after that
+        };
+        if opening != SoundOpening::None || self.sounds.last().is_none_or(|last| !goes_on(last)) {
             let spoken = SpokenFrames { voice, opening, frames: Vec::new() };
             self.sounds.push((at, SpokenSound { spoken, sample_rate, samples: Vec::new() }));
         }
@@ -209,6 +212,12 @@ impl ReplyBuilder {
             sound.spoken.frames.push(codes.collect());
         }
         self.sound(&frame.samples);
+    }
+
+    /// Notes that a part with text and sound in turn begins here.
+    pub(crate) fn begin_mixed(&mut self, (voice, sample_rate): ([u8; 16], u32)) {
+        let spoken = SpokenFrames { voice, opening: SoundOpening::MixedStart, frames: Vec::new() };
+        self.sounds.push((self.text.len(), SpokenSound { spoken, sample_rate, samples: Vec::new() }));
     }
 
     /// Adds samples to the sound that was spoken last.

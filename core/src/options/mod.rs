@@ -11,4 +11,5 @@ pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstrain
 pub use generation::GenerationOptions;
 pub use loading::{CacheType, Device, LoadOptions};
 pub use sampling::{Sampling, SamplingDefaults};
+pub(crate) use speech::FrameSampling;
 pub use speech::{SpeechMode, SpeechOptions};
