@@ -53,6 +53,8 @@ pub(crate) struct Generation {
     ignores_end: bool,
     /// The model's state after the positions computed so far; `None` before the first step, and after the end.
     pub(super) state: Option<Box<dyn SequenceState>>,
+    /// States from which a spoken reply can go on after it was cut, where its own state cannot be cut.
+    pub(super) pauses: Vec<Box<dyn SequenceState>>,
     /// The step that the model computes next.
     plan: Option<StepPlan>,
     /// The logits of the last step.
@@ -93,6 +95,7 @@ impl Generation {
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
             state: None,
+            pauses: Vec::new(),
             plan: None,
             logits: Vec::new(),
             constraint: ReplyConstraint::default(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::engine::speech::SpokenFrame;
+use crate::engine::speech::{ReplyVoice, SpokenFrame};
 use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, PythonNames, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
 use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
@@ -196,12 +196,13 @@ impl ReplyBuilder {
         }
     }
 
-    /// Adds a frame of sound, of a voice with this name and rate.
-    pub(crate) fn speak(&mut self, frame: &SpokenFrame, (voice, sample_rate): ([u8; 16], u32)) {
+    /// Adds a frame of sound.
+    pub(crate) fn speak(&mut self, frame: &SpokenFrame, voice: &ReplyVoice) {
         let at = self.text.len();
         let opening = frame.opening;
         if opening != SoundOpening::None || self.sounds.last().is_none_or(|(last, _)| *last != at) {
-            let spoken = SpokenFrames { voice, opening, frames: Vec::new() };
+            let ReplyVoice { name, sample_rate, end_code } = *voice;
+            let spoken = SpokenFrames { voice: name, opening, end_code, frames: Vec::new() };
             self.sounds.push((at, SpokenSound { spoken, sample_rate, samples: Vec::new() }));
         }
         let codes = frame.codes.iter().map(|code| u16::try_from(*code).unwrap_or(u16::MAX)); // codebooks are far smaller

@@ -37,6 +37,13 @@ pub(crate) struct SpokenFrame {
     pub(super) samples: Vec<f32>,
 }
 
+/// What the sound of a message says about its voice.
+pub(crate) struct ReplyVoice {
+    pub(super) name: [u8; 16],
+    pub(super) sample_rate: u32,
+    pub(super) end_code: u16,
+}
+
 impl Speech {
     /// `None` for a reply of text alone, and for a vocabulary without the tokens of speech.
     pub(super) fn begin(
@@ -67,9 +74,13 @@ impl Speech {
         self.modality.is_sound()
     }
 
-    /// The name of the voice, and its samples per second.
-    pub(super) fn voice(&self) -> ([u8; 16], u32) {
-        (self.voice.digest.bytes(), self.voice.codec.sample_rate())
+    /// The voice, as the sound of a message names it.
+    pub(super) fn voice(&self) -> ReplyVoice {
+        ReplyVoice {
+            name: self.voice.digest.bytes(),
+            sample_rate: self.voice.codec.sample_rate(),
+            end_code: u16::try_from(self.voice.frames.end_code()).unwrap_or(u16::MAX), // codebooks are far smaller
+        }
     }
 
     /// Follows a token of the reply's text.
