@@ -434,10 +434,8 @@ impl Generation {
     /// Adds a token to the reply, and ends the reply if it is complete.
     fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.positions.push(Position::Token(token));
-        if let Some(speech) = &mut self.speech {
-            speech.follow_token(token);
-        }
         self.constraint.take(token);
+        let before = self.transcript.section();
         self.stats.completion_tokens += 1;
         match (tokenizer.is_end(token), self.ignores_end) {
             (true, false) => {
@@ -445,6 +443,11 @@ impl Generation {
             }
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
+        }
+        // A call is written without a pause for sound.
+        let is_call = [before, self.transcript.section()].contains(&ReplySection::Calls);
+        if let Some(speech) = self.speech.as_mut().filter(|_| !is_call) {
+            speech.follow_token(token);
         }
         if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);

@@ -195,7 +195,8 @@ fn functions_are_called_in_a_spoken_conversation_as_in_a_written_one() {
     let conversation = load().create_conversation(INTERLEAVED);
     let now = SdkFunction::new("now", "Tell the time.", vec![]);
     let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("noon")).offer([now]);
-    let options = GenerationOptions { tool_choice: ToolChoice::Required, ..options(SpeechMode::Auto) };
+    let choice = ToolChoice::Required;
+    let options = GenerationOptions { tool_choice: choice, stop_after_tool_calls: true, ..options(SpeechMode::Auto) };
     let (mut calls, mut results, mut n_samples, mut completion) = (Vec::new(), Vec::new(), 0, None);
     for event in conversation.respond_with_functions(spoken_question(), &handlers, options) {
         match event.unwrap() {
@@ -208,9 +209,10 @@ fn functions_are_called_in_a_spoken_conversation_as_in_a_written_one() {
     }
     assert_eq!(calls.iter().map(|call| &*call.name).collect::<Vec<_>>(), ["now"]);
     assert_eq!(results, ["noon"]);
-    // After the result, it answers in sound.
+    // The call is in one piece, and after its result the model answers in sound.
     let answer = completion.unwrap().full_message;
     assert!(0 < n_samples && sound_of(&answer).len() == n_samples);
+    assert!(sound_of(&conversation.history()[2]).is_empty());
     let roles: Vec<Role> = conversation.history().iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
 }
