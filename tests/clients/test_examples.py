@@ -1,4 +1,4 @@
-"""Runs the examples of docs/http.md with the address of a test server."""
+"""Runs the examples of docs/http.md and docs/realtime.md with the address of a test server."""
 
 import pathlib
 import re
@@ -8,7 +8,8 @@ import unittest
 
 from server import ROOT, Server
 
-EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/http.md").read_text(), re.MULTILINE | re.DOTALL)
+PAGES = "".join((ROOT / "docs" / page).read_text() for page in ("http.md", "realtime.md"))
+EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
 NODE = pathlib.Path(sys.prefix).with_name("clients-node")
 # What stands in the page for a reader's own files, and what stands for it here.
 FILES = {"whisper-base": "whisper", "talk.mp3": str(ROOT / "tests/fixtures/sounds/long.wav")}

@@ -53,6 +53,8 @@ pub(crate) struct Generation {
     ignores_end: bool,
     /// The model's state after the positions computed so far; `None` before the first step, and after the end.
     pub(super) state: Option<Box<dyn SequenceState>>,
+    /// States from which a spoken reply can go on after it was cut, where its own state cannot be cut.
+    pub(super) pauses: Vec<Box<dyn SequenceState>>,
     /// The step that the model computes next.
     plan: Option<StepPlan>,
     /// The logits of the last step.
@@ -95,6 +97,7 @@ impl Generation {
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
             state: None,
+            pauses: Vec::new(),
             plan: None,
             logits: Vec::new(),
             constraint: ReplyConstraint::default(),
@@ -439,11 +442,8 @@ impl Generation {
     fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.positions.push(Position::Token(token));
         let ends_reply = tokenizer.is_end(token) || self.speech.as_ref().is_some_and(|speech| speech.ends_reply(token));
-        if let Some(speech) = &mut self.speech {
-            speech.follow_token(token);
-        }
-        self.begin_mixed();
         self.constraint.take(token);
+        let before = self.transcript.section();
         self.stats.completion_tokens += 1;
         match (ends_reply, self.ignores_end) {
             (true, false) => {
@@ -451,6 +451,12 @@ impl Generation {
             }
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
+        }
+        // A call is written without a pause for sound.
+        let is_call = [before, self.transcript.section()].contains(&ReplySection::Calls);
+        if let Some(speech) = self.speech.as_mut().filter(|_| !is_call) {
+            speech.follow_token(token);
+            self.begin_mixed();
         }
         if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);

@@ -7,7 +7,7 @@ use crate::engine::frame_sampler::FrameSampler;
 use crate::engine::marked_modality::{MarkedModality, MarkedTokens};
 use crate::engine::modality::{Modality, SpeechTokens};
 use crate::error::Result;
-use crate::media::sound::SoundOpening;
+use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
 use crate::model::speech::{MIXED_START, SOUND_START, TEXT_END};
 use crate::model::{SpokenStream, Voice};
 use crate::options::{SpeechMode, SpeechOptions};
@@ -56,6 +56,21 @@ pub(crate) struct SpokenFrame {
     pub(super) codes: Vec<u32>,
     /// The samples that are complete with it; none for a frame without sound, such as the last.
     pub(super) samples: Vec<f32>,
+}
+
+/// What the sound of a message says about its voice.
+pub(crate) struct ReplyVoice {
+    name: [u8; 16],
+    sample_rate: u32,
+    end_code: u16,
+}
+
+impl ReplyVoice {
+    /// A sound of this voice, which has no frames yet.
+    pub(super) fn sound(&self, opening: SoundOpening) -> SpokenSound {
+        let spoken = SpokenFrames { voice: self.name, opening, end_code: self.end_code, frames: Vec::new() };
+        SpokenSound { spoken, sample_rate: self.sample_rate, samples: Vec::new() }
+    }
 }
 
 impl Speech {
@@ -112,9 +127,13 @@ impl Speech {
         matches!(&self.order, SpeechOrder::Marked(order) if order.ends_reply(token))
     }
 
-    /// The name of the voice, and its samples per second.
-    pub(super) fn voice(&self) -> ([u8; 16], u32) {
-        (self.voice.digest.bytes(), self.voice.codec.sample_rate())
+    /// The voice, as the sound of a message names it.
+    pub(super) fn voice(&self) -> ReplyVoice {
+        ReplyVoice {
+            name: self.voice.digest.bytes(),
+            sample_rate: self.voice.codec.sample_rate(),
+            end_code: u16::try_from(self.voice.frames.end_code()).unwrap_or(u16::MAX), // codebooks are far smaller
+        }
     }
 
     /// Follows a token of the reply's text.

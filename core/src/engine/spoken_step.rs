@@ -7,6 +7,9 @@ use crate::error::Result;
 use crate::options::SpeechMode;
 use crate::position::Position;
 
+/// Frames after which the state is kept, for a reply that is cut where its listener interrupts it: about a second.
+const N_BETWEEN_PAUSES: usize = 12;
+
 impl Generation {
     /// Begins to speak, if the model does, and ends the prompt as the mode demands. A reply that is held to a schema is text.
     pub(super) fn begin_speech(&mut self, mode: SpeechMode, loaded: &LoadedModel) -> Result<()> {
@@ -22,15 +25,16 @@ impl Generation {
         if let Some(speech) = &mut self.speech
             && speech.take_mixed_opening()
         {
-            self.transcript.reply.begin_mixed(speech.voice());
+            self.transcript.reply.begin_mixed(&speech.voice());
         }
     }
 
     /// Adds the frame of sound that follows from the last step.
     pub(super) fn speak(&mut self, hidden_size: usize) -> Result<()> {
+        self.pause();
         let Some(speech) = &mut self.speech else { return Ok(()) };
         let frame = speech.frame()?;
-        self.transcript.reply.speak(&frame, speech.voice());
+        self.transcript.reply.speak(&frame, &speech.voice());
         if let Position::Embedded { digest, .. } = frame.position {
             self.embeddings.set_ready(digest, frame.row, hidden_size);
         }
@@ -38,5 +42,14 @@ impl Generation {
         self.stats.completion_tokens += 1;
         self.end_at_limits();
         Ok(())
+    }
+
+    /// Keeps the state before a frame, now and then, if it cannot be cut.
+    fn pause(&mut self) {
+        let Some(state) = self.state.as_ref().filter(|state| !state.can_be_cut()) else { return };
+        let last = self.pauses.last().map_or(self.stats.prompt_tokens, |last| last.n_positions());
+        if last + N_BETWEEN_PAUSES <= state.n_positions() {
+            self.pauses.push(state.clone());
+        }
     }
 }

@@ -2,17 +2,20 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::bundle::{self, BundleParts};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, FunctionHandlers};
+use crate::engine::ResponseStream;
 use crate::error::ErrorKind;
+use crate::function::SdkFunction;
 use crate::history::{messages_from_json, messages_to_json};
 use crate::info::ModelInfo;
 use crate::media::sound::{Sound, SoundOpening, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::speech::testing::{depthformer, mimi};
-use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, SpeechOptions};
-use crate::response::{Completion, MessageResponse};
+use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, SpeechOptions, ToolChoice};
+use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::ModelRunner;
 use crate::voice::VoiceFiles;
 use crate::weights::testing::TinyFolder;
@@ -226,4 +229,97 @@ fn a_mixed_conversation_goes_on_from_the_cache_and_from_its_history_with_the_sam
     let (_, text_again, samples_again) = reply(&again, ChatMessage::user("Why?"), SpeechMode::Sequential);
     assert!(!samples.is_empty());
     assert_eq!((text, samples), (text_again, samples_again));
+}
+
+/// Asks a question and has the reply stopped once so many samples have come. Returns the completion and the number of samples.
+fn stopped(conversation: &Conversation, n_samples: usize, stop: impl Fn(&ResponseStream)) -> (Completion, usize) {
+    let options = GenerationOptions { max_tokens: None, ..options(SpeechMode::Auto) };
+    let mut stream = conversation.generate_response(spoken_question(), options);
+    let mut n_read = 0;
+    while let Some(event) = stream.iter().next() {
+        match event.unwrap() {
+            MessageResponse::AudioSample { samples, .. } => {
+                n_read += samples.len();
+                if n_samples <= n_read {
+                    stop(&stream);
+                }
+            }
+            MessageResponse::Complete(completion) => return (*completion, n_read),
+            _ => {}
+        }
+    }
+    panic!("the reply must end");
+}
+
+/// Samples of a frame, which has 80 ms.
+const FRAME: usize = 1_920;
+
+fn frames(n_frames: u32) -> Duration {
+    n_frames * Duration::from_millis(80)
+}
+
+#[test]
+fn a_cancelled_reply_keeps_the_sound_that_was_generated() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (completion, n_samples) = stopped(&conversation, 3 * FRAME, ResponseStream::cancel);
+    let message = &completion.full_message;
+    assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    assert_eq!(sound_of(message).len(), n_samples);
+    assert!(message.incomplete && 3 * FRAME <= n_samples && n_samples.is_multiple_of(FRAME));
+    assert_eq!(conversation.history().last(), Some(message));
+}
+
+#[test]
+fn an_interrupted_reply_is_cut_to_what_was_played() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (completion, _) = stopped(&conversation, 5 * FRAME, |_| conversation.interrupt(frames(2)));
+    let message = &completion.full_message;
+    assert_eq!((completion.finish_reason, sound_of(message).len()), (FinishReason::Interrupted, 2 * FRAME));
+    assert!(message.incomplete && !message.text().is_empty());
+    assert_eq!(conversation.history().last(), Some(message));
+    // What was cut is not said again, and the conversation goes on.
+    let (next, ..) = reply(&conversation, ChatMessage::user("Why?"), SpeechMode::Auto);
+    assert!(completion.stats.prompt_tokens <= next.stats.cached_prompt_tokens);
+    assert_eq!(next.stats.audio_tokens, completion.stats.audio_tokens + 2);
+}
+
+#[test]
+fn a_reply_that_has_ended_is_cut_in_the_history() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let (completion, _, samples) = reply(&conversation, spoken_question(), SpeechMode::Auto);
+    conversation.interrupt(frames(1000));
+    assert_eq!(conversation.history().last(), Some(&completion.full_message), "all of it was heard");
+    conversation.interrupt(frames(13) - Duration::from_millis(1));
+    let cut = conversation.history().pop().unwrap();
+    assert!(13 * FRAME < samples.len() && sound_of(&cut) == sound_of(&completion.full_message)[..13 * FRAME]);
+    assert!(cut.incomplete && completion.full_message.text().starts_with(&cut.text()));
+    conversation.interrupt(Duration::ZERO);
+    assert_eq!(conversation.history().last().map(|message| message.role), Some(Role::User), "nothing was heard");
+}
+
+#[test]
+fn functions_are_called_in_a_spoken_conversation_as_in_a_written_one() {
+    let conversation = load().create_conversation(INTERLEAVED);
+    let now = SdkFunction::new("now", "Tell the time.", vec![]);
+    let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("noon")).offer([now]);
+    let choice = ToolChoice::Required;
+    let options = GenerationOptions { tool_choice: choice, stop_after_tool_calls: true, ..options(SpeechMode::Auto) };
+    let (mut calls, mut results, mut n_samples, mut completion) = (Vec::new(), Vec::new(), 0, None);
+    for event in conversation.respond_with_functions(spoken_question(), &handlers, options) {
+        match event.unwrap() {
+            MessageResponse::FunctionCalls(made) => calls.extend(made),
+            MessageResponse::FunctionResult(result) => results.push(result.text),
+            MessageResponse::AudioSample { samples, .. } => n_samples += samples.len(),
+            MessageResponse::Complete(complete) => completion = Some(complete),
+            _ => {}
+        }
+    }
+    assert_eq!(calls.iter().map(|call| &*call.name).collect::<Vec<_>>(), ["now"]);
+    assert_eq!(results, ["noon"]);
+    // The call is in one piece, and after its result the model answers in sound.
+    let answer = completion.unwrap().full_message;
+    assert!(0 < n_samples && sound_of(&answer).len() == n_samples);
+    assert!(sound_of(&conversation.history()[2]).is_empty());
+    let roles: Vec<Role> = conversation.history().iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
 }

@@ -13,6 +13,8 @@ pub(super) enum Dialect {
     Messages,
     /// `/v1/audio/transcriptions` and `/v1/audio/translations`.
     Transcriptions,
+    /// The events of `/v1/realtime`.
+    Realtime,
 }
 
 /// The shape of an error object.
@@ -34,7 +36,8 @@ impl Dialect {
         match (self, option) {
             (Self::Completions, "messages") => "prompt",
             (Self::Responses, "messages") => "input",
-            (Self::Responses, "max_tokens") => "max_output_tokens",
+            (Self::Realtime, "messages") => "item",
+            (Self::Responses | Self::Realtime, "max_tokens") => "max_output_tokens",
             (Self::Responses, "json_schema_constraint") => "text.format",
             (Self::Messages, "json_schema_constraint") => "output_config.format",
             (Self::Transcriptions, "messages") => "file",

@@ -16,6 +16,8 @@
 //! 5. `answer` pulls the replies, and the writer of the dialect writes their events, whole or as a stream (`http`). The
 //!    events of a stream wait for their client in an `answer::outbox`.
 //!
+//! `realtime` is apart: a WebSocket, over which one client has one conversation.
+//!
 //! To add a field to a dialect, add it to a struct of its handler: the OpenAPI document comes from the same structs.
 
 mod admission;
@@ -39,6 +41,7 @@ mod metrics;
 mod models;
 mod openapi;
 mod page;
+mod realtime;
 mod refusal;
 mod remote_images;
 mod request;
@@ -200,6 +203,8 @@ struct Service {
     /// The memory budget of the bodies that arrive and of the requests that wait.
     body_budget: Arc<Semaphore>,
     stored_responses: Arc<parking_lot::Mutex<StoredResponses>>,
+    /// Permits for realtime sessions.
+    sessions: Arc<Semaphore>,
     /// `None` if no addresses of images are fetched.
     image_fetcher: Option<Arc<ImageFetcher>>,
 }
@@ -219,6 +224,7 @@ impl Service {
             large_body: Arc::default(),
             body_budget: Arc::new(body::memory_budget(settings.max_body)),
             stored_responses: Arc::default(),
+            sessions: Arc::new(Semaphore::new(realtime::MAX_SESSIONS)),
             image_fetcher: (!settings.image_hosts.is_empty())
                 .then(|| Arc::new(ImageFetcher::new(&settings.image_hosts, settings.max_body))),
             settings,

@@ -36,6 +36,8 @@ pub(super) enum RouteHandler {
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
     /// Reads a sound and writes what is said.
     Transcribe(SpeechTask),
+    /// Upgrades the connection to a session.
+    Realtime,
     /// Answers a request without a body.
     LookUp(fn(&Lookup<'_>) -> Result<Response<ResponseBody>, HttpError>),
 }
@@ -52,11 +54,13 @@ pub(super) struct Lookup<'a> {
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
+/// A request with this method only can become a WebSocket.
+const UPGRADE: &str = "GET, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 17] = {
-    use Dialect::{Chat, Completions, Messages, Responses, Transcriptions};
+static ROUTES: [Route; 18] = {
+    use Dialect::{Chat, Completions, Messages, Realtime, Responses, Transcriptions};
     use Requirement::{Key, MetricsKey, Nothing};
     use RouteHandler::{Count, LookUp, Reply, Transcribe};
     use SpeechTask::{Transcribe as InTheirLanguage, Translate};
@@ -75,6 +79,7 @@ static ROUTES: [Route; 17] = {
         route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
         route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
         route("/v1/audio/models", GET, Key, Chat, LookUp(|asked| Ok(json_response(&audio::models(asked.service))))),
+        route("/v1/realtime", UPGRADE, Key, Realtime, RouteHandler::Realtime),
         route("/", GET, Nothing, Chat, LookUp(|_| Ok(page::response()))),
         route("/openapi.json", GET, Key, Chat, LookUp(describe)),
         route("/v1/models", GET, Key, Chat, LookUp(|asked| Ok(json_response(&models::list(asked.service)?)))),

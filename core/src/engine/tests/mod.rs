@@ -153,7 +153,7 @@ impl ReplyOwner for GatedOwner {
         Some(Box::new(|_| Ok(prompt)))
     }
 
-    fn ended(&mut self, _: Option<&ChatMessage>) {
+    fn ended(&mut self, _: Option<&mut ChatMessage>) {
         self.ends.lock().push(self.at);
     }
 }

@@ -21,7 +21,7 @@ use crate::serve::request::images::ImagePlaces;
 use crate::serve::request::{Delivery, PreparedChat, RequestNotes};
 
 mod choice;
-mod events;
+pub(super) mod events;
 mod logprobs;
 mod message;
 mod outbox;
