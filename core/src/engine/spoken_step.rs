@@ -40,6 +40,7 @@ impl Generation {
         }
         self.positions.push(frame.position);
         self.stats.completion_tokens += 1;
+        self.stats.spoken_tokens += 1;
         self.end_at_limits();
         Ok(())
     }

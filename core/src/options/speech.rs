@@ -52,14 +52,20 @@ pub(crate) struct FrameSampling {
     pub(crate) penalty_window: usize,
 }
 
-/// The system prompt after which published models give interleaved replies.
-const INTERLEAVED_PROMPT: &str = "Respond with interleaved text and audio.";
-
 impl SpeechMode {
+    /// The system prompt after which published models give interleaved replies.
+    ///
+    /// ```no_run
+    /// # let runner = causerie::ModelRunner::load("LFM2.5-Audio-1.5B-Q8_0.gguf")?;
+    /// let conversation = runner.create_conversation(causerie::SpeechMode::INTERLEAVED_PROMPT);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub const INTERLEAVED_PROMPT: &str = "Respond with interleaved text and audio.";
+
     /// The mode, if it is not the system prompt that decides.
     pub(crate) fn resolved(self, system_prompt: &str) -> Self {
         match self {
-            Self::Auto if system_prompt.contains(INTERLEAVED_PROMPT) => Self::Interleaved,
+            Self::Auto if system_prompt.contains(Self::INTERLEAVED_PROMPT) => Self::Interleaved,
             mode => mode,
         }
     }
