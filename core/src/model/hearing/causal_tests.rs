@@ -6,7 +6,7 @@ use crate::checkpoint::{CausalEncoderCheckpoint, HearingArchitecture, LFM3_AUDIO
 use crate::media::sound::testing::sound;
 use crate::media::sound::{MelFilters, MelRules};
 use crate::model::hearing::causal::{CausalEncoder, CausalRecording};
-use crate::model::hearing::network::{LoadedEncoder, RecordingPass};
+use crate::model::hearing::network::LoadedEncoder;
 use crate::model::hearing::operations::SoundOperations;
 use crate::model::speech::lfm3_testing::lfm3_encoder;
 use crate::model::speech::testing::{Golden, native};
