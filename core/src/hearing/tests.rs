@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde_json::Value as Json;
 
-use crate::bundle;
+use crate::bundle::{self, BundleParts};
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::history::{messages_from_json, messages_to_json};
@@ -221,7 +221,7 @@ fn an_encoder_is_found_beside_the_model_and_what_it_does_not_read_is_listed() {
 fn a_bundle_has_the_encoder_of_its_model() {
     let made = std::env::temp_dir().join(format!("causerie-hearing-{}.bundle", std::process::id()));
     let model = models().join("lfm2a/lfm2a-f16.gguf");
-    bundle::make(model.to_str().unwrap(), None, &made, |_| ControlFlow::Continue(())).unwrap();
+    bundle::make(model.to_str().unwrap(), &BundleParts::default(), &made, |_| ControlFlow::Continue(())).unwrap();
     let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
     assert_eq!(files, ["lfm2a-f16.gguf", "mmproj-lfm2a-f16.gguf"]);
     let record = golden().into_iter().find(|record| record["model"] == "mmproj-lfm2a-f16.gguf").unwrap();
@@ -253,6 +253,9 @@ fn what_cannot_be_heard_is_refused_by_its_place_and_changes_nothing() {
     assert!(message.contains("a recording must have at least 160 samples at 16000 Hz, found 159"), "{message}");
     let (_, message) = refusal(&runner, ChatMessageContent::Image(b"x".to_vec()));
     assert!(message.contains("the model"), "{message}");
+    let long = ChatMessageContent::audio_from_samples(&vec![0.0; 480_001], 16_000).unwrap();
+    let (_, message) = refusal(&load("gemma4-media-hf"), long);
+    assert!(message.contains("a recording must have at most 480000 samples at 16000 Hz, found 480001"), "{message}");
     // A model for text.
     let text = ModelRunner::load(models().join("lfm2-f32.gguf").to_str().unwrap()).unwrap();
     let (kind, message) = refusal(&text, recording("short"));
@@ -336,4 +339,22 @@ fn settings_that_would_be_computed_in_another_way_are_refused_by_name() {
         assert!(message.contains(&format!("{key} of the ")), "{message}");
     }
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn sound_stands_between_texts_where_a_template_prints_no_marker_for_it() {
+    let template = "{% for message in messages %}{{ message.content }}{% endfor %}";
+    let count = |template: Option<&str>, parts: &[&str]| {
+        let chat_template = template.map(str::to_owned);
+        let options = LoadOptions { chat_template, context_size: Some(2048), ..Default::default() };
+        let runner =
+            ModelRunner::load_with(models().join("gemma4-media-hf").to_str().unwrap(), options).unwrap();
+        let record = serde_json::json!({ "messages": [{ "role": "user", "content": parts }] });
+        let plan = runner.create_conversation_from_history(messages(&record)).plan_context(&self::options());
+        plan.unwrap().tokens_before
+    };
+    // The rows, and the tokens around them.
+    for template in [None, Some(template)] {
+        assert_eq!(count(template, &["Hello", "[tones]", "!"]), count(template, &["Hello", "!"]) + 13 + 2);
+    }
 }

@@ -8,11 +8,13 @@ use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::sound::family::{EncoderFacts, EncoderKind, HearingFamily};
 use crate::checkpoint::sound::gemma4::{self, GEMMA4};
 use crate::checkpoint::sound::lfm2_audio::{self, LFM2_AUDIO};
+use crate::checkpoint::sound::lfm3_audio::{LFM3_AUDIO, LFM3_OMNI};
 use crate::checkpoint::sound::names::{is_sound, is_sound_encoder};
 use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
-static FAMILIES: [&HearingFamily; 2] = [&LFM2_AUDIO, &GEMMA4];
+/// The kinds of encoders. A vision tower beside one of LFM3-Audio makes it one of LFM3-Omni.
+static FAMILIES: [&HearingFamily; 3] = [&LFM2_AUDIO, &LFM3_AUDIO, &GEMMA4];
 
 /// Features of a frame at most: more than any model has.
 const MAX_BINS: usize = 1024;
@@ -78,6 +80,9 @@ fn of_gguf(file: &GgufFile) -> Result<(&'static HearingFamily, EncoderFacts)> {
     let kind = kind.unwrap_or("unknown");
     let family = FAMILIES.into_iter().find(|family| family.projector_type == kind);
     let family = family.ok_or_else(|| invalid(format!("the sound encoder of {kind:?} is not supported")))?;
+    // The Omni model also has a vision tower.
+    let is_omni = *family == LFM3_AUDIO && file.boolean("clip.has_vision_encoder")? == Some(true);
+    let family = if is_omni { &LFM3_OMNI } else { family };
     let count = |key: &str| {
         let key = format!("clip.audio.{key}");
         file.count(&key)?.ok_or_else(|| invalid(format!("metadata {key} is missing")))
@@ -101,6 +106,7 @@ fn of_folder(config: &Json) -> Result<Option<(&'static HearingFamily, EncoderFac
     let facts = match family.kind {
         EncoderKind::FastConformer => Some(lfm2_audio::facts(whole)?),
         EncoderKind::LocalConformer => gemma4::facts(whole)?,
+        EncoderKind::Causal => None, // no folder with one is known
     };
     Ok(facts.map(|facts| (family, facts)))
 }

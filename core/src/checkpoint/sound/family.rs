@@ -42,6 +42,8 @@ pub(crate) enum EncoderKind {
     FastConformer,
     /// A conformer that reaches backwards only, over a few rows.
     LocalConformer,
+    /// A stack of causal layers, and an adapter.
+    Causal,
 }
 
 /// What the files say of an encoder.
