@@ -347,8 +347,7 @@ fn sound_stands_between_texts_where_a_template_prints_no_marker_for_it() {
     let count = |template: Option<&str>, parts: &[&str]| {
         let chat_template = template.map(str::to_owned);
         let options = LoadOptions { chat_template, context_size: Some(2048), ..Default::default() };
-        let runner =
-            ModelRunner::load_with(models().join("gemma4-media-hf").to_str().unwrap(), options).unwrap();
+        let runner = ModelRunner::load_with(models().join("gemma4-media-hf").to_str().unwrap(), options).unwrap();
         let record = serde_json::json!({ "messages": [{ "role": "user", "content": parts }] });
         let plan = runner.create_conversation_from_history(messages(&record)).plan_context(&self::options());
         plan.unwrap().tokens_before
