@@ -1,5 +1,6 @@
 //! A conversation: a history that grows by messages and replies.
 use std::sync::Arc;
+use std::time::Duration;
 
 use causerie as core;
 use parking_lot::Mutex;
@@ -122,6 +123,15 @@ impl Conversation {
     /// Keeps only the first messages of the history.
     pub fn truncate(&self, message_count: SdkCount) -> Result<()> {
         Ok(self.conversation.truncate(message_count.size())?)
+    }
+
+    /// Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+    /// replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+    /// heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+    /// remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+    pub fn interrupt(&self, played_until: f64) {
+        // Also for NaN and times below 0, nothing was played.
+        self.conversation.interrupt(Duration::try_from_secs_f64(played_until.max(0.0)).unwrap_or(Duration::MAX));
     }
 
     /// Creates an independent conversation with the same history.

@@ -81,6 +81,8 @@ pub struct ModelInfo {
     pub supports_audio: bool,
     /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample).
     pub supports_speech: bool,
+    /// The part that was looked for and not found, if the model could speak with one more file.
+    pub missing_speech: Option<String>,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -144,7 +146,7 @@ pub struct MemoryEstimate {
     pub vision: u64,
     /// The audio part: its encoder and its adapter.
     pub hearing: u64,
-    /// The parts that speak.
+    /// The parts that speak: what writes frames of codes, and what turns them into sound.
     pub speech: u64,
     /// Intermediate values during prefill.
     pub working: u64,
@@ -203,7 +205,7 @@ impl ModelInfo {
             Ok(tokenizer) => {
                 info.set_tokenizer(&tokenizer);
                 let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
-                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
+                if let Err(err) = read {
                     info.problems.push(err.to_string());
                 }
             }
@@ -264,31 +266,35 @@ impl ModelInfo {
 
     fn read_parts(&mut self, weights: &Weights) -> Result<()> {
         if !self.has_chat_template {
-            return Ok(());
+            return self.read_voice(weights, None);
         }
         let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let PartFiles::Found(found, _) = parts.vision
+            && let PartFiles::Found(found, _) = &parts.vision
         {
             self.set_vision(found.weights());
         }
-        if let PartFiles::Found(found, architecture) = parts.hearing {
-            self.set_hearing(found.weights(), &architecture);
+        if let PartFiles::Found(found, architecture) = &parts.hearing {
+            self.set_hearing(found.weights(), architecture);
         }
-        Ok(())
+        self.read_voice(weights, parts.projector())
     }
 
-    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
-        self.set_voice(&voice::find(weights, None, None)?);
+    fn read_voice(&mut self, weights: &Weights, projector: Option<&Weights>) -> Result<()> {
+        self.set_voice(&voice::find(weights, projector, None, None)?);
         Ok(())
     }
 
     /// Sets whether the model speaks.
     pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
-        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
         self.speech_bytes = voice.n_bytes();
-        if self.supports_speech {
-            self.unused_tensors.retain(|name| !is_speech(name));
+        match voice {
+            VoiceFiles::Found(_) => {
+                self.supports_speech = true;
+                self.unused_tensors.retain(|name| !is_speech(name));
+            }
+            VoiceFiles::Missing(reason) => self.missing_speech = Some(reason.clone()),
+            VoiceFiles::None => {}
         }
     }
 

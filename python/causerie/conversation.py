@@ -162,6 +162,16 @@ class Conversation:
         chosen = gathered(GenerationOptions, options, keywords)
         return self._response(self._ffi.start_continuation(chosen))
 
+    def interrupt(self, played_until: float) -> None:
+        """Interrupts the reply that the listener hears, at the end of what was played.
+
+        `played_until` is the time in seconds from the beginning of the sound of the replies to the last message of the user. A
+        reply under way is cancelled, and the message of the reply is cut to what was heard: all up to the last frame of which
+        something was played, also the text before it. If nothing was heard, no message remains. Calls stay, and a reply without
+        sound keeps its text. The next reply goes on from the prefix cache.
+        """
+        self._ffi.interrupt(played_until)
+
     def respond_with_functions(
         self,
         message: MessageLike,

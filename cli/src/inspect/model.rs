@@ -54,6 +54,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "reasoning": info.supports_reasoning,
             "images": info.supports_images,
             "audio": info.supports_audio,
+            "speech": info.supports_speech,
         },
         "memory": {
             "context_size": memory.context_size,
@@ -68,6 +69,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "working": memory.working,
         },
         "unused_tensors": info.unused_tensors,
+        "missing_speech": info.missing_speech,
         "problems": info.problems,
     })
 }
@@ -109,7 +111,11 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
     let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
     let images = if info.supports_images { ", supports images" } else { "" };
     let audio = if info.supports_audio { ", hears" } else { "" };
-    line("chat template", &format!("{template}{reasoning}{images}{audio}"))?;
+    let speech = if info.supports_speech { ", speaks" } else { "" };
+    line("chat template", &format!("{template}{reasoning}{images}{audio}{speech}"))?;
+    if let Some(missing) = &info.missing_speech {
+        line("missing", &missing.escape_debug())?; // it may have names of files
+    }
     line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size))?;
     for (what, n_bytes) in [
         ("weights", Some(memory.weights)),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::Thread;
+use std::time::Duration;
 
 use crate::conversation::context::{ContextPlan, ContextWindow};
 use crate::conversation::handlers::FunctionHandlers;
@@ -132,11 +133,37 @@ impl Conversation {
         self.stream(None, options)
     }
 
+    /// Interrupts the reply that the listener hears, at the end of what was played: `played_until` counts from the beginning of the
+    /// sound of the replies to the last message of the user.
+    ///
+    /// A reply under way is cancelled, and its `Complete` and the history have what was heard: all up to the last frame of which
+    /// something was played, also the text before it. If the reply has ended, which is usual because sound is generated faster than it
+    /// is played, its message in the history is cut in the same way. Such a message is
+    /// [incomplete](ChatMessage::incomplete) and stays in the history whatever [`GenerationOptions::on_cancel`] says. If nothing was
+    /// heard, no message remains. Calls stay, because they were made, and a reply without sound keeps its text.
+    ///
+    /// The next reply goes on from the prefix cache.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// use std::time::Duration;
+    /// # use causerie::{ChatMessage, GenerationOptions};
+    /// # conversation.respond(ChatMessage::user("Hi"), GenerationOptions::default())?;
+    /// // The user speaks, and the player has played a second and a half of the reply.
+    /// conversation.interrupt(Duration::from_millis(1_500));
+    /// # assert_eq!(conversation.history()[1].text(), "Hello!");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn interrupt(&self, played_until: Duration) {
+        self.requests.interrupt(played_until);
+        self.wake_next();
+    }
+
     fn stream(&self, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
         let conversation = self.clone();
         ResponseStream::new(move |sender| {
             options.check()?; // before the request joins the queue
-            let id = conversation.requests.enqueue(&options, sender.cancel_flag(), false)?;
+            let id = conversation.requests.enqueue(&options, sender.cancel_handle(), false)?;
             conversation.submit(id, message, &FunctionHandlers::new(), options, sender)
         })
     }

@@ -48,7 +48,7 @@ impl ReplyOwner for ConversationReply {
         self.requests.note_reply(reply.clone());
     }
 
-    fn ended(&mut self, reply: Option<&ChatMessage>) {
+    fn ended(&mut self, reply: Option<&mut ChatMessage>) {
         self.requests.end_reply(self.id, reply);
     }
 }

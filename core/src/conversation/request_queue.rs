@@ -1,14 +1,15 @@
 //! The request queue of a conversation: its history, the requests for replies in order, and what each leaves in the history.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::engine::CancelHandle;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, OnBusy, OnCancel};
+use crate::voice::PlayedSound;
 
 /// The state that all handles of a conversation share.
 pub(super) struct RequestQueue {
@@ -31,7 +32,9 @@ struct QueueState {
 /// A request: one reply, or several replies with function calls between them (rounds).
 struct QueuedRequest {
     id: u64,
-    cancelled: Arc<AtomicBool>,
+    cancel: CancelHandle,
+    /// How much of the sound of its replies was played, if the listener has interrupted it.
+    played_until: Option<Duration>,
     on_cancel: OnCancel,
     /// Number of messages in the history before this request, once it has begun.
     n_before: Option<usize>,
@@ -81,34 +84,50 @@ impl RequestQueue {
         }
     }
 
+    /// Cancels the reply under way and cuts it to the sound that was played; if there is none, cuts the last one.
+    pub(super) fn interrupt(&self, played_until: Duration) {
+        let mut state = self.state.lock();
+        state.close_abandoned(None);
+        let QueueState { history, requests, .. } = &mut *state;
+        let mut played = PlayedSound::new(played_until);
+        let Some(request) = requests.front_mut() else {
+            let is_question = |message: &ChatMessage| message.role == Role::User;
+            let n_before = history.iter().rposition(is_question).map_or(0, |last| last + 1);
+            return played.cut_from(history, n_before);
+        };
+        match request.n_before {
+            // Its replies are in the history, and functions run.
+            Some(n_before) if !request.is_replying => played.cut_from(history, n_before),
+            _ => request.played_until = Some(played_until),
+        }
+        let cancel = request.cancel.clone();
+        drop(state); // what the cancel wakes may ask for the history
+        cancel.cancel();
+    }
+
     /// Refuses the next request with an error.
     pub(super) fn refuse_next(&self, err: SdkError) {
         self.state.lock().refusal = Some(err);
     }
 
     /// Adds a request and returns its id. After requests that are all cancelled it is never refused.
-    pub(super) fn enqueue(
-        &self,
-        options: &GenerationOptions,
-        cancelled: Arc<AtomicBool>,
-        has_rounds: bool,
-    ) -> Result<u64> {
+    pub(super) fn enqueue(&self, options: &GenerationOptions, cancel: CancelHandle, has_rounds: bool) -> Result<u64> {
         let mut state = self.state.lock();
         if let Some(err) = state.refusal.take() {
             return Err(err);
         }
         let is_busy = state.requests.iter().any(|request| !request.is_cancelled());
-        match options.on_busy {
+        let replaced: Vec<CancelHandle> = match options.on_busy {
             OnBusy::Error if is_busy => return Err(busy()),
-            // The engine reads it when this request is submitted.
-            OnBusy::Replace => state.requests.iter().for_each(QueuedRequest::cancel),
-            OnBusy::Error | OnBusy::Queue => {}
-        }
+            OnBusy::Replace => state.requests.iter().map(|request| request.cancel.clone()).collect(),
+            OnBusy::Error | OnBusy::Queue => Vec::new(),
+        };
         let id = state.next_id;
         state.next_id += 1;
         state.requests.push_back(QueuedRequest {
             id,
-            cancelled,
+            cancel,
+            played_until: None,
             on_cancel: options.on_cancel,
             n_before: None,
             has_rounds,
@@ -117,6 +136,8 @@ impl RequestQueue {
             extends_last: options.continue_final_message,
             closing: Vec::new(),
         });
+        drop(state); // what a cancel wakes may ask for the history
+        replaced.iter().for_each(CancelHandle::cancel);
         Ok(id)
     }
 
@@ -186,7 +207,7 @@ impl RequestQueue {
     }
 
     /// Takes the end of a reply of this request.
-    pub(super) fn end_reply(&self, id: u64, reply: Option<&ChatMessage>) {
+    pub(super) fn end_reply(&self, id: u64, reply: Option<&mut ChatMessage>) {
         let mut state = self.state.lock();
         let QueueState { history, requests, reply: so_far, .. } = &mut *state;
         let Some(at) = requests.iter().position(|request| request.id == id) else { return };
@@ -233,16 +254,22 @@ impl QueueState {
 
 impl QueuedRequest {
     fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.cancel.is_cancelled(None)
     }
 
     /// Adds what remains of a reply to the history; `reply` is `None` after an error.
-    fn add_reply(&mut self, history: &mut Vec<ChatMessage>, reply: Option<&ChatMessage>) {
+    fn add_reply(&mut self, history: &mut Vec<ChatMessage>, reply: Option<&mut ChatMessage>) {
         let Some(reply) = reply else { return };
+        if let (Some(played_until), Some(n_before)) = (self.played_until, self.n_before) {
+            let mut played = PlayedSound::new(played_until);
+            played.cut_from(history, n_before);
+            played.cut(reply);
+            self.on_cancel = OnCancel::KeepPartial; // the listener has heard it
+        }
+        self.keep_reply(history, reply);
+    }
+
+    fn keep_reply(&mut self, history: &mut Vec<ChatMessage>, reply: &ChatMessage) {
         let is_empty = reply.content.is_empty()
             && reply.function_calls.is_none()
             && reply.rejected_calls.is_empty()

@@ -269,7 +269,7 @@ impl ReplyRounds {
                 self.options.check()?;
                 let names = self.conversation.runner.function_names();
                 self.handlers.offered().iter().try_for_each(|function| function.check_with(names))?;
-                requests.enqueue(&self.options, self.cancel.flag(), true)?
+                requests.enqueue(&self.options, self.cancel.clone(), true)?
             }
         };
         self.request = Some(id);

@@ -40,10 +40,16 @@ pub(crate) struct PrefixCache {
 struct CacheEntry {
     positions: Vec<Position>,
     state: Box<dyn SequenceState>,
+    /// States after fewer of these positions, in order, where the state cannot be cut.
+    pauses: Vec<Box<dyn SequenceState>>,
     owner: Owner,
 }
 
 impl CacheEntry {
+    fn states(&self) -> impl Iterator<Item = &dyn SequenceState> {
+        self.pauses.iter().chain([&self.state]).map(|state| &**state)
+    }
+
     /// Number of leading positions of a prompt that this state covers: all but the last at most, whose logits are needed, and
     /// never a part of embedded content.
     fn n_reusable(&self, prompt: &[Position], owner: Owner) -> usize {
@@ -53,7 +59,17 @@ impl CacheEntry {
         let common = self.positions.iter().zip(prompt).take_while(|(cached, wanted)| cached == wanted).count();
         let most = common.min(prompt.len().saturating_sub(1));
         let most = last_cut(&self.positions, last_cut(prompt, most));
-        if self.positions.len() <= most || self.state.can_be_cut() { most } else { 0 }
+        if self.positions.len() <= most || self.state.can_be_cut() {
+            return most;
+        }
+        let n_positions = self.pauses.iter().map(|state| state.n_positions());
+        n_positions.filter(|n_positions| *n_positions <= most).max().unwrap_or(0)
+    }
+
+    /// The state after so many of the positions.
+    fn state_at(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
+        let pause = self.pauses.iter().find(|state| state.n_positions() == n_positions);
+        pause.cloned().or_else(|| self.state.cut(n_positions))
     }
 }
 
@@ -69,7 +85,7 @@ impl PrefixCache {
         let (at, n_positions) =
             reusable.max_by_key(|(_, n_positions)| *n_positions).filter(|(_, n_positions)| 0 < *n_positions)?;
         let entry = self.entries.remove(at);
-        let state = entry.state.cut(n_positions);
+        let state = entry.state_at(n_positions);
         self.entries.push(entry);
         state
     }
@@ -77,12 +93,23 @@ impl PrefixCache {
     /// Caches the state after these positions, for all prompts or for the prompts of its owner, and evicts the oldest ones beyond the
     /// limits.
     pub(crate) fn keep(&mut self, positions: &[Position], state: Box<dyn SequenceState>, owner: Owner) {
+        self.keep_with(positions, state, Vec::new(), owner);
+    }
+
+    /// Caches a state as [`keep`](Self::keep) does, with states after fewer of its positions, to which a prompt may return.
+    pub(crate) fn keep_with(
+        &mut self,
+        positions: &[Position],
+        state: Box<dyn SequenceState>,
+        pauses: Vec<Box<dyn SequenceState>>,
+        owner: Owner,
+    ) {
         let can_be_cut = state.can_be_cut();
         // An entry that the new state can replace is not kept as well.
         let is_replaced =
             |entry: &CacheEntry| entry.positions == positions || can_be_cut && positions.starts_with(&entry.positions);
         self.entries.retain(|entry| entry.owner != owner || !is_replaced(entry));
-        self.entries.push(CacheEntry { positions: positions.to_vec(), state, owner });
+        self.entries.push(CacheEntry { positions: positions.to_vec(), state, pauses, owner });
         let max_entries = if self.max_bytes == 0 { 0 } else { self.max_entries };
         self.entries.drain(..self.entries.len().saturating_sub(max_entries));
         while let Some(at) = self.next_evicted() {
@@ -95,7 +122,8 @@ impl PrefixCache {
     /// what the model generated.
     fn next_evicted(&self) -> Option<usize> {
         let mut counted = HashSet::new();
-        let n_bytes: usize = self.entries.iter().map(|entry| entry.state.n_bytes(&mut counted)).sum();
+        let n_bytes: usize =
+            self.entries.iter().flat_map(CacheEntry::states).map(|state| state.n_bytes(&mut counted)).sum();
         let (last, older) = self.entries.split_last().filter(|_| self.max_bytes < n_bytes)?;
         let is_prefix = |entry: &CacheEntry| last.positions.starts_with(&entry.positions);
         let other = older.iter().position(|entry| !is_prefix(entry));

@@ -66,11 +66,6 @@ impl CancelHandle {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// A flag that becomes true when the reply is cancelled, for code that only reads it.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.cancelled)
-    }
-
     /// How far the prompt of the reply is.
     pub(super) fn progress(&self) -> PrefillProgress {
         self.progress.clone()

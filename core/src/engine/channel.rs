@@ -1,7 +1,6 @@
 //! The two ends of a reply's channel: the engine's sender and the reader's receiver.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::thread::Thread;
@@ -21,7 +20,7 @@ const CAPACITY: usize = 16;
 /// The engine's end of the channel.
 pub(crate) struct EventSender {
     sender: Sender<Result<MessageResponse>>,
-    cancelled: Arc<AtomicBool>,
+    cancel: CancelHandle,
     partial: Arc<OnceLock<ChatMessage>>,
     progress: PrefillProgress,
 }
@@ -34,12 +33,12 @@ impl EventSender {
 
     /// Whether the reader has cancelled the reply or dropped the stream.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || self.sender.is_closed()
+        self.cancel.is_cancelled(None) || self.sender.is_closed()
     }
 
-    /// A flag that becomes true when the reader cancels the reply or drops the stream.
-    pub(crate) fn cancel_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.cancelled)
+    /// The handle with which the reader cancels the reply. A dropped stream cancels it, too.
+    pub(crate) fn cancel_handle(&self) -> CancelHandle {
+        self.cancel.clone()
     }
 
     /// The place for the reply so far, set when the reply ends with an error.
@@ -77,8 +76,8 @@ impl ReplyReceiver {
     ) -> Self {
         let (sender, receiver) = channel(CAPACITY);
         let partial = Arc::default();
-        let (cancelled, progress) = (cancel.flag(), cancel.progress());
-        let sender = EventSender { sender, cancelled, partial: Arc::clone(&partial), progress };
+        let progress = cancel.progress();
+        let sender = EventSender { sender, cancel: cancel.clone(), partial: Arc::clone(&partial), progress };
         Self { receiver, cancel, start: Some((Box::new(start), sender)), engine: None, partial, has_ended: false }
     }
 

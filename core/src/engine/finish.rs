@@ -25,10 +25,10 @@ impl Generation {
         }
         let reply = &self.transcript.reply;
         let stop_sequence = reply.stop_sequence().map(str::to_owned);
-        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
+        let (mut full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
         let mut diagnostics = if is_cut { Vec::new() } else { reply.diagnostics() };
         diagnostics.extend((self.repeats && !is_cut).then(repeated_tail));
-        self.report_end(Some(&full_message));
+        self.report_end(Some(&mut full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
         let has_missed = diagnostics.iter().any(|found| found.code == DiagnosticCode::MissedCall);
         let missed = (self.constraint.constrains_blocks() && has_missed).then_some("the model began no block of calls");
@@ -54,6 +54,7 @@ impl Generation {
         self.pending_prompt = None;
         self.embeddings = Embeddings::default();
         self.state = None; // it may hold half a step
+        self.pauses.clear();
         log::debug!("a reply failed: {err}");
         // Set first, so that the reply has its end even if the rest panics.
         self.terminal = Some(Err(err));
@@ -71,6 +72,7 @@ impl Generation {
             self.end(FinishReason::Interrupted);
         }
         self.state = None;
+        self.pauses.clear();
     }
 
     /// Drops the reply without notifying its owner.
@@ -98,11 +100,12 @@ impl Generation {
         let n_positions = state.n_positions();
         // A reply that was cancelled inside of embedded content leaves nothing: it is only reused whole.
         if can_be_cut_at(&self.positions, n_positions) {
-            cache.keep(&self.positions[..n_positions], state, self.owner);
+            let pauses = std::mem::take(&mut self.pauses);
+            cache.keep_with(&self.positions[..n_positions], state, pauses, self.owner);
         }
     }
 
-    fn report_end(&mut self, reply: Option<&ChatMessage>) {
+    fn report_end(&mut self, reply: Option<&mut ChatMessage>) {
         if let Some(mut owner) = self.reply_owner.take() {
             owner.ended(reply);
         }

@@ -30,8 +30,8 @@ pub(crate) trait ReplyOwner: Send {
     /// Functions were called; this is the reply so far.
     fn called(&mut self, _reply: &ChatMessage) {}
 
-    /// The whole reply, or `None` after an error. It is called once, last.
-    fn ended(&mut self, _reply: Option<&ChatMessage>) {}
+    /// The whole reply, which the owner may cut, or `None` after an error. It is called once, last.
+    fn ended(&mut self, _reply: Option<&mut ChatMessage>) {}
 }
 
 /// Makes the prompt, on a thread of the preparation pool, so that neither a caller nor another reply waits for it. It must

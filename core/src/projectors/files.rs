@@ -33,6 +33,13 @@ pub(crate) struct ModelParts<'a> {
     pub(crate) hearing: PartFiles<'a, HearingArchitecture>,
 }
 
+impl ModelParts<'_> {
+    /// The projector file of a part.
+    pub(crate) fn projector(&self) -> Option<&Weights> {
+        self.hearing.projector().or(self.vision.projector())
+    }
+}
+
 /// Where a part's tensors are.
 pub(crate) enum FoundWeights<'a> {
     /// In the model's own files.

@@ -285,7 +285,8 @@ fn a_bundle_has_the_projector_of_its_model() {
     let model = models().join("lfm2vl/lfm2vl-f16.gguf");
     let made = std::env::temp_dir().join(format!("causerie-vision-{}.bundle", std::process::id()));
     let make = |projector: Option<&str>| {
-        let parts = BundleParts { projectors: projector.into_iter().map(str::to_owned).collect(), ..Default::default() };
+        let parts =
+            BundleParts { projectors: projector.into_iter().map(str::to_owned).collect(), ..Default::default() };
         bundle::make(model.to_str().unwrap(), &parts, &made, |_| ControlFlow::Continue(())).unwrap();
         let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
         let info = ModelInfo::read(made.to_str().unwrap()).unwrap();

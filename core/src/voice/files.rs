@@ -1,14 +1,15 @@
 //! Finds the files of the parts of a model that speak: in the model's own folder, or in GGUF files beside the model's.
 //!
 //! LFM2.5-Audio comes as a folder whose subfolder `audio_detokenizer` turns codes into sound, or as GGUF files `vocoder-…` and
-//! `tokenizer-…`. The headers decide; the names only propose.
+//! `tokenizer-…`; the first LFM2-Audio has a file `tokenizer-….safetensors` in both forms. LFM3-Audio has all of it in its projector file.
+//! The headers decide; the names only propose.
 
 use std::fs;
 use std::path::Path;
 
 use crate::checkpoint::{Checkpoint, CodecCheckpoint, FrameCheckpoint};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::{embedding_shape, weight_bytes};
+use crate::model::{embedding_shape, speech_bytes};
 use crate::names::{AUDIO_DECODER_WORDS, AUDIO_TOKENIZER_WORDS, has_word, ranked_parts};
 use crate::weights::{ManifestPart, ModelOrigin, Weights};
 
@@ -28,7 +29,7 @@ impl VoiceFiles {
     /// Bytes of the parts once loaded.
     pub(crate) fn n_bytes(&self) -> u64 {
         match self {
-            Self::Found(found) => weight_bytes(&found.0.tensors).saturating_add(weight_bytes(&found.1.tensors)),
+            Self::Found(found) => speech_bytes(&found.0, &found.1),
             Self::Missing(_) | Self::None => 0,
         }
     }
@@ -41,15 +42,27 @@ pub(crate) struct VoiceParts {
     pub(crate) tokenizer: Option<Weights>,
 }
 
-/// Finds the parts that speak: in the given files, in files that the model's manifest names, in the model's own, or in files beside it.
+/// Finds the parts that speak: in the given files, in files that the model's manifest names, in its projector file, in the model's own, or
+/// in files beside it.
 ///
 /// # Errors
 /// [`ErrorKind::ModelLoad`] for a file that was given, and for parts of the model's own folder that cannot be used.
-pub(crate) fn find(weights: &Weights, decoder: Option<&str>, tokenizer: Option<&str>) -> Result<VoiceFiles> {
+pub(crate) fn find(
+    weights: &Weights,
+    projector: Option<&Weights>,
+    decoder: Option<&str>,
+    tokenizer: Option<&str>,
+) -> Result<VoiceFiles> {
+    let named = weights.origin().manifest().and_then(|manifest| manifest.audio_decoder.as_ref());
+    if let (Some(projector), None, None) = (projector, decoder, named)
+        && let Some(frames) = FrameCheckpoint::read(projector)?
+    {
+        return Ok(with_codec(projector, frames, VoiceParts::default(), tokenizer)?.0);
+    }
     Ok(find_with_files(weights, decoder, tokenizer)?.0)
 }
 
-/// As [`find`], with the files.
+/// As [`find`] without a projector file, with the files.
 pub(crate) fn find_with_files(
     weights: &Weights,
     decoder: Option<&str>,
@@ -121,7 +134,7 @@ fn frames_beside(weights: &Weights) -> Option<(Weights, FrameCheckpoint)> {
     candidates.iter().find_map(|name| {
         let files = open(&folder_of(path).join(name)).ok()?;
         let frames = FrameCheckpoint::read(&files).ok()??;
-        (frames.hidden == hidden).then_some((files, frames))
+        (frames.sizes().hidden == hidden).then_some((files, frames))
     })
 }
 
@@ -142,6 +155,7 @@ fn with_codec(
         )
     };
     let manifest = weights.origin().manifest().filter(|_| given.is_none());
+    let mut unusable = String::new();
     let found = if let Some(path) = given {
         let files = open(Path::new(path))?;
         let codec = read(&files)?.ok_or_else(|| no_codec(path))?;
@@ -159,11 +173,12 @@ fn with_codec(
     } else if let Some(codec) = CodecCheckpoint::read(&[known])? {
         Some((None, codec))
     } else {
-        codec_beside(weights, known)?.map(|(files, codec)| (Some(files), codec))
+        codec_beside(weights, known, &mut unusable)?.map(|(files, codec)| (Some(files), codec))
     };
     let Some((files, codec)) = found else {
         let missing = format!(
-            "speech requires the model's detokenizer: found neither a folder {DETOKENIZER} nor a GGUF file named *{}* with one beside the model's",
+            "speech requires the model's detokenizer: found neither a folder {DETOKENIZER} nor a GGUF or safetensors file named *{}* with \
+             one beside the model's{unusable}",
             AUDIO_TOKENIZER_WORDS[0]
         );
         return Ok((VoiceFiles::Missing(missing), parts));
@@ -172,8 +187,12 @@ fn with_codec(
     Ok((VoiceFiles::Found(Box::new((frames, codec))), parts))
 }
 
-/// What turns frames into sound, in the folder of the files that write them.
-fn codec_beside(weights: &Weights, known: &Weights) -> Result<Option<(Weights, CodecCheckpoint)>> {
+/// What turns frames into sound, in the folder of the files that write them. Adds why files of such a name cannot be used.
+fn codec_beside(
+    weights: &Weights,
+    known: &Weights,
+    unusable: &mut String,
+) -> Result<Option<(Weights, CodecCheckpoint)>> {
     let Some(path) = known.path() else { return Ok(None) };
     let folder = if path.is_dir() { path } else { folder_of(path) };
     let own = folder.join(DETOKENIZER);
@@ -184,11 +203,15 @@ fn codec_beside(weights: &Weights, known: &Weights) -> Result<Option<(Weights, C
         }
     }
     let model = weights.path().unwrap_or(path);
-    Ok(candidates(model, folder, &AUDIO_TOKENIZER_WORDS).iter().find_map(|name| {
-        let files = open(&folder.join(name)).ok()?;
-        let codec = CodecCheckpoint::read(&[&files, known]).ok()??;
-        Some((files, codec))
-    }))
+    for name in candidates(model, folder, &AUDIO_TOKENIZER_WORDS) {
+        let read = |files: Weights| Ok((CodecCheckpoint::read(&[&files, known])?, files));
+        match open(&folder.join(&name)).and_then(read) {
+            Ok((Some(codec), files)) => return Ok(Some((files, codec))),
+            Ok((None, _)) => {}
+            Err(err) => unusable.push_str(&format!("; {name} cannot be used: {err}")),
+        }
+    }
+    Ok(None)
 }
 
 fn open(path: &Path) -> Result<Weights> {
@@ -199,10 +222,11 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The GGUF files of a folder whose names contain one of these words, those that seem to be the model's first.
+/// The files of a folder with tensors whose names contain one of these words, those that seem to be the model's first.
 fn candidates(model: &Path, folder: &Path, words: &[&str]) -> Vec<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name);
     let model = model.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    ranked_parts(model, names.filter(|name| has_word(name, words)).collect())
+    let is_safetensors = |name: &str| name.ends_with(".safetensors") && words.iter().any(|word| name.contains(word));
+    ranked_parts(model, names.filter(|name| has_word(name, words) || is_safetensors(name)).collect())
 }

@@ -26,7 +26,7 @@ pub(crate) fn in_listing(
     for decoder in decoders {
         let Some(known) = open(decoder)? else { continue };
         let frames = FrameCheckpoint::read(&known).ok().flatten();
-        if frames.is_none_or(|frames| hidden.is_some_and(|hidden| hidden != frames.hidden)) {
+        if frames.is_none_or(|frames| hidden.is_some_and(|hidden| hidden != frames.sizes().hidden)) {
             continue;
         }
         let has_codec = |files: &[&Weights]| matches!(CodecCheckpoint::read(files), Ok(Some(_)));

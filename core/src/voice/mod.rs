@@ -1,9 +1,10 @@
-//! Speech for one loaded model: [`files`] finds the parts that speak, [`listing`] the parts of a model elsewhere, and [`frames`] puts
-//! the sound of earlier replies into prompts.
+//! Speech for one loaded model: [`files`] finds the parts that speak, [`listing`] the parts of a model elsewhere, [`frames`] puts the
+//! sound of earlier replies into prompts, and [`played`] cuts replies to what was heard.
 
 mod files;
 mod frames;
 mod listing;
+mod played;
 #[cfg(test)]
 mod tests;
 
@@ -12,3 +13,4 @@ pub(crate) use frames::attach;
 #[cfg(test)]
 pub(crate) use frames::spoken_segments;
 pub(crate) use listing::in_listing;
+pub(crate) use played::PlayedSound;

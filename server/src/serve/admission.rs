@@ -20,6 +20,8 @@ pub(super) struct Admission {
     max_waiting: usize,
     /// Replies that may wait for their clients without a permit.
     pauses: Arc<Semaphore>,
+    /// Has no permits; it is closed once no request is taken any more.
+    end_of_requests: Semaphore,
     /// Has no permits; it is closed once running replies must end.
     end_of_replies: Semaphore,
 }
@@ -42,6 +44,7 @@ impl Admission {
             n_waiting: AtomicUsize::new(0),
             max_waiting,
             pauses: Arc::new(Semaphore::new(n_permits.saturating_mul(MAX_PAUSED).min(Semaphore::MAX_PERMITS))),
+            end_of_requests: Semaphore::new(0),
             end_of_replies: Semaphore::new(0),
         }
     }
@@ -75,11 +78,17 @@ impl Admission {
     /// Refuses new requests, and those that wait.
     pub(super) fn close(&self) {
         self.permits.close();
+        self.end_of_requests.close();
     }
 
     /// Asks running replies to end.
     pub(super) fn end_replies(&self) {
         self.end_of_replies.close();
+    }
+
+    /// Waits until no request is taken any more.
+    pub(super) async fn requests_must_end(&self) {
+        let _ = self.end_of_requests.acquire().await; // never a permit
     }
 
     /// Waits until running replies must end.

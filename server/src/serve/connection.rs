@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -18,6 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
+use crate::serve::realtime::MAX_SESSIONS;
 use crate::serve::socket::{ClientSocket, Exchange, reset};
 use crate::serve::{Service, handle};
 
@@ -38,7 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves connections until `stop` is ready, and drains those that are left.
 pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
-    let (mut connections, graceful) = (JoinSet::new(), GracefulShutdown::new());
+    let mut connections = JoinSet::new();
     let permits = Arc::new(Semaphore::new(service.settings.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     let mut stop = pin!(stop);
@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
                     if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
-                        let connection = graceful_connection(socket, Arc::clone(&service), &graceful);
+                        let connection = graceful_connection(socket, Arc::clone(&service));
                         connections.spawn(async move {
                             connection.await;
                             drop(permit);
@@ -67,7 +67,10 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
     }
     drop(listener);
     service.admission.close();
-    let mut closing = pin!(graceful.shutdown());
+    let mut closing = pin!(async {
+        while connections.join_next().await.is_some() {}
+        let _all = service.sessions.acquire_many(MAX_SESSIONS as u32).await; // as many as there are
+    });
     if timeout(service.settings.drain_timeout, &mut closing).await.is_err() {
         service.admission.end_replies();
         // Connections that are left then are dropped with their set.
@@ -100,12 +103,9 @@ async fn refuse(socket: TcpStream) {
     let _ = timeout(REFUSAL_TIMEOUT, refused).await;
 }
 
-/// One connection and all its requests. An error closes it without another notice to the client.
-fn graceful_connection(
-    socket: TcpStream,
-    service: Arc<Service>,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + use<> {
+/// One connection and all its requests. An error closes it without another notice to the client. Once no request is taken any more,
+/// it ends after the answer under way.
+fn graceful_connection(socket: TcpStream, service: Arc<Service>) -> impl Future<Output = ()> + use<> {
     let _ = socket.set_nodelay(true); // events are small, and clients wait for them
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES);
@@ -116,16 +116,25 @@ fn graceful_connection(
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(service.settings.header_timeout);
     builder.max_buf_size(MAX_HEADER_BYTES).half_close(true);
+    let admission = Arc::clone(&service.admission);
     let answer = service_fn(move |request| {
         let (service, answering) = (Arc::clone(&service), exchange.begin(request.version()));
         async move { Ok::<_, Infallible>(answering.respond(handle::handle(service, request).await)) }
     });
-    let connection = graceful.watch(builder.serve_connection(TokioIo::new(client), answer));
+    let connection = builder.serve_connection(TokioIo::new(client), answer).with_upgrades();
     async move {
-        tokio::select! {
-            biased;
-            _ = connection => {}
-            () = reset(&socket) => {}
+        let (mut connection, mut end) = (pin!(connection), pin!(admission.requests_must_end()));
+        let mut is_ending = false;
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut connection => return,
+                () = reset(&socket) => return,
+                () = &mut end, if !is_ending => {
+                    is_ending = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
         }
     }
 }

@@ -13,6 +13,10 @@ pub(super) enum Dialect {
     Messages,
     /// `/v1/audio/transcriptions` and `/v1/audio/translations`.
     Transcriptions,
+    /// The events of `/v1/realtime`.
+    Realtime,
+    /// `/v1/audio/speech`.
+    Speech,
 }
 
 /// The shape of an error object.
@@ -34,10 +38,13 @@ impl Dialect {
         match (self, option) {
             (Self::Completions, "messages") => "prompt",
             (Self::Responses, "messages") => "input",
-            (Self::Responses, "max_tokens") => "max_output_tokens",
+            (Self::Realtime, "messages") => "item",
+            (Self::Responses | Self::Realtime, "max_tokens") => "max_output_tokens",
             (Self::Responses, "json_schema_constraint") => "text.format",
             (Self::Messages, "json_schema_constraint") => "output_config.format",
             (Self::Transcriptions, "messages") => "file",
+            (Self::Speech, "messages") => "input",
+            (Self::Speech, "speech.temperature") => "temperature",
             (Self::Transcriptions, "temperatures") => "temperature",
             (Self::Transcriptions, "has_word_times") => "timestamp_granularities",
             (Self::Messages, "stop_sequences") => "stop_sequences",

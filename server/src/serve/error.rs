@@ -148,6 +148,11 @@ impl HttpError {
         Self { param: Some(Param::Field(name.to_owned())), ..self }
     }
 
+    /// The same error with another code.
+    pub(super) fn with_code(self, code: &'static str) -> Self {
+        Self { code, ..self }
+    }
+
     /// An error of the engine about a request. `SdkError::message` names no paths and no causes.
     pub(super) fn from_engine(err: &SdkError) -> Self {
         let message = err.message();

@@ -17,7 +17,7 @@ use crate::serve::http::{ResponseBody, error_response, text_response};
 use crate::serve::metrics::RequestCount;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::routes::{self, Lookup, Route, RouteHandler};
-use crate::serve::{Service, audio, body, id, intake};
+use crate::serve::{Service, audio, body, id, intake, realtime};
 
 /// Answers any request.
 pub(super) async fn handle(service: Arc<Service>, mut request: Request<Incoming>) -> Response<ResponseBody> {
@@ -86,7 +86,12 @@ async fn answer(
             answer.send(share).await
         }
         RouteHandler::Count(count) => Ok(intake::receive(service, request, count).await?.0),
+        RouteHandler::Speak(read) => {
+            let (answer, share) = intake::receive(service, request, read).await?;
+            answer.send(share).await
+        }
         RouteHandler::Transcribe(task) => audio::transcribe(service, request, task).await,
+        RouteHandler::Realtime => realtime::accept(service, request),
         RouteHandler::LookUp(look_up) => {
             let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
             look_up(&Lookup { service, method, id, query, store })

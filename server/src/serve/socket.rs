@@ -7,15 +7,18 @@
 //! same then as that of a client that is gone; they differ only in what they do with bytes that arrive. So when a client has
 //! ended its side, the first byte of what the answer must continue with is sent at once: a client that is gone resets the
 //! connection.
+//!
+//! After an upgrade, another protocol has the bytes: only the limit on writes applies to them.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use hyper::{Response, Version};
+use hyper::{Response, StatusCode, Version};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -196,7 +199,9 @@ impl AsyncRead for ClientSocket {
             self.is_awaited = received.is_pending();
             buf.advance(ready!(received)?);
         }
-        if let Some((n_good, reason)) = self.framing.follow(&buf.filled()[n_before..]) {
+        if !self.exchange.is_upgraded()
+            && let Some((n_good, reason)) = self.framing.follow(&buf.filled()[n_before..])
+        {
             self.refused = Some(reason);
             buf.set_filled(n_before + n_good);
             self.refuse(buf);
@@ -217,6 +222,7 @@ impl AsyncWrite for ClientSocket {
     ) -> Poll<io::Result<usize>> {
         let first = slices.first().map_or(&[][..], |slice| slice);
         if self.refusal.is_none()
+            && !self.exchange.is_upgraded()
             && let [_] = slices
             && let Some(whole) = refusal::with_body(first, self.refused)
         {
@@ -251,7 +257,11 @@ impl AsyncWrite for ClientSocket {
 
 /// What the client of a connection waits for.
 #[derive(Debug, Default)]
-pub(super) struct Exchange(Mutex<Option<Awaited>>);
+pub(super) struct Exchange {
+    awaited: Mutex<Option<Awaited>>,
+    /// Set once the connection was upgraded to another protocol.
+    is_upgraded: AtomicBool,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
@@ -271,11 +281,15 @@ impl Exchange {
     }
 
     fn awaited(&self) -> Option<Awaited> {
-        *self.0.lock()
+        *self.awaited.lock()
     }
 
     fn set(&self, awaited: Option<Awaited>) {
-        *self.0.lock() = awaited;
+        *self.awaited.lock() = awaited;
+    }
+
+    fn is_upgraded(&self) -> bool {
+        self.is_upgraded.load(Ordering::Relaxed)
     }
 }
 
@@ -288,6 +302,9 @@ pub(super) struct Answering {
 impl Answering {
     /// The response has begun.
     pub(super) fn respond(self, response: Response<ResponseBody>) -> Response<AnswerBody> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            self.exchange.is_upgraded.store(true, Ordering::Relaxed);
+        }
         // A body of a known size is written at once.
         let answering = response.body().size_hint().exact().is_none().then_some(self);
         if let Some(Self { exchange, version }) = &answering {

@@ -134,6 +134,11 @@ impl Client {
         matches!(self.reader.read(&mut [0]), Ok(0) | Err(_))
     }
 
+    /// Reads so many bytes as they are.
+    pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> std::io::Result<()> {
+        self.reader.read_exact(bytes)
+    }
+
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let n_bytes = self.reader.read_line(&mut line).ok()?;

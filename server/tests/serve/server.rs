@@ -41,10 +41,18 @@ impl TestServer {
 
     /// Serves a model that transcribes as well, under the name `test/whisper`.
     pub(crate) fn hearing(settings: Settings) -> Self {
+        Self::hearing_with(Vec::<ScriptedReply>::new(), settings)
+    }
+
+    /// Serves a script besides.
+    pub(crate) fn hearing_with<R: Into<ScriptedReply>>(
+        replies: impl IntoIterator<Item = R>,
+        settings: Settings,
+    ) -> Self {
         let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
         let options = TranscriberOptions { threads: Some(1), ..Default::default() };
         let transcriber = Transcriber::load_with(model, options).unwrap();
-        let script = ScriptedModel::new().load();
+        let script = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load();
         Self::serving(ready(script), "test/script", settings, |server| {
             server.with_transcriber("test/whisper", transcriber)
         })

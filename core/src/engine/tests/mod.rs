@@ -1,6 +1,7 @@
 //! The life of the engine thread, and the order in which it serves replies.
 
 mod cuts;
+mod marked_speech;
 mod preparation;
 mod speech;
 
@@ -152,7 +153,7 @@ impl ReplyOwner for GatedOwner {
         Some(Box::new(|_| Ok(prompt)))
     }
 
-    fn ended(&mut self, _: Option<&ChatMessage>) {
+    fn ended(&mut self, _: Option<&mut ChatMessage>) {
         self.ends.lock().push(self.at);
     }
 }

@@ -89,7 +89,7 @@ fn engine_that_speaks() -> Engine {
     tensors.extend(depthformer());
     let folder = TinyFolder::new(CONFIG, &tensors).with("audio_detokenizer", "{}", &detokenizer(&[], 1));
     let weights = folder.open();
-    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None).unwrap() else { panic!("no voice") };
+    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None, None).unwrap() else { panic!("no voice") };
     let options = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
     let compute = Compute::new(&options).unwrap();
     let voice = compute.load_voice(&found.0, &found.1, HIDDEN).unwrap();
@@ -236,7 +236,7 @@ fn a_bundle_of_a_folder_has_its_detokenizer() {
     let own = ["config.json", "model.safetensors"];
     assert_eq!(files, [own.map(|file| format!("audio_detokenizer/{file}")), own.map(str::to_owned)].concat());
     let weights = Weights::open(made.to_str().unwrap()).unwrap();
-    let found = crate::voice::find(&weights, None, None).unwrap();
+    let found = crate::voice::find(&weights, None, None, None).unwrap();
     std::fs::remove_file(&made).unwrap();
     assert!(matches!(found, VoiceFiles::Found(_)));
 }

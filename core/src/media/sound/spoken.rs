@@ -1,10 +1,11 @@
 //! The sound of a reply as a WAV file that also holds the model's own codes, which the model reads when the conversation goes on:
 //! samples cannot be turned back into codes. Other programs pass over the chunk.
 
+use crate::media::sound::samples::Sound;
 use crate::media::sound::write::WavSamples;
 
 /// The chunk of codes: the 16 bytes that name the voice, then numbers of 16 bits: what began the stretch, the number of codes in a
-/// frame, and the codes, one frame after the other.
+/// frame, the code that ends sound, and the codes, one frame after the other.
 const FRAMES: &[u8; 4] = b"cfrm";
 /// Bytes that name a voice.
 const VOICE: usize = 16;
@@ -18,6 +19,8 @@ pub(crate) enum SoundOpening {
     SoundStart,
     /// `<|text_end|>`
     TextEnd,
+    /// `<|mixed_start|>`, which begins a part of text and sound in turn. It stands before the part's text, and has no frames.
+    MixedStart,
 }
 
 /// The codes of a stretch of sound.
@@ -26,6 +29,8 @@ pub(crate) struct SpokenFrames {
     /// Names the voice whose codes these are.
     pub(crate) voice: [u8; VOICE],
     pub(crate) opening: SoundOpening,
+    /// The code that ends sound. A frame that contains it has no samples.
+    pub(crate) end_code: u16,
     pub(crate) frames: Vec<Vec<u16>>,
 }
 
@@ -37,12 +42,19 @@ pub(crate) struct SpokenSound {
     pub(crate) sample_rate: u32,
 }
 
+impl SpokenFrames {
+    /// Whether a frame has samples.
+    pub(crate) fn sounds(&self, frame: &[u16]) -> bool {
+        !frame.contains(&self.end_code)
+    }
+}
+
 impl SpokenSound {
     /// A WAV file with samples of 16 bits. Samples beyond -1 and 1 are clipped.
     pub(crate) fn to_wav(&self) -> Vec<u8> {
-        let SpokenFrames { voice, opening, frames } = &self.spoken;
+        let SpokenFrames { voice, opening, end_code, frames } = &self.spoken;
         let n_codes = frames.first().map_or(0, Vec::len) as u16; // a frame has as many codes as there are codebooks
-        let numbers = [*opening as u16, n_codes].into_iter().chain(frames.iter().flatten().copied());
+        let numbers = [*opening as u16, n_codes, *end_code].into_iter().chain(frames.iter().flatten().copied());
         let codes: Vec<u8> = voice.iter().copied().chain(numbers.flat_map(u16::to_le_bytes)).collect();
         let samples = WavSamples::Int16;
         let mut file = samples.header(self.sample_rate, Some(2 * self.samples.len()));
@@ -55,6 +67,12 @@ impl SpokenSound {
         let size = u32::try_from(file.len() - 8).unwrap_or(u32::MAX);
         file[4..8].copy_from_slice(&size.to_le_bytes());
         file
+    }
+
+    /// The sound and the codes of a file that [`to_wav`](Self::to_wav) has made; `None` for any other file.
+    pub(crate) fn read(file: &[u8]) -> Option<Self> {
+        let (spoken, sound) = (Self::frames_of(file)?, Sound::read(file).ok()?);
+        Some(Self { spoken, sample_rate: sound.sample_rate(), samples: sound.samples().to_vec() })
     }
 
     /// The codes of a file that [`to_wav`](Self::to_wav) has made; `None` for any other file.
@@ -70,12 +88,14 @@ impl SpokenSound {
                 let opening = match numbers.next()? {
                     1 => SoundOpening::SoundStart,
                     2 => SoundOpening::TextEnd,
+                    3 => SoundOpening::MixedStart,
                     _ => SoundOpening::None,
                 };
-                let n_codes = numbers.next().filter(|n_codes| 0 < *n_codes)?;
+                let n_codes = usize::from(numbers.next()?);
+                let end_code = numbers.next()?;
                 let codes: Vec<u16> = numbers.collect();
-                let frames = codes.chunks_exact(n_codes.into()).map(<[u16]>::to_vec).collect();
-                return Some(SpokenFrames { voice: voice.try_into().ok()?, opening, frames });
+                let frames = codes.chunks_exact(n_codes.max(1)).map(<[u16]>::to_vec).collect();
+                return Some(SpokenFrames { voice: voice.try_into().ok()?, opening, end_code, frames });
             }
             chunks = rest.get(size.checked_next_multiple_of(2)?..)?;
         }
@@ -92,6 +112,7 @@ mod tests {
             spoken: SpokenFrames {
                 voice: *b"a voice of tests",
                 opening: SoundOpening::TextEnd,
+                end_code: 2048,
                 frames: vec![vec![1, 2, 2048], vec![2048; 3]],
             },
             samples: vec![0.0, 0.5, -2.0],

@@ -6,7 +6,7 @@ use causerie::{Completion, Diagnostic, MessageResponse, RejectedCall, SdkFunctio
 use serde_json::{Map, Value as Json, json};
 
 /// The text that an event adds. Where no function can be called, a call is text.
-pub(super) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Cow<'_, str>> {
+pub(in crate::serve) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Cow<'_, str>> {
     match event {
         MessageResponse::Chunk(text) => Some(text.into()),
         MessageResponse::FunctionCalls(calls) if !has_functions => Some(render_calls(calls).into()),
@@ -15,7 +15,7 @@ pub(super) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Co
 }
 
 /// The arguments as JSON text, with numbers as the model wrote them.
-pub(super) fn arguments(call: &SdkFunctionCall) -> String {
+pub(in crate::serve) fn arguments(call: &SdkFunctionCall) -> String {
     Value::Object(call.arguments.clone()).to_string()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn rejected_calls(rejected: &[RejectedCall]) -> Json {
 }
 
 /// The rejected calls of a whole reply and the remarks about it, each if there are any: fields of our own.
-pub(super) fn remarks(completion: &Completion) -> Map<String, Json> {
+pub(in crate::serve) fn remarks(completion: &Completion) -> Map<String, Json> {
     let rejected = rejected_calls(&completion.full_message.rejected_calls);
     let remarks = [("rejected_calls", rejected), ("diagnostics", diagnostics(&completion.diagnostics))];
     let found = remarks.into_iter().filter(|(_, list)| list.as_array().is_some_and(|list| !list.is_empty()));

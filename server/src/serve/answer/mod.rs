@@ -21,12 +21,14 @@ use crate::serve::request::images::ImagePlaces;
 use crate::serve::request::{Delivery, PreparedChat, RequestNotes};
 
 mod choice;
-mod events;
+pub(super) mod events;
 mod logprobs;
 mod message;
 mod outbox;
 mod pulled_reply;
 mod response;
+mod sound;
+mod speech;
 mod usage;
 
 use outbox::{Outbox, outbox};
@@ -35,6 +37,8 @@ use pulled_reply::PulledReply;
 pub(super) use choice::{ChoiceForm, ChoiceWriter};
 pub(super) use message::MessageWriter;
 pub(super) use response::{ResponseWriter, decimal};
+pub(super) use sound::SoundDelivery;
+pub(super) use speech::{SpeechAnswer, SpeechForm};
 pub(super) use usage::Usage;
 
 /// Writes the replies to one request in its dialect. It is given everything in order and returns the events of a stream;

@@ -72,7 +72,8 @@ pub(super) fn document(model_id: &str, settings: &Settings) -> Json {
             "title": "causerie",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "A language model on this device. Fields that are not listed are ignored and named in the \
-                            header x-ignored-fields, or refused where they would change the reply.",
+                            header x-ignored-fields, or refused where they would change the reply. /v1/realtime is a WebSocket, \
+                            which documents of this kind do not describe: docs/realtime.md does.",
         },
         "paths": paths,
         "components": { "schemas": replies::schemas() },
