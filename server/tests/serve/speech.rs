@@ -2,7 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use causerie::{ChatMessage, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Sound, SpeechMode, SpeechOptions};
+use causerie::{
+    ChatMessage, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Sound, SpeechMode, SpeechOptions,
+};
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
@@ -287,7 +289,11 @@ fn a_text_that_cannot_be_read_aloud_is_refused() {
     let server = speaking(Settings::default());
     for (fields, param, expect) in [
         (json!({ "input": " " }), "input", "input must have 1 to 4096 characters that can be read, found 1"),
-        (json!({ "input": "a".repeat(4_097) }), "input", "input must have 1 to 4096 characters that can be read, found 4097"),
+        (
+            json!({ "input": "a".repeat(4_097) }),
+            "input",
+            "input must have 1 to 4096 characters that can be read, found 4097",
+        ),
         (
             json!({ "voice": "nobody" }),
             "voice",
