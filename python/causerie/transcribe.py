@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable, variant
@@ -364,10 +364,13 @@ class Transcriber:
         return f"<Transcriber of {n_languages} language{'s' * (n_languages != 1)}>"
 
 
-class _Events:
+Source = TypeVar("Source", ffi.TranscriptStream, ffi.LiveTranscription)
+
+
+class _Events(Generic[Source]):
     """The events of a transcription. Leaving the loop by an error, the end of a `with` block and garbage collection stop it."""
 
-    def __init__(self, stream: ffi.TranscriptStream | ffi.LiveTranscription, fork_count: int) -> None:
+    def __init__(self, stream: Source, fork_count: int) -> None:
         self._ffi = stream
         self._fork_count = fork_count
 
@@ -420,7 +423,7 @@ class _Events:
 
 
 @uncopyable("read it once, and keep its events")
-class TranscriptStream(_Events):
+class TranscriptStream(_Events[ffi.TranscriptStream]):
     """The events of a transcription. Read them once, with `for` or `async for`.
 
     Nothing is computed before the first event is requested, nor while none is. An interrupted read stops it, and so do `cancel()`
@@ -429,7 +432,7 @@ class TranscriptStream(_Events):
 
 
 @uncopyable("read it once, and keep its events")
-class LiveTranscription(_Events):
+class LiveTranscription(_Events[ffi.LiveTranscription]):
     """The transcription of samples that are pushed as they come.
 
     Its events are read with `for` or `async for`, which wait for samples, while another thread or task pushes them; or with
