@@ -109,7 +109,7 @@ fn functions_are_called_and_their_results_read() {
     let find = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
     assert_eq!(find("response.output_item.added")["item"]["name"], "now");
     let done = find("response.function_call_arguments.done");
-    assert_eq!(done["arguments"], r#"{"zone":"UTC"}"#);
+    assert_eq!(done["arguments"], r#"{"zone": "UTC"}"#);
     assert_eq!(find("response.function_call_arguments.delta")["delta"], done["arguments"]);
     let output = json!({ "type": "function_call_output", "call_id": done["call_id"], "output": "noon" });
     socket.ask(&json!({ "type": "conversation.item.create", "item": output }), "conversation.item.done");
@@ -315,7 +315,8 @@ fn frames_that_break_the_protocol_close_the_session() {
     ] {
         let mut socket = session(&server);
         socket.bytes(bytes);
-        let (kind, reason) = socket.next_frame().unwrap();
+        let (kind, reason) =
+            socket.next_frame().unwrap_or_else(|| panic!("the server must say why it closes: {bytes:?}"));
         assert_eq!((kind, u16::from_be_bytes([reason[0], reason[1]])), (CLOSE, code), "{bytes:?}");
         assert_eq!(socket.next_frame(), None);
     }
