@@ -16,7 +16,10 @@ mod options;
 mod response;
 mod rounds;
 mod runner;
+mod sound;
 mod stream;
+mod transcribe;
+mod transcriber;
 mod transport;
 #[cfg(test)]
 mod tests;
@@ -44,7 +47,13 @@ pub use response::{
 };
 pub use rounds::{FunctionOutcome, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
+pub use sound::wav_of_samples;
 pub use stream::ResponseStream;
+pub use transcribe::{
+    GgufType, SpeechTask, TranscribeOptions, TranscriberOptions, Transcript, TranscriptEvent, TranscriptSegment,
+    TranscriptWord,
+};
+pub use transcriber::{LiveTranscription, Transcriber, TranscriptStream, load_transcriber};
 pub use transport::{HttpHeader, HttpRequest, HttpSink, HttpTransport};
 
 uniffi::setup_scaffolding!();

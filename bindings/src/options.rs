@@ -390,22 +390,34 @@ impl From<GenerationOptions> for core::GenerationOptions {
     }
 }
 
+impl From<Device> for core::Device {
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Cpu => Self::Cpu,
+            Device::Metal => Self::Metal,
+        }
+    }
+}
+
+impl From<CacheType> for core::CacheType {
+    fn from(cache_type: CacheType) -> Self {
+        match cache_type {
+            CacheType::F16 => Self::F16,
+            CacheType::F32 => Self::F32,
+            CacheType::Q8_0 => Self::Q8_0,
+        }
+    }
+}
+
 impl From<LoadOptions> for core::LoadOptions {
     fn from(options: LoadOptions) -> Self {
         let defaults = Self::default();
         let sampling = options.generation_defaults.unwrap_or_default();
         Self {
             context_size: options.context_size.map(SdkCount::size),
-            device: options.device.map_or_else(Default::default, |device| match device {
-                Device::Cpu => core::Device::Cpu,
-                Device::Metal => core::Device::Metal,
-            }),
+            device: options.device.map_or_else(Default::default, Into::into),
             threads: options.threads.map(SdkCount::size),
-            cache_type: options.cache_type.map_or_else(Default::default, |cache_type| match cache_type {
-                CacheType::F16 => core::CacheType::F16,
-                CacheType::F32 => core::CacheType::F32,
-                CacheType::Q8_0 => core::CacheType::Q8_0,
-            }),
+            cache_type: options.cache_type.map_or_else(Default::default, Into::into),
             chat_template: options.chat_template,
             projector: options.projector,
             audio_decoder: options.audio_decoder,

@@ -180,6 +180,8 @@ pub struct GenerationStats {
     pub prompt_tokens: SdkCount,
     /// Prompt tokens taken from the prefix cache instead of being prefilled.
     pub cached_prompt_tokens: SdkCount,
+    /// Tokens of the prompt that are sound: rows of 80 ms, for example.
+    pub audio_tokens: SdkCount,
     /// Tokens that the model wrote, including calls and reasoning.
     pub completion_tokens: SdkCount,
     /// Completion tokens in reasoning.
@@ -312,6 +314,7 @@ impl From<core::GenerationStats> for GenerationStats {
         Self {
             prompt_tokens: count(stats.prompt_tokens),
             cached_prompt_tokens: count(stats.cached_prompt_tokens),
+            audio_tokens: count(stats.audio_tokens),
             completion_tokens: count(stats.completion_tokens),
             reasoning_tokens: count(stats.reasoning_tokens),
             call_tokens: count(stats.call_tokens),

@@ -54,6 +54,10 @@ pub struct ModelInfo {
     pub memory_estimate: SdkLong,
     /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
     pub vision_memory: SdkLong,
+    /// The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
+    pub hearing_memory: SdkLong,
+    /// The part of it that the parts which speak take; 0 if the model does not speak.
+    pub speech_memory: SdkLong,
     /// Names in the files of tensors that nothing reads, in order.
     pub unused_tensors: Vec<String>,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
@@ -79,6 +83,8 @@ impl ModelInfo {
             supports_speech: info.supports_speech,
             memory_estimate: SdkLong(memory.total()),
             vision_memory: SdkLong(memory.vision),
+            hearing_memory: SdkLong(memory.hearing),
+            speech_memory: SdkLong(memory.speech),
             unused_tensors: info.unused_tensors.clone(),
             problems: info.problems.clone(),
         }

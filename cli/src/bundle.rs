@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use causerie::ErrorKind;
-use causerie::bundle::{self, BundledFile};
+use causerie::bundle::{self, BundleParts, BundledFile};
 
 use crate::arguments::BundleAction;
 use crate::failure::Failure;
@@ -15,9 +15,14 @@ use crate::{byte_size, interrupt, model};
 
 pub(crate) fn run(action: &BundleAction, source: &LocalModel) -> Result<(), Failure> {
     match action {
-        BundleAction::Make { model, output, projector } => {
+        BundleAction::Make { model, output, projector, audio_decoder, audio_tokenizer } => {
+            let parts = BundleParts {
+                projectors: projector.clone(),
+                audio_decoder: audio_decoder.clone(),
+                audio_tokenizer: audio_tokenizer.clone(),
+            };
             let made = watched(format!("bundling {model}"), |progress| {
-                bundle::make(source.to_load().unwrap_or(model), projector.as_deref(), output, progress)
+                bundle::make(source.to_load().unwrap_or(model), &parts, output, progress)
             })?;
             if made.is_some() {
                 print(output, &bundle::list(output)?)?;

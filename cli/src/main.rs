@@ -24,6 +24,7 @@ mod generate;
 mod inspect;
 mod quantize;
 mod service;
+mod speak;
 mod transcribe;
 
 mod deploy;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         CauserieCommand::Quantize(quantize) => quantize::run(quantize, &model),
         CauserieCommand::Run(run) if run.container => deploy::container::run(run, line.offline),
         CauserieCommand::Run(run) => deploy::temporary::run(run, line.offline),
+        CauserieCommand::Speak(speak) => speak::run(speak, &model),
         CauserieCommand::Transcribe(arguments) => transcribe::run(arguments, &model),
         CauserieCommand::Serve(serve) => service::run(serve, line.offline),
     });

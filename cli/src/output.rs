@@ -18,7 +18,15 @@ pub(crate) fn print(text: impl Display) -> io::Result<()> {
     let out = io::stdout();
     let text = text.to_string();
     let shown = if out.is_terminal() { harmless(&text) } else { Cow::Borrowed(&*text) };
-    write(out, &shown)
+    write(out, shown.as_bytes())
+}
+
+/// Writes bytes to standard output.
+///
+/// # Errors
+/// As [`print()`].
+pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
+    write(io::stdout(), bytes)
 }
 
 /// Writes text and a line feed to standard output, as [`print()`] does.
@@ -34,7 +42,7 @@ pub(crate) fn print_line(line: impl Display) -> io::Result<()> {
 /// # Errors
 /// As [`print()`].
 pub(crate) fn print_styled(text: &str) -> io::Result<()> {
-    write(anstream::stdout(), text)
+    write(anstream::stdout(), text.as_bytes())
 }
 
 /// Writes a line for people to standard error. Nothing depends on it, so a line that cannot be written is lost.
@@ -42,12 +50,12 @@ pub(crate) fn remark(line: impl Display) {
     let err = io::stderr();
     let line = format!("{line}\n");
     let shown = if err.is_terminal() { harmless(&line) } else { Cow::Borrowed(&*line) };
-    let _ = write_all(err, &shown);
+    let _ = write_all(err, shown.as_bytes());
 }
 
 /// Writes a line with styles to standard error, as [`remark`] does.
 pub(crate) fn remark_styled(line: impl Display) {
-    let _ = write_all(anstream::stderr(), &format!("{line}\n"));
+    let _ = write_all(anstream::stderr(), format!("{line}\n").as_bytes());
 }
 
 /// Whether standard output could not be written so far.
@@ -75,16 +83,16 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escaped).collect())
 }
 
-fn write(out: impl Write, text: &str) -> io::Result<()> {
-    write_all(out, text).inspect_err(|err| {
+fn write(out: impl Write, bytes: &[u8]) -> io::Result<()> {
+    write_all(out, bytes).inspect_err(|err| {
         HAS_FAILED.store(true, Ordering::Relaxed);
         IS_UNREAD.store(err.kind() == ErrorKind::BrokenPipe, Ordering::Relaxed);
     })
 }
 
 /// Also what is buffered must be written: at the end of a process, nobody would hear of its errors.
-fn write_all(mut out: impl Write, text: &str) -> io::Result<()> {
-    out.write_all(text.as_bytes())?;
+fn write_all(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(bytes)?;
     out.flush()
 }
 

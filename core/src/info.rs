@@ -81,6 +81,8 @@ pub struct ModelInfo {
     pub supports_audio: bool,
     /// Whether the model speaks: its replies may have [sound](crate::MessageResponse::AudioSample).
     pub supports_speech: bool,
+    /// The part that was looked for and not found, if the model could speak with one more file.
+    pub missing_speech: Option<String>,
     /// Names in the files of tensors that nothing reads, in order: layers that predict further tokens, tables of older programs, towers
     /// of other kinds.
     pub unused_tensors: Vec<String>,
@@ -93,6 +95,8 @@ pub struct ModelInfo {
     vision_bytes: u64,
     /// Bytes of the encoder of sound once loaded.
     hearing_bytes: u64,
+    /// Bytes of the parts that speak once loaded.
+    speech_bytes: u64,
 }
 
 /// The weights of one type.
@@ -142,6 +146,8 @@ pub struct MemoryEstimate {
     pub vision: u64,
     /// The audio part: its encoder and its adapter.
     pub hearing: u64,
+    /// The parts that speak: what writes frames of codes, and what turns them into sound.
+    pub speech: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -156,8 +162,9 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.hearing, self.working];
-        parts.into_iter().fold(self.weights, u64::saturating_add)
+        let states = [self.key_values, self.convolutions, self.delta_nets, self.working];
+        let parts = [self.vision, self.hearing, self.speech];
+        states.into_iter().chain(parts).fold(self.weights, u64::saturating_add)
     }
 }
 
@@ -198,7 +205,7 @@ impl ModelInfo {
             Ok(tokenizer) => {
                 info.set_tokenizer(&tokenizer);
                 let read = info.read_template(weights, &tokenizer).and_then(|()| info.read_parts(weights));
-                if let Err(err) = read.and_then(|()| info.read_voice(weights)) {
+                if let Err(err) = read {
                     info.problems.push(err.to_string());
                 }
             }
@@ -259,30 +266,35 @@ impl ModelInfo {
 
     fn read_parts(&mut self, weights: &Weights) -> Result<()> {
         if !self.has_chat_template {
-            return Ok(());
+            return self.read_voice(weights, None);
         }
         let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let PartFiles::Found(found, _) = parts.vision
+            && let PartFiles::Found(found, _) = &parts.vision
         {
             self.set_vision(found.weights());
         }
-        if let PartFiles::Found(found, architecture) = parts.hearing {
-            self.set_hearing(found.weights(), &architecture);
+        if let PartFiles::Found(found, architecture) = &parts.hearing {
+            self.set_hearing(found.weights(), architecture);
         }
-        Ok(())
+        self.read_voice(weights, parts.projector())
     }
 
-    fn read_voice(&mut self, weights: &Weights) -> Result<()> {
-        self.set_voice(&voice::find(weights, None, None)?);
+    fn read_voice(&mut self, weights: &Weights, projector: Option<&Weights>) -> Result<()> {
+        self.set_voice(&voice::find(weights, projector, None, None)?);
         Ok(())
     }
 
     /// Sets whether the model speaks.
     pub(crate) fn set_voice(&mut self, voice: &VoiceFiles) {
-        self.supports_speech = matches!(voice, VoiceFiles::Found(_));
-        if self.supports_speech {
-            self.unused_tensors.retain(|name| !is_speech(name));
+        self.speech_bytes = voice.n_bytes();
+        match voice {
+            VoiceFiles::Found(_) => {
+                self.supports_speech = true;
+                self.unused_tensors.retain(|name| !is_speech(name));
+            }
+            VoiceFiles::Missing(reason) => self.missing_speech = Some(reason.clone()),
+            VoiceFiles::None => {}
         }
     }
 
@@ -328,6 +340,7 @@ impl ModelInfo {
             delta_nets: self.sizes.delta_net_bytes(),
             vision: self.vision_bytes,
             hearing: self.hearing_bytes,
+            speech: self.speech_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

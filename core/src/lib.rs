@@ -75,6 +75,7 @@ mod model_text;
 mod loading;
 mod runner;
 mod conversation;
+mod speaking;
 mod library;
 pub mod testing;
 #[cfg(feature = "fuzzing")]
@@ -113,13 +114,13 @@ pub use function::{
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
-pub use media::sound::{Sound, SoundOptions, WavSamples};
+pub use media::sound::{Sound, SoundFileWriter, SoundFormat, SoundOptions, WavSamples};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    SpeechMode, SpeechOptions, Strictness, ToolCallConstraint, ToolChoice,
+    SpeechMode, SpeechOptions, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};

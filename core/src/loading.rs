@@ -12,7 +12,7 @@ use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes, weight_bytes};
+use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::PromptRenderer;
@@ -54,10 +54,10 @@ pub(crate) fn load_model(
     };
     let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
     let parts = projectors::find(weights, options.projector.as_deref(), info.hidden_size)?;
-    let voice = voice::find(weights, options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref())?;
-    info.set_voice(&voice);
+    let (decoder, codec) = (options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref());
+    let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
     if options.device == Device::Cpu {
-        memory_need(&info, &parts, &voice).check("the model")?;
+        memory_need(&info, &parts, &voice_files).check("the model")?;
     }
     let load = |progress: LoadProgress<'_>| {
         let model = Model::load(weights, compute.clone(), context_size, progress)?;
@@ -77,7 +77,7 @@ pub(crate) fn load_model(
             }
             PartFiles::Missing(_) => None,
         };
-        let voice = match &voice {
+        let voice = match &voice_files {
             VoiceFiles::Found(found) => Some(compute.load_voice(&found.0, &found.1, model.hidden_size())?),
             VoiceFiles::Missing(reason) => {
                 log::warn!("{reason}");
@@ -115,6 +115,7 @@ pub(crate) fn load_model(
             voice::attach(voice, renderer);
         }
     }
+    info.set_voice(&voice_files);
     if model.n_vocabulary() < tokenizer.n_tokens() {
         let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
         return Err(SdkError::new(
@@ -141,12 +142,8 @@ fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> 
         PartFiles::Found(found, _) => hearing_bytes(found.weights()),
         PartFiles::Missing(_) => 0,
     };
-    let voice = match voice {
-        VoiceFiles::Found(found) => weight_bytes(&found.0.tensors).saturating_add(weight_bytes(&found.1.tensors)),
-        VoiceFiles::Missing(_) | VoiceFiles::None => 0,
-    };
     let estimate = info.memory_estimate(1);
-    let parts = [tower, encoder, voice];
+    let parts = [tower, encoder, voice.n_bytes()];
     let written = parts.into_iter().fold(estimate.weights, u64::saturating_add);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];

@@ -37,6 +37,12 @@ pub(crate) trait EmbeddingSource: Send + Sync {
         EmbeddedKind::Image
     }
 
+    /// Whether the content has one row, and the first piece of its job already has it, as a row of a table has. Several such contents
+    /// are computed in one step.
+    fn has_known_row(&self) -> bool {
+        false
+    }
+
     /// Prepares the computation of the rows, on a thread of the preparation pool: decodes an image, for example. It is called
     /// only for rows that no cached state covers.
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>>;

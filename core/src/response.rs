@@ -343,6 +343,8 @@ pub struct GenerationStats {
     pub audio_tokens: usize,
     /// Tokens of the reply, including calls and reasoning.
     pub completion_tokens: usize,
+    /// Tokens of the reply that are sound: frames of 80 ms, for example.
+    pub spoken_tokens: usize,
     /// Tokens of the reply that are reasoning.
     pub reasoning_tokens: usize,
     /// Tokens of the reply that belong to blocks of calls.
@@ -383,6 +385,7 @@ impl GenerationStats {
             cached_prompt_tokens: 0,
             audio_tokens: 0,
             completion_tokens: 0,
+            spoken_tokens: 0,
             reasoning_tokens: 0,
             call_tokens: 0,
             forced_tokens: 0,

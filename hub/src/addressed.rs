@@ -1,7 +1,9 @@
 //! Plans for addresses outside of repositories: of one file, or of a manifest that names files by their addresses.
 
 use causerie::Result;
-use causerie::names::manifest::{FILE_NAME, FILES, MAX_BYTES, MODEL, PROJECTOR, UNUSED};
+use causerie::names::manifest::{
+    AUDIO_DECODER, AUDIO_PROJECTOR, AUDIO_TOKENIZER, FILE_NAME, FILES, MAX_BYTES, MODEL, PROJECTOR,
+};
 use causerie::names::{ModelName, file_name_of_address};
 use serde_json::{Map, Value as Json};
 
@@ -84,9 +86,8 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
         serde_json::from_slice(&body).map_err(|_| invalid("it must be a JSON object".to_owned()))?;
     let parameters = manifest.get_mut(FILES).and_then(Json::as_object_mut);
     let parameters = parameters.ok_or_else(|| invalid(format!("{FILES} must be an object")))?;
-    UNUSED.iter().for_each(|key| drop(parameters.remove(*key)));
     let mut files: Vec<FoundFile> = Vec::new();
-    for key in [MODEL, PROJECTOR] {
+    for key in [MODEL, PROJECTOR, AUDIO_PROJECTOR, AUDIO_DECODER, AUDIO_TOKENIZER] {
         let location = match parameters.get(key) {
             Some(Json::String(location)) => location.clone(),
             None | Some(Json::Null) if key != MODEL => continue,
@@ -97,7 +98,10 @@ fn manifest(requests: &Requests<'_>, address: &str) -> Result<Vec<FoundFile>, Tr
             .filter(|there| !base.is_weakened_by(there))
             .ok_or_else(|| invalid(format!("{FILES}.{key} must be a safe address, found {location:?}")))?;
         let path = file_name_of_address(&there.url());
-        if !path.to_ascii_lowercase().ends_with(".gguf") || files.iter().any(|found| found.file.path == path) {
+        // The first audio models came with a tokenizer in safetensors.
+        let is_tensors = key == AUDIO_TOKENIZER && path.to_ascii_lowercase().ends_with(".safetensors");
+        let is_known = is_tensors || path.to_ascii_lowercase().ends_with(".gguf");
+        if !is_known || files.iter().any(|found| found.file.path == path) {
             return Err(invalid(format!("{FILES}.{key} must be a GGUF file of its own, found {path:?}")));
         }
         parameters.insert(key.to_owned(), format!("./{path}").into());

@@ -6,7 +6,7 @@ use std::io::{ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use causerie::companions::projector_beside;
+use causerie::companions::companions_beside;
 use causerie::names::{ModelFiles, ModelName, RepositoryFolder, list_models};
 use causerie::{ErrorKind, Result, SdkError};
 
@@ -29,12 +29,12 @@ pub struct CachedModel {
     pub name: String,
     /// The commit that its files are of.
     pub commit: String,
-    /// The size of its files in bytes, the projector included.
+    /// The size of its files in bytes, its companions included.
     pub size: u64,
     /// The file or folder to load.
     pub path: PathBuf,
-    /// The projector that loading takes with it.
-    pub projector: Option<PathBuf>,
+    /// The files that loading takes with it: projectors, and the parts that speak.
+    pub companions: Vec<PathBuf>,
 }
 
 /// A file that is not complete.
@@ -115,7 +115,7 @@ pub(crate) fn models(cache: &Path) -> Vec<CachedModel> {
                 name: format!("{repository}{revision}:{}", model.tag),
                 size: model.files().map(size).sum(),
                 path: model.first.as_ref().map_or_else(|| snapshot.clone(), |first| snapshot.join(first)),
-                projector: model.projector.as_ref().map(|path| snapshot.join(path)),
+                companions: model.companions.iter().map(|path| snapshot.join(path)).collect(),
                 commit: commit.clone(),
             }));
         }
@@ -129,12 +129,12 @@ struct FoundModel {
     /// The file to load; `None` for the folder.
     first: Option<String>,
     files: Vec<String>,
-    projector: Option<String>,
+    companions: Vec<String>,
 }
 
 impl FoundModel {
     fn files(&self) -> impl Iterator<Item = &String> {
-        self.files.iter().chain(&self.projector)
+        self.files.iter().chain(&self.companions)
     }
 }
 
@@ -142,25 +142,29 @@ impl FoundModel {
 fn models_of(folder: &RepositoryFolder, repository: &str, commit: &str) -> Vec<FoundModel> {
     let found = |(tag, files)| match files {
         ModelFiles::Gguf(files) => {
-            let projector = projector_of(&folder.snapshot(commit), &files);
-            Some(FoundModel { tag, first: files.first().cloned(), files, projector })
+            let companions = companions_of(&folder.snapshot(commit), &files);
+            Some(FoundModel { tag, first: files.first().cloned(), files, companions })
         }
         // Its index names more files, which must be there.
         ModelFiles::Folder { .. } => match folder.model(&ModelName::parse(&format!("{repository}:{tag}"))?, commit) {
-            Ok(ModelFiles::Folder { files, .. }) => Some(FoundModel { tag, first: None, files, projector: None }),
+            Ok(ModelFiles::Folder { files, .. }) => {
+                Some(FoundModel { tag, first: None, files, companions: Vec::new() })
+            }
             _ => None,
         },
     };
     list_models(&folder.files(commit)).into_iter().filter_map(found).collect()
 }
 
-/// The projector that loading takes with a model in a snapshot, if it is not one of the files anyway.
-fn projector_of(snapshot: &Path, files: &[String]) -> Option<String> {
-    let first = files.first()?;
-    let projector = projector_beside(&snapshot.join(first))?;
-    let name = projector.file_name()?.to_str()?;
-    let path = first.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"));
-    (!files.contains(&path)).then_some(path)
+/// The files that loading takes with a model in a snapshot, without those that are among its own.
+fn companions_of(snapshot: &Path, files: &[String]) -> Vec<String> {
+    let Some(first) = files.first() else { return Vec::new() };
+    let below = |path: PathBuf| {
+        let parts = path.strip_prefix(snapshot).ok()?.iter().map(|part| part.to_str());
+        Some(parts.collect::<Option<Vec<_>>>()?.join("/"))
+    };
+    let companions = companions_beside(&snapshot.join(first)).into_iter().filter_map(below);
+    companions.filter(|path| !files.contains(path)).collect()
 }
 
 fn folders(parent: &Path) -> Vec<String> {
@@ -251,12 +255,12 @@ pub(crate) fn has_digest(place: &Path, path: &str, digest: &FileDigest, watch: &
     }
 }
 
-/// The commit and the files of a model in the cache, its projector included.
+/// The commit and the files of a model in the cache, its companions included.
 fn model_files(store: &RepositoryStore, name: &ModelName) -> Result<(String, Vec<String>)> {
     let commit = store.folder().commit(name.revision.as_deref()).ok_or_else(|| not_cached(store, name))?;
     match store.folder().model(name, &commit).map_err(|err| not_cached(store, name).caused_by(err))? {
         ModelFiles::Gguf(mut files) => {
-            files.extend(projector_of(&store.folder().snapshot(&commit), &files));
+            files.extend(companions_of(&store.folder().snapshot(&commit), &files));
             Ok((commit, files))
         }
         ModelFiles::Folder { files, .. } => Ok((commit, files)),

@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use causerie::companions::choose_projector;
+use causerie::companions::choose_companions;
 use causerie::names::{ModelFiles, ModelName, choose_files, manifest, weights_of_index};
 use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 use parking_lot::Mutex;
@@ -88,10 +88,9 @@ impl Pull<'_> {
         };
         let mut plan = empty_plan(name, info);
         plan.files = paths.into_iter().map(planned).collect::<Result<_>>()?;
-        if index.is_none()
-            && let Some(projector) = self.projector(&requests, &plan, &files)?
-        {
-            plan.files.push(planned(projector)?);
+        if index.is_none() {
+            let companions = self.companions(&requests, &plan, &files)?;
+            plan.files.extend(companions.into_iter().map(planned).collect::<Result<Vec<_>>>()?);
         }
         if let Some(index) = index {
             let shards = self.retry(API_TRIES, || shards(&requests, &plan, &index))?;
@@ -100,24 +99,24 @@ impl Pull<'_> {
         Ok(plan)
     }
 
-    /// The projector that belongs to a GGUF model, if its repository has one.
-    fn projector(
+    /// The files that belong to a GGUF model, as far as its repository has them.
+    fn companions(
         &self,
         requests: &Requests<'_>,
         plan: &DownloadPlan,
         files: &BTreeMap<String, RepositoryFile>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Vec<String>> {
         let Some(model) = plan.files.first().filter(|file| file.path.to_ascii_lowercase().ends_with(".gguf")) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let head = |path: &str, n_bytes: usize| {
             let Some(RepositoryFile { size, digest }) = files.get(path) else { return Ok(Vec::new()) };
             let url = plan.url(&self.options.endpoint, &PlannedFile::new(path, *size, digest.clone()));
             self.retry(API_TRIES, || requests.beginning(&url, (*size).min(n_bytes as u64), path))
         };
-        match choose_projector(&model.path, &listing::listed(files), head) {
+        match choose_companions(&model.path, &listing::listed(files), head) {
             // The download itself says what to do about it.
-            Err(err) if matches!(err.kind(), ErrorKind::Download(DownloadFault::AccessDenied(_))) => Ok(None),
+            Err(err) if matches!(err.kind(), ErrorKind::Download(DownloadFault::AccessDenied(_))) => Ok(Vec::new()),
             chosen => chosen,
         }
     }

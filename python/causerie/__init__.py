@@ -12,6 +12,7 @@
                     print(calls)
 """
 
+from causerie import transcribe
 from causerie.choices import (
     CacheType,
     ContextPolicy,
@@ -61,6 +62,7 @@ from causerie.library import (
 )
 from causerie.message import (
     Audio,
+    AudioSource,
     ChatMessage,
     ChatMessageContent,
     ChatMessageRole,
@@ -112,6 +114,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Audio",
     "AudioSample",
+    "AudioSource",
     "CacheType",
     "CachedModel",
     "ChatMessage",
@@ -206,5 +209,6 @@ __all__ = [
     "pull",
     "reply_schema",
     "stream_generate",
+    "transcribe",
     "validate",
 ]

@@ -108,6 +108,10 @@ class CauserieSchema(GenerateJsonSchema):
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
         raise PydanticInvalidForJsonSchema("JSON has no complex numbers")
 
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
+        # pydantic writes a schema for any value, and then refuses each.
+        raise PydanticInvalidForJsonSchema("JSON has no classes")
+
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
         result = super().timedelta_schema(schema)
         return {"type": "string", "pattern": _DURATION} if result.get("format") == "duration" else result
@@ -137,6 +141,7 @@ _FORMATS = {
     "name-email": {"pattern": _EMAIL},
     "base64": {"pattern": "^([A-Za-z0-9+/]{4}){0,256}$"},
     "base64url": {"pattern": "^([A-Za-z0-9_-]{4}){0,256}$"},
+    "fraction": {"pattern": "^-?[0-9]{1,9}(/[1-9][0-9]{0,8})?$"},
 }
 """What is said in place of formats that pydantic writes and reads in its own way."""
 _LEFT_OUT = ("title", "discriminator", "uniqueItems", "writeOnly", "contentSchema")

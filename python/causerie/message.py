@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, Union
@@ -12,6 +12,7 @@ from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
 from causerie._images import image_file
 from causerie._json import loads
+from causerie._sounds import sound_file
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunction, SdkFunctionCall, json_text
 
@@ -58,9 +59,18 @@ class Image(ffi.ChatMessageContent):
 @variant(ffi.ChatMessageContent, "AUDIO")
 @dataclass
 class Audio(ffi.ChatMessageContent):
-    """The bytes of a WAV file."""
+    """Sound: `Audio("question.wav")`, or `Audio(samples, 48_000)` for samples of one channel and their number per second."""
 
     data: bytes
+    """The bytes of a WAV, FLAC, MP3 or Ogg Opus file. None are a placeholder, which does not show in prompts."""
+
+    def __init__(self, data: AudioSource, sample_rate: int | None = None) -> None:
+        """Samples become a WAV file with 16 bits for each sample.
+
+        Raises `OSError` for a file that cannot be read, and `SdkError.UnsupportedContent` for samples that are not floats of one
+        channel, or are NaN or infinite, and for rates that no sound has. A file is decoded with the message it is sent in.
+        """
+        self.data = sound_file(data, sample_rate)
 
     def __repr__(self) -> str:
         return f"Audio(<{len(self.data)} bytes>)"
@@ -71,6 +81,11 @@ ImageSource: TypeAlias = Union[str, os.PathLike[str], bytes, bytearray, memoryvi
 
 Pixels are of type uint8 and of the shape `(height, width)` or `(height, width, n)`, where `n` is 1 for grey, 2 for grey and
 alpha, 3 for RGB and 4 for RGBA.
+"""
+
+AudioSource: TypeAlias = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Sequence[float], Any]
+"""A sound file as a path or as bytes; or, with a rate, samples of one channel, usually between -1 and 1: an array of floats, such as
+one of numpy, another buffer of floats, or a sequence of numbers.
 """
 
 ChatMessageContent: TypeAlias = Union[Text, Image, Audio]

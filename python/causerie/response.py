@@ -61,6 +61,8 @@ class GenerationStats:
     prompt_tokens: int
     cached_prompt_tokens: int
     """Prompt tokens taken from the prefix cache instead of being prefilled."""
+    audio_tokens: int
+    """Tokens of the prompt that are sound: rows of 80 ms, for example."""
     completion_tokens: int
     """Generated tokens, including calls and reasoning."""
     reasoning_tokens: int

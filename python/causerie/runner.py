@@ -62,6 +62,10 @@ class ModelInfo:
     """Estimated memory in bytes with the context size of loading."""
     vision_memory: int
     """The part of it that the vision tower and its projector take; 0 if the model takes no images."""
+    hearing_memory: int
+    """The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input."""
+    speech_memory: int
+    """The part of it that the parts which speak take; 0 if the model does not speak."""
     unused_tensors: list[str]
     """Names in the files of tensors that nothing reads, in order."""
     problems: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,10 @@ import causerie.testing
 
 def main() -> None:
     for name in causerie.__all__:
-        print("\n".join(shown(name, getattr(causerie, name))))
+        thing = getattr(causerie, name)
+        inner = [f"{name}.{one}" for one in thing.__all__] if inspect.ismodule(thing) else []
+        for path in inner or [name]:
+            print("\n".join(shown(path, operator.attrgetter(path)(causerie))))
     print("\n".join(shown("testing.load_scripted_model", causerie.testing.load_scripted_model)))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
 
@@ -122,6 +123,8 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (datetime.time, "12:30:00Z", datetime.time(12, 30, tzinfo=UTC)),
     (datetime.timedelta, "P1DT2H", datetime.timedelta(days=1, hours=2)),
     (Decimal, 1.25, Decimal("1.25")),
+    (Fraction, "-3/4", Fraction(-3, 4)),
+    (Fraction, 0.5, Fraction(1, 2)),
     (uuid.UUID, "6f1e1f3a-0c8e-4b8f-9f43-d3b0b4a9a001", uuid.UUID("6f1e1f3a-0c8e-4b8f-9f43-d3b0b4a9a001")),
     (Path, "/a/b", Path("/a/b")),
     (set[int], [1, 2, 1], {1, 2}),
@@ -338,6 +341,17 @@ def test_errors_name_the_parameter_and_the_type() -> None:
     with pytest.raises(SdkError.InvalidArgument) as raised:
         causerie.decode_reply('{"day": "2026-02-30", "guests": ["a"]}', Booking)
     assert raised.value.argument == "reply.day"
+
+
+def test_patterns_are_strings_and_classes_are_refused() -> None:
+    pattern: Any = re.Pattern
+    assert causerie.reply_schema(pattern) == {"type": "string", "format": "regex"}
+    assert causerie.decode_reply('"a+"', pattern) == re.compile("a+")
+    with pytest.raises(SdkError.InvalidArgument, match="valid regular expression"):
+        causerie.decode_reply('"("', pattern)
+    for hint in (type[int], list[type[Node]], Optional[typing.Type[str]]):
+        with pytest.raises(TypeError, match="JSON has no classes"):
+            causerie.reply_schema(hint)
 
 
 def test_recursive_types_are_parameters() -> None:

@@ -15,6 +15,7 @@ from support import CALL_END, CALL_START, STALL, runner
 import causerie
 from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _border, _json
 from causerie.options import GenerationKeywords, GenerationOptions, LoadKeywords, LoadOptions
+from causerie.transcribe import TranscribeKeywords, TranscribeOptions, TranscriberKeywords, TranscriberOptions
 
 
 def arguments(written: str) -> dict[str, Any]:
@@ -225,7 +226,12 @@ def test_an_unknown_option_is_not_told_another() -> None:
 
 
 def test_keywords_are_the_options() -> None:
-    for options, keywords in ((GenerationOptions, GenerationKeywords), (LoadOptions, LoadKeywords)):
+    for options, keywords in (
+        (GenerationOptions, GenerationKeywords),
+        (LoadOptions, LoadKeywords),
+        (TranscribeOptions, TranscribeKeywords),
+        (TranscriberOptions, TranscriberKeywords),
+    ):
         names = [option.name for option in fields(options)]
         assert names == list(keywords.__annotations__) == list(options._checks)
 

@@ -4,15 +4,19 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
-from server import ROOT, Server
+from server import MODEL, ROOT, Server, reading_model
 
 PAGES = "".join((ROOT / "docs" / page).read_text() for page in ("http.md", "realtime.md"))
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
 NODE = pathlib.Path(sys.prefix).with_name("clients-node")
 # What stands in the page for a reader's own files, and what stands for it here.
 FILES = {"whisper-base": "whisper", "talk.mp3": str(ROOT / "tests/fixtures/sounds/long.wav")}
+# The model of the examples that speak, and what limits the replies of the tiny random one that stands for it.
+SPEAKS = "LFM2.5-Audio-1.5B-Q8_0"
+SHORT = {'"text", "audio"],': '"text", "audio"], temperature=0, seed=7, max_tokens=40,'}
 
 
 class Examples(unittest.TestCase):
@@ -20,14 +24,24 @@ class Examples(unittest.TestCase):
         examples = [text for kind, text in EXAMPLES if kind == language and "127.0.0.1:8080" in text]
         examples = [text for text in examples if not text.startswith(("causerie ", "cargo "))]
         self.assertTrue(examples, f"docs/http.md must have an example in {language}")
-        server = Server("--transcriber", str(ROOT / "tests/fixtures/models/whisper"))
+        spoken = [text for text in examples if SPEAKS in text]
+        written = [text for text in examples if SPEAKS not in text]
+        self.run_each(written, command, "--transcriber", str(ROOT / "tests/fixtures/models/whisper"))
+        if spoken:
+            with tempfile.TemporaryDirectory() as folder:
+                self.run_each(spoken, command, "--model", str(reading_model(folder)), "--model-id", MODEL, "--context", "300")
+
+    def run_each(self, examples, command, *options):
+        server = Server(*options)
         try:
-            for text in examples:
-                for name, here in {"http://127.0.0.1:8080/v1": server.base_url, **FILES}.items():
-                    text = text.replace(name, here)
-                ran = subprocess.run([*command, text], capture_output=True, text=True, cwd=NODE if NODE.exists() else None)
-                self.assertEqual(ran.returncode, 0, text + ran.stdout + ran.stderr)
-                self.assertTrue(ran.stdout.strip(), text)
+            with tempfile.TemporaryDirectory() as folder:
+                files = {**FILES, **SHORT, "rainbow.wav": f"{folder}/rainbow.wav", "dinner.wav": f"{folder}/dinner.wav"}
+                for text in examples:
+                    for name, here in {"http://127.0.0.1:8080/v1": server.base_url, **files}.items():
+                        text = text.replace(name, here)
+                    ran = subprocess.run([*command, text], capture_output=True, text=True, cwd=NODE if NODE.exists() else None)
+                    self.assertEqual(ran.returncode, 0, text + ran.stdout + ran.stderr)
+                    self.assertTrue(ran.stdout.strip(), text)
         finally:
             server.stop()
 

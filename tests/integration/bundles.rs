@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 
+use causerie::bundle::BundleParts;
 use causerie::{ChatMessage, ErrorKind, LoadOptions, ModelInfo, ModelRunner, SdkError, bundle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use crate::fixture;
 const ALIGNMENT: usize = 16 << 10;
 
 fn make(model: &str, output: &str) -> Result<(), SdkError> {
-    bundle::make(model, None, output, |_| ControlFlow::Continue(()))
+    bundle::make(model, &BundleParts::default(), output, |_| ControlFlow::Continue(()))
 }
 
 fn verify(bundle: &str) -> Vec<String> {
@@ -142,7 +143,7 @@ fn equal_models_make_equal_bundles() {
 fn a_cancelled_bundle_leaves_nothing() {
     let scratch = Scratch::new("cancelled-bundle");
     let mut reports = 0;
-    let made = bundle::make(fixture("models/lfm2-q4_0.gguf").as_str(), None, scratch.path("a.bundle"), |fraction| {
+    let made = bundle::make(fixture("models/lfm2-q4_0.gguf").as_str(), &BundleParts::default(), scratch.path("a.bundle"), |fraction| {
         assert!((0.0..=1.0).contains(&fraction));
         reports += 1;
         if reports == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

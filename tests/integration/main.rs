@@ -6,6 +6,7 @@ mod bad_inputs;
 mod bundles;
 mod cache;
 mod calls;
+mod companions;
 mod constrained;
 mod conversation;
 mod decoders;

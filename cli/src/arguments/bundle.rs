@@ -13,7 +13,7 @@ pub(crate) struct BundleArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum BundleAction {
-    /// Write a bundle of a model, with its projector if it has one.
+    /// Write a bundle of a model, with its projectors and the parts that speak if it has them.
     Make {
         /// GGUF file, Hugging Face folder, manifest, or NAMESPACE/NAME[:TAG], which is downloaded if needed.
         #[arg(value_name = "MODEL")]
@@ -21,9 +21,15 @@ pub(crate) enum BundleAction {
         /// Bundle to write; it must not exist.
         #[arg(long, value_name = "FILE")]
         output: PathBuf,
-        /// Projector file, if it is not beside the model.
+        /// Projector file, if it is not beside the model. Give it twice if images and sound have files of their own.
         #[arg(long, value_name = "FILE")]
-        projector: Option<String>,
+        projector: Vec<String>,
+        /// File that writes frames of sound (vocoder), if it is not beside the model.
+        #[arg(long, value_name = "FILE")]
+        audio_decoder: Option<String>,
+        /// File or folder that turns frames into sound, if it is not beside the model.
+        #[arg(long, value_name = "FILE")]
+        audio_tokenizer: Option<String>,
     },
     /// Print the files of a bundle: path, size, SHA-256.
     List {

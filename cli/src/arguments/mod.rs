@@ -23,7 +23,7 @@ pub(crate) use inspect::{
 pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
 pub(crate) use models::{ModelsAction, ModelsArguments, PullArguments};
 pub(crate) use serving::{ServeArguments, ServerLimits};
-pub(crate) use sound::{TranscribeArguments, TranscriptForm};
+pub(crate) use sound::{SpeakArguments, TranscribeArguments, TranscriptForm};
 
 /// Conversations with language models, on this device.
 #[derive(Parser)]
@@ -51,6 +51,8 @@ pub(crate) enum CauserieCommand {
     Chat(ChatArguments),
     /// Complete one prompt.
     Generate(GenerateArguments),
+    /// Read a text aloud, with a model that speaks.
+    Speak(SpeakArguments),
     /// Write what is said in files of sound.
     Transcribe(TranscribeArguments),
     /// Measure the speed and memory use of a model on this device.
@@ -87,6 +89,7 @@ impl CauserieCommand {
             Self::Chat(chat) => chat.model.name.as_deref(),
             Self::Generate(generate) => Some(&generate.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
+            Self::Speak(speak) => Some(&speak.model),
             Self::Transcribe(transcribe) => Some(&transcribe.model),
             Self::Quantize(quantize) => Some(&quantize.model),
             Self::Bundle(BundleArguments { action: BundleAction::Make { model, .. } }) => Some(model),

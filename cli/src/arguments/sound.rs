@@ -1,10 +1,11 @@
-//! The arguments of `causerie transcribe`.
+//! The arguments of `causerie transcribe` and `speak`.
 
 use std::path::PathBuf;
 
+use causerie::SpeechVoice;
 use clap::{Args, ValueEnum};
 
-use crate::arguments::options::small_count;
+use crate::arguments::options::{ContextOption, small_count};
 
 #[derive(Args)]
 #[command(after_help = TRANSCRIBE_EXAMPLES)]
@@ -58,3 +59,44 @@ Examples:
   arecord -f S16_LE -r 16000 -d 5 | causerie transcribe --model whisper-base --language en -
 
 Ctrl-C cancels the transcription.";
+
+#[derive(Args)]
+#[command(after_help = SPEAK_EXAMPLES)]
+pub(crate) struct SpeakArguments {
+    /// The text; - reads standard input.
+    pub(crate) text: String,
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed. The model must speak.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: String,
+    /// Write the sound to this file: WAV, or FLAC or bare samples if its name ends with .flac or .pcm; - writes WAV to standard
+    /// output while the model speaks.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Voice: us_male, us_female, uk_male or uk_female.
+    #[arg(long, value_name = "VOICE", default_value = "us_female", value_parser = voice)]
+    pub(crate) voice: SpeechVoice,
+    /// Randomness of the choice of sounds; 0 always takes the most probable one [default: 0.8].
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) temperature: Option<f32>,
+    /// Keep the k most probable sounds; 0 keeps all [default: 64].
+    #[arg(long, value_name = "K")]
+    pub(crate) top_k: Option<usize>,
+    /// Seed of the sampler; the same seed gives the same sound [default: random].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
+}
+
+fn voice(name: &str) -> Result<SpeechVoice, String> {
+    let names = || SpeechVoice::ALL.map(SpeechVoice::name).join(", ");
+    SpeechVoice::named(name).ok_or_else(|| format!("the voice must be one of {}", names()))
+}
+
+const SPEAK_EXAMPLES: &str = "\
+Examples:
+  causerie speak --model LFM2.5-Audio-1.5B-Q8_0.gguf \"Dinner is ready.\" -o dinner.wav
+  causerie speak --model LFM2.5-Audio-1.5B-Q8_0.gguf --voice uk_male - -o letter.flac < letter.txt
+  causerie speak --model LFM2.5-Audio-1.5B-Q8_0.gguf \"Dinner is ready.\" -o - | aplay
+
+Ctrl-C cancels the reply, and writes no file.";

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use causerie::companions::projector_beside;
+use causerie::companions::companions_beside;
 use causerie::names::{ListedFile, ModelFiles, choose_files};
 use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::{Value, context};
@@ -97,6 +97,9 @@ pub(crate) fn builder(named: Option<Builder>) -> Result<Tool, Failure> {
     Ok(Tool::find(names, "build an image")?)
 }
 
+/// The subfolder of a model's folder with what turns frames of sound into samples.
+const SPEECH_FOLDER: &str = "audio_detokenizer";
+
 /// Adds the files of a model under `model/`; returns the path of the model in the image.
 fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBuf, Failure> {
     let failed = |err: io::Error| Failure(format!("cannot add the model at {} to an image: {err}", model.display()));
@@ -109,18 +112,22 @@ fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBu
     let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
     let inside = Path::new("model").join(name);
     if !resolved.is_dir() {
-        // Loading finds the projector beside the model.
-        for part in parts(model).into_iter().chain(projector_beside(model)) {
-            let there = Path::new("model").join(part.file_name().unwrap_or_default());
+        // Loading finds companions beside the model, or in a folder there.
+        let folder = model.parent().unwrap_or(Path::new(""));
+        for part in parts(model).into_iter().chain(companions_beside(model)) {
+            let below = part.strip_prefix(folder).ok().or_else(|| part.file_name().map(Path::new));
+            let there = Path::new("model").join(below.unwrap_or(&part));
             files.push((part.canonicalize().map_err(failed)?, there));
         }
         return Ok(inside);
     }
-    for entry in fs::read_dir(&resolved).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let file = entry.path().canonicalize().map_err(failed)?;
-        if file.is_file() {
-            files.push((file, inside.join(entry.file_name())));
+    for below in ["", SPEECH_FOLDER].into_iter().filter(|below| resolved.join(below).is_dir()) {
+        for entry in fs::read_dir(resolved.join(below)).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let file = entry.path().canonicalize().map_err(failed)?;
+            if file.is_file() {
+                files.push((file, inside.join(below).join(entry.file_name())));
+            }
         }
     }
     files[1..].sort_by(|one, other| one.1.cmp(&other.1));

@@ -54,6 +54,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "reasoning": info.supports_reasoning,
             "images": info.supports_images,
             "audio": info.supports_audio,
+            "speech": info.supports_speech,
         },
         "memory": {
             "context_size": memory.context_size,
@@ -61,12 +62,14 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "weights": memory.weights,
             "vision": memory.vision,
             "hearing": memory.hearing,
+            "speech": memory.speech,
             "key_values": memory.key_values,
             "convolutions": memory.convolutions,
             "delta_nets": memory.delta_nets,
             "working": memory.working,
         },
         "unused_tensors": info.unused_tensors,
+        "missing_speech": info.missing_speech,
         "problems": info.problems,
     })
 }
@@ -108,12 +111,17 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
     let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
     let images = if info.supports_images { ", supports images" } else { "" };
     let audio = if info.supports_audio { ", hears" } else { "" };
-    line("chat template", &format!("{template}{reasoning}{images}{audio}"))?;
+    let speech = if info.supports_speech { ", speaks" } else { "" };
+    line("chat template", &format!("{template}{reasoning}{images}{audio}{speech}"))?;
+    if let Some(missing) = &info.missing_speech {
+        line("missing", &missing.escape_debug())?; // it may have names of files
+    }
     line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size))?;
     for (what, n_bytes) in [
         ("weights", Some(memory.weights)),
         ("vision", Some(memory.vision).filter(|_| info.supports_images)),
         ("hearing", Some(memory.hearing).filter(|_| info.supports_audio)),
+        ("speech", Some(memory.speech).filter(|_| info.supports_speech)),
         ("keys and values", Some(memory.key_values)),
         ("convolutions", Some(memory.convolutions)),
         ("delta nets", Some(memory.delta_nets).filter(|_| 0 < info.n_delta_nets)),

@@ -43,10 +43,10 @@ fn list(hub: &Hub, cache: &Path, is_json: bool) -> Result<(), Failure> {
     let width = models.iter().map(|model| model.name.len()).max().unwrap_or_default();
     for model in &models {
         let commit = model.commit.get(..12).unwrap_or(&model.commit);
-        let projector = model.projector.as_ref().and_then(|path| path.file_name()).map(|name| name.display());
-        let projector = projector.map(|name| format!("  with {name}")).unwrap_or_default();
+        let companions: Vec<_> = model.companions.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        let with = if companions.is_empty() { String::new() } else { format!("  with {}", companions.join(", ")) };
         let size = byte_size::format(model.size);
-        print_line(format_args!("{:width$}  {size:>10}  {commit}{projector}", model.name))?;
+        print_line(format_args!("{:width$}  {size:>10}  {commit}{with}", model.name))?;
     }
     for part in &parts {
         let size = byte_size::format(part.size);

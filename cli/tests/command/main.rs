@@ -10,6 +10,7 @@ mod encrypted;
 mod fake;
 mod output;
 mod pull;
+mod speak;
 #[cfg(unix)]
 mod terminal;
 

@@ -45,7 +45,9 @@ pub struct CacheShape {
 #[derive(Clone)]
 pub struct KeyValues {
     shape: CacheShape,
+    /// From the page `first_page` on: earlier ones have been released.
     pages: Vec<Arc<CachePage>>,
+    first_page: usize,
     n_tokens: usize,
 }
 
@@ -279,7 +281,7 @@ fn value_index(width: usize, token: usize, head: usize, at: usize) -> usize {
 impl KeyValues {
     /// Creates the keys and values of a sequence without tokens.
     pub fn new(shape: CacheShape) -> Self {
-        Self { shape, pages: Vec::new(), n_tokens: 0 }
+        Self { shape, pages: Vec::new(), first_page: 0, n_tokens: 0 }
     }
 
     /// Shape of all pages.
@@ -292,10 +294,19 @@ impl KeyValues {
         self.n_tokens
     }
 
-    /// Returns the keys and values of the first `n_tokens` tokens; `None` if there are fewer.
+    /// Returns the keys and values of the first `n_tokens` tokens; `None` if there are fewer, or if they were released.
     pub fn cut(&self, n_tokens: usize) -> Option<Self> {
-        let pages = self.pages.get(..n_tokens.div_ceil(PAGE))?.to_vec();
-        (n_tokens <= self.n_tokens).then_some(Self { shape: self.shape, pages, n_tokens })
+        let n_pages = n_tokens.div_ceil(PAGE).checked_sub(self.first_page)?;
+        let pages = self.pages.get(..n_pages)?.to_vec();
+        (n_tokens <= self.n_tokens).then_some(Self { pages, n_tokens, ..*self })
+    }
+
+    /// Frees the pages in which all tokens are before the last `n_tokens`. Attention must not read them any more.
+    pub fn keep_last(&mut self, n_tokens: usize) {
+        let first_page = self.n_tokens.saturating_sub(n_tokens) / PAGE;
+        let n_released = first_page.saturating_sub(self.first_page);
+        self.pages.drain(..n_released);
+        self.first_page += n_released;
     }
 
     /// Identifiers of the pages. Clones that share a page return the same identifier for it.
@@ -308,7 +319,7 @@ impl KeyValues {
     /// # Errors
     /// [`io::ErrorKind::OutOfMemory`].
     pub fn reserve(&mut self, n_tokens: usize) -> io::Result<()> {
-        let n_pages = (self.n_tokens + n_tokens).div_ceil(PAGE);
+        let n_pages = (self.n_tokens + n_tokens).div_ceil(PAGE) - self.first_page;
         self.pages.try_reserve(n_pages.saturating_sub(self.pages.len())).map_err(|_| io::ErrorKind::OutOfMemory)?;
         while self.pages.len() < n_pages {
             self.pages.push(Arc::new(self.shape.page()?));
@@ -331,7 +342,7 @@ impl KeyValues {
             let token = self.n_tokens % PAGE;
             assert!(self.reserve(1).is_ok(), "memory for a page of keys and values has ended");
             // Copies the page if clones share it.
-            if let Some(page) = self.pages.get_mut(self.n_tokens / PAGE) {
+            if let Some(page) = self.pages.get_mut(self.n_tokens / PAGE - self.first_page) {
                 match Arc::make_mut(page) {
                     CachePage::F16(elements) => elements.set_token(self.shape, token, keys, values),
                     CachePage::F32(elements) => elements.set_token(self.shape, token, keys, values),
@@ -357,13 +368,13 @@ impl KeyValues {
         self.append(&by_token(keys), &by_token(values));
     }
 
-    /// Returns all keys and all values, each `(heads, tokens, head_dim)`.
+    /// Returns all keys and all values that were not released, each `(heads, tokens, head_dim)`.
     pub fn to_floats(&self) -> (Vec<f32>, Vec<f32>) {
         let (shape, mut keys, mut values) = (self.shape, Vec::new(), Vec::new());
         for head in 0..shape.n_heads {
-            for token in 0..self.n_tokens {
+            for token in self.first_page * PAGE..self.n_tokens {
                 for at in 0..shape.head_dim {
-                    let (key, value) = match &*self.pages[token / PAGE] {
+                    let (key, value) = match &*self.pages[token / PAGE - self.first_page] {
                         CachePage::F16(elements) => elements.get(shape, token % PAGE, head, at),
                         CachePage::F32(elements) => elements.get(shape, token % PAGE, head, at),
                         CachePage::Q8_0(elements) => elements.get(shape, token % PAGE, head, at),
@@ -379,6 +390,6 @@ impl KeyValues {
     /// Returns a page. `T` must be the element of the cache's type.
     #[inline(always)]
     pub(crate) fn page<T: CacheElement>(&self, at: usize) -> &PageElements<T> {
-        T::of(&self.pages[at]).unwrap_or_else(|| unreachable!("all pages have the cache's type"))
+        T::of(&self.pages[at - self.first_page]).unwrap_or_else(|| unreachable!("all pages have the cache's type"))
     }
 }

@@ -40,8 +40,13 @@ pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
 pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
-pub(crate) use sound::{HearingArchitecture, is_sound_encoder};
-pub(crate) use speech::{CodecCheckpoint, FrameCheckpoint, is_speech};
+#[cfg(test)]
+pub(crate) use sound::LFM3_AUDIO;
+pub(crate) use sound::{CausalEncoderCheckpoint, EncoderKind, HearingArchitecture, HearingFamily, is_sound_encoder};
+pub(crate) use speech::{
+    CodeRows, CodecCheckpoint, DepthformerCheckpoint, DetokenizerCheckpoint, FrameCheckpoint, MaskedCheckpoint,
+    MimiCheckpoint, is_speech,
+};
 pub(crate) use stated::StatedSize;
 pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
 pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};

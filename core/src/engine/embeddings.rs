@@ -1,6 +1,7 @@
 //! The rows of a prompt's embedded contents, computed when the prompt comes to them: begun on the preparation pool, and then
 //! computed by the engine thread, piece by piece.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,9 +15,11 @@ use crate::position::{ContentDigest, Embedded, EmbeddingJob};
 /// The embedded contents of one prompt.
 #[derive(Default)]
 pub(super) struct Embeddings {
-    contents: Vec<Embedded>,
+    contents: HashMap<ContentDigest, Embedded>,
     /// The rows of one content, those that are computed last.
     current: Option<(ContentDigest, Rows)>,
+    /// Contents with a known row whose rows are computed in one step, and these rows.
+    known: (Vec<ContentDigest>, Vec<f32>),
 }
 
 enum Rows {
@@ -31,7 +34,35 @@ enum Rows {
 
 impl Embeddings {
     pub(super) fn new(contents: Vec<Embedded>) -> Self {
-        Self { contents, current: None }
+        let contents = contents.into_iter().map(|content| (content.0.digest(), content));
+        Self { contents: contents.collect(), ..Self::default() }
+    }
+
+    /// Whether a content has one row that needs no computation.
+    pub(super) fn is_known(&self, digest: ContentDigest) -> bool {
+        self.contents.get(&digest).is_some_and(|content| content.0.has_known_row())
+    }
+
+    /// Takes the rows of contents that have one known row each.
+    pub(super) fn prepare_known(&mut self, digests: &[ContentDigest], hidden_size: usize) -> Result<()> {
+        if self.known.0 == digests {
+            return Ok(());
+        }
+        let mut rows = Vec::with_capacity(digests.len() * hidden_size);
+        for digest in digests {
+            let row = self.content(*digest)?.0.begin()?.advance()?.ok_or_else(failed)?;
+            check_rows(1, hidden_size, &row)?;
+            rows.extend_from_slice(&row);
+        }
+        self.known = (digests.to_vec(), rows);
+        Ok(())
+    }
+
+    /// The first of the known rows that were taken.
+    pub(super) fn known_inputs(&self, n_rows: usize) -> Inputs<'_> {
+        let (digests, rows) = &self.known;
+        let hidden_size = rows.len() / digests.len().max(1);
+        Inputs::Rows { rows: rows.get(..n_rows * hidden_size).unwrap_or_default(), n_rows }
     }
 
     /// Whether the rows of a content are ready. If they are not, a job is begun, and the calling thread is woken when it has
@@ -67,19 +98,13 @@ impl Embeddings {
     pub(super) fn compute(&mut self, hidden_size: usize) -> Result<()> {
         let Some((digest, Rows::Begun(job))) = &mut self.current else { return Ok(()) };
         let (digest, Some(rows)) = (*digest, job.advance()?) else { return Ok(()) };
-        let n_rows = self.content(digest)?.0.n_rows();
-        if (n_rows as usize).checked_mul(hidden_size) != Some(rows.len()) {
-            return Err(SdkError::new(
-                ErrorKind::Internal,
-                format!("an embedding must have {n_rows} rows of {hidden_size} values, found {} values", rows.len()),
-            ));
-        }
+        check_rows(self.content(digest)?.0.n_rows(), hidden_size, &rows)?;
         self.current = Some((digest, Rows::Ready { rows, hidden_size }));
         Ok(())
     }
 
     fn content(&self, digest: ContentDigest) -> Result<&Embedded> {
-        self.contents.iter().find(|content| content.0.digest() == digest).ok_or_else(failed)
+        self.contents.get(&digest).ok_or_else(failed)
     }
 
     /// A range of the rows that are ready.
@@ -97,7 +122,18 @@ impl Embeddings {
     /// Frees the rows.
     pub(super) fn release(&mut self) {
         self.current = None;
+        self.known = <_>::default();
     }
+}
+
+fn check_rows(n_rows: u32, hidden_size: usize, rows: &[f32]) -> Result<()> {
+    if (n_rows as usize).checked_mul(hidden_size) == Some(rows.len()) {
+        return Ok(());
+    }
+    Err(SdkError::new(
+        ErrorKind::Internal,
+        format!("an embedding must have {n_rows} rows of {hidden_size} values, found {} values", rows.len()),
+    ))
 }
 
 fn failed() -> SdkError {

@@ -66,9 +66,11 @@ pub(crate) struct Generation {
     /// Whether the reply was ended in a loop.
     pub(super) repeats: bool,
     sampler: Sampler,
-    speech_options: SpeechOptions,
+    pub(super) speech_options: SpeechOptions,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
+    /// Tokens that the reply must not have.
+    pub(super) banned: Vec<u32>,
     pub(super) transcript: ReplyTranscript,
     pub(super) sender: EventSender,
     /// Taken at the end, which is reported to it once.
@@ -105,6 +107,7 @@ impl Generation {
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
             speech_options: options.speech,
             speech: None,
+            banned: Vec::new(),
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
             transcript: ReplyTranscript::new(options, &loaded.tokenizer),
@@ -180,9 +183,12 @@ impl Generation {
                 empty.insert(state)
             }
         };
-        let mut plan = StepPlan::after(state.n_positions(), &self.positions, |token| loaded.tokenizer.is_end(token));
-        match plan.inputs {
-            PlannedInputs::Rows { digest, .. } => {
+        let is_end = |token| loaded.tokenizer.is_end(token);
+        let is_known = |digest| self.embeddings.is_known(digest);
+        let mut plan = StepPlan::after(state.n_positions(), &self.positions, is_end, is_known);
+        match &plan.inputs {
+            PlannedInputs::KnownRows(digests) => self.embeddings.prepare_known(digests, loaded.model.hidden_size())?,
+            &PlannedInputs::Rows { digest, .. } => {
                 if !self.embeddings.prepare(digest, pool)? {
                     self.release_cached_state();
                     return Ok(ReplyProgress::Waiting);
@@ -216,23 +222,20 @@ impl Generation {
         if let Some(owner) = &mut self.reply_owner {
             owner.begin(prepared.messages);
         }
-        self.timing.record_start(&mut self.stats, prepared.positions.len());
-        self.sampler.add_prompt(tokens(&prepared.positions));
+        self.constraint = prepared.constraint;
         self.positions = prepared.positions;
+        self.begin_speech(prepared.speech, loaded)?;
+        self.timing.record_start(&mut self.stats, self.positions.len());
+        self.sampler.add_prompt(tokens(&self.positions));
         self.stats.audio_tokens = n_rows_of(&prepared.embedded, EmbeddedKind::Sound);
         self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
-        self.transcript.begin(prepared.functions, prepared.in_reasoning, &prepared.constraint);
+        self.transcript.begin(prepared.functions, prepared.in_reasoning, &self.constraint);
         if prepared.continues_text {
             self.transcript.keep_space();
         }
-        self.constraint = prepared.constraint;
-        // A reply that is held to a schema is text.
-        if let Some(voice) = loaded.voice.as_ref().filter(|_| !self.constraint.holds_text()) {
-            let (mode, options) = (prepared.speech, &self.speech_options);
-            self.speech = Speech::begin(voice, &loaded.tokenizer, mode, options, self.stats.seed)?;
-        }
+        self.begin_mixed();
         Ok(())
     }
 
@@ -296,6 +299,7 @@ impl Generation {
         let inputs = match &plan.inputs {
             PlannedInputs::Tokens(ids) => Inputs::Tokens(ids),
             PlannedInputs::Rows { rows, .. } => self.embeddings.inputs(rows.clone()),
+            PlannedInputs::KnownRows(digests) => self.embeddings.known_inputs(digests.len()),
         };
         Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden })
     }
@@ -420,6 +424,9 @@ impl Generation {
     fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
         let (constraint, section) = (&mut self.constraint, self.transcript.section());
         let held = self.transcript.held();
+        for token in &self.banned {
+            logits.get_mut(*token as usize).into_iter().for_each(|logit| *logit = f32::NEG_INFINITY);
+        }
         constraint.mask(section, logits);
         if constraint.has_failed() {
             return Ok(None);
@@ -434,10 +441,11 @@ impl Generation {
     /// Adds a token to the reply, and ends the reply if it is complete.
     fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.positions.push(Position::Token(token));
+        let ends_reply = tokenizer.is_end(token) || self.speech.as_ref().is_some_and(|speech| speech.ends_reply(token));
         self.constraint.take(token);
         let before = self.transcript.section();
         self.stats.completion_tokens += 1;
-        match (tokenizer.is_end(token), self.ignores_end) {
+        match (ends_reply, self.ignores_end) {
             (true, false) => {
                 return self.end(FinishReason::Stop);
             }
@@ -448,6 +456,7 @@ impl Generation {
         let is_call = [before, self.transcript.section()].contains(&ReplySection::Calls);
         if let Some(speech) = self.speech.as_mut().filter(|_| !is_call) {
             speech.follow_token(token);
+            self.begin_mixed();
         }
         if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);

@@ -15,6 +15,7 @@ mod frame_sampler;
 mod generate;
 mod loaded;
 mod logprobs;
+mod marked_modality;
 mod modality;
 mod pending_prompt;
 mod pool;

@@ -14,6 +14,8 @@ pub(super) struct SpeechTokens {
     pub(super) sound_start: u32,
     /// Ends the text of interleaved replies.
     pub(super) text_end: u32,
+    /// Begins a part with text and sound in turn, in models that say so themselves.
+    pub(super) mixed_start: Option<u32>,
 }
 
 /// Follows a reply, and says what comes next.
@@ -94,7 +96,7 @@ mod tests {
 
     /// The events of a case: `t` and a token, `a` and the codes of a frame, and the end.
     fn events(case: &Case) -> Vec<String> {
-        let tokens = SpeechTokens { sound_start: 128, text_end: 130 };
+        let tokens = SpeechTokens { sound_start: 128, text_end: 130, mixed_start: None };
         let is_interleaved = case.mode == "interleaved";
         let mode = if is_interleaved { SpeechMode::Interleaved } else { SpeechMode::Sequential };
         let mut modality = Modality::new(mode, tokens).unwrap();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::engine::speech::{ReplyVoice, SpokenFrame};
 use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, PythonNames, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
-use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
+use crate::media::sound::{SoundOpening, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::{Note, Parsed, missed_call};
@@ -200,16 +200,22 @@ impl ReplyBuilder {
     pub(crate) fn speak(&mut self, frame: &SpokenFrame, voice: &ReplyVoice) {
         let at = self.text.len();
         let opening = frame.opening;
-        if opening != SoundOpening::None || self.sounds.last().is_none_or(|(last, _)| *last != at) {
-            let ReplyVoice { name, sample_rate, end_code } = *voice;
-            let spoken = SpokenFrames { voice: name, opening, end_code, frames: Vec::new() };
-            self.sounds.push((at, SpokenSound { spoken, sample_rate, samples: Vec::new() }));
+        let goes_on = |(last, sound): &(usize, SpokenSound)| {
+            *last == at && sound.spoken.opening != SoundOpening::MixedStart // text comes after that
+        };
+        if opening != SoundOpening::None || self.sounds.last().is_none_or(|last| !goes_on(last)) {
+            self.sounds.push((at, voice.sound(opening)));
         }
         let codes = frame.codes.iter().map(|code| u16::try_from(*code).unwrap_or(u16::MAX)); // codebooks are far smaller
         if let Some((_, sound)) = self.sounds.last_mut() {
             sound.spoken.frames.push(codes.collect());
         }
         self.sound(&frame.samples);
+    }
+
+    /// Notes that a part with text and sound in turn begins here.
+    pub(crate) fn begin_mixed(&mut self, voice: &ReplyVoice) {
+        self.sounds.push((self.text.len(), voice.sound(SoundOpening::MixedStart)));
     }
 
     /// Adds samples to the sound that was spoken last.

@@ -1,13 +1,34 @@
-//! A step of a reply that gives a frame of sound, where other steps give a token.
+//! Replies that speak: how they begin, and steps that give a frame of sound where others give a token.
 
 use crate::engine::generate::Generation;
+use crate::engine::loaded::LoadedModel;
+use crate::engine::speech::Speech;
 use crate::error::Result;
+use crate::options::SpeechMode;
 use crate::position::Position;
 
 /// Frames after which the state is kept, for a reply that is cut where its listener interrupts it: about a second.
 const N_BETWEEN_PAUSES: usize = 12;
 
 impl Generation {
+    /// Begins to speak, if the model does, and ends the prompt as the mode demands. A reply that is held to a schema is text.
+    pub(super) fn begin_speech(&mut self, mode: SpeechMode, loaded: &LoadedModel) -> Result<()> {
+        let Some(voice) = loaded.voice.as_ref().filter(|_| !self.constraint.holds_text()) else { return Ok(()) };
+        let begun = Speech::begin(voice, &loaded.tokenizer, mode, &self.speech_options, self.stats.seed)?;
+        self.positions.extend(begun.opening.map(Position::Token));
+        (self.speech, self.banned) = (begun.speech, begun.banned);
+        Ok(())
+    }
+
+    /// Notes in the reply that a part with text and sound in turn has begun, if it has.
+    pub(super) fn begin_mixed(&mut self) {
+        if let Some(speech) = &mut self.speech
+            && speech.take_mixed_opening()
+        {
+            self.transcript.reply.begin_mixed(&speech.voice());
+        }
+    }
+
     /// Adds the frame of sound that follows from the last step.
     pub(super) fn speak(&mut self, hidden_size: usize) -> Result<()> {
         self.pause();
@@ -19,6 +40,7 @@ impl Generation {
         }
         self.positions.push(frame.position);
         self.stats.completion_tokens += 1;
+        self.stats.spoken_tokens += 1;
         self.end_at_limits();
         Ok(())
     }

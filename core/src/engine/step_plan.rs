@@ -26,11 +26,24 @@ pub(super) enum PlannedInputs {
         digest: ContentDigest,
         rows: Range<usize>,
     },
+    /// The rows of contents that have one row each, which needs no computation: frames of sound that were spoken before.
+    KnownRows(Vec<ContentDigest>),
 }
 
 impl StepPlan {
-    /// Plans the step after the first `n_computed` positions; `is_end` says whether a token ends a message.
-    pub(super) fn after(n_computed: usize, positions: &[Position], is_end: impl Fn(u32) -> bool) -> Self {
+    /// Plans the step after the first `n_computed` positions; `is_end` says whether a token ends a message, and `is_known` whether
+    /// a content has one row that needs no computation.
+    pub(super) fn after(
+        n_computed: usize,
+        positions: &[Position],
+        is_end: impl Fn(u32) -> bool,
+        is_known: impl Fn(ContentDigest) -> bool,
+    ) -> Self {
+        let known = known_rows(&positions[n_computed..], is_known);
+        if !known.is_empty() {
+            let end = n_computed + known.len();
+            return Self { begun: Instant::now(), inputs: PlannedInputs::KnownRows(known), end, n_drafted: 0 };
+        }
         let end = chunk_end(positions, n_computed, is_end);
         let chunk = &positions[n_computed..end];
         let inputs = match chunk.first() {
@@ -55,7 +68,7 @@ impl StepPlan {
     pub(super) fn draft(&self) -> &[u32] {
         match &self.inputs {
             PlannedInputs::Tokens(ids) => &ids[ids.len() - self.n_drafted..],
-            PlannedInputs::Rows { .. } => &[],
+            PlannedInputs::Rows { .. } | PlannedInputs::KnownRows(_) => &[],
         }
     }
 
@@ -90,6 +103,7 @@ impl PlannedInputs {
         match self {
             Self::Tokens(ids) => ids.len(),
             Self::Rows { rows, .. } => rows.len(),
+            Self::KnownRows(digests) => digests.len(),
         }
     }
 
@@ -97,8 +111,18 @@ impl PlannedInputs {
         match self {
             Self::Tokens(ids) => ids.truncate(ids.len() - n_dropped),
             Self::Rows { rows, .. } => rows.end -= n_dropped,
+            Self::KnownRows(digests) => digests.truncate(digests.len() - n_dropped),
         }
     }
+}
+
+/// The contents with known rows that positions begin with, as many as a chunk has.
+fn known_rows(positions: &[Position], is_known: impl Fn(ContentDigest) -> bool) -> Vec<ContentDigest> {
+    let known = positions.iter().take(PREFILL_CHUNK).map_while(|position| match position {
+        Position::Embedded { digest, .. } if is_known(*digest) => Some(*digest),
+        _ => None,
+    });
+    known.collect()
 }
 
 /// The end of the next step: after the first message, which holds the functions, or after the last message within a chunk,
@@ -119,7 +143,7 @@ mod tests {
 
     fn plan(n_known: usize, n_drafted: usize) -> StepPlan {
         let positions = vec![Position::Token(0); 10 + n_known];
-        let mut plan = StepPlan::after(10, &positions, |_| false);
+        let mut plan = StepPlan::after(10, &positions, |_| false, |_| false);
         plan.add_draft(&vec![0; n_drafted]);
         plan
     }
@@ -158,13 +182,33 @@ mod tests {
         let mut steps = Vec::new();
         let mut n_computed = 0;
         while n_computed < positions.len() {
-            let plan = StepPlan::after(n_computed, &positions, |_| false);
+            let plan = StepPlan::after(n_computed, &positions, |_| false, |_| false);
             n_computed = plan.end;
             steps.push(match plan.inputs {
                 PlannedInputs::Tokens(ids) => 0..ids.len(),
                 PlannedInputs::Rows { rows, .. } => rows,
+                PlannedInputs::KnownRows(digests) => 0..digests.len(),
             });
         }
         assert_eq!(steps, [0..10, 0..PREFILL_CHUNK, PREFILL_CHUNK..150, 0..3]);
+    }
+
+    #[test]
+    fn frames_that_were_spoken_before_are_a_chunk_between_tokens() {
+        let digest = |at: u8| ContentDigest::from_parts(&[&[at]]);
+        let frames = (0..140).map(|at| Position::Embedded { digest: digest(at), row: 0 });
+        let image = Position::Embedded { digest: digest(200), row: 0 };
+        let positions: Vec<Position> = [Position::Token(1)].into_iter().chain(frames).chain([image]).collect();
+        let (mut n_computed, mut ends) = (0, Vec::new());
+        while n_computed < positions.len() {
+            let plan = StepPlan::after(n_computed, &positions, |_| false, |known| known != digest(200));
+            if let PlannedInputs::KnownRows(digests) = &plan.inputs {
+                let expect = (n_computed..plan.end).map(|at| digest(at as u8 - 1));
+                assert!(digests.iter().copied().eq(expect));
+            }
+            n_computed = plan.end;
+            ends.push(n_computed);
+        }
+        assert_eq!(ends, [1, 1 + PREFILL_CHUNK, 141, 142]);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::checkpoint::HearingArchitecture;
+use crate::checkpoint::{HearingArchitecture, HearingFamily};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::media::sound::{MelFilters, MelRules, Sound};
+use crate::media::sound::{MelFilters, Sound};
 use crate::message::Role;
 use crate::model::SoundEncoder;
 use crate::position::{ContentDigest, Embedded, EmbeddedKind, EmbeddingJob, EmbeddingSource};
@@ -18,10 +18,6 @@ use crate::tokenizer::ControlTokens;
 
 /// Recordings whose files are known to be whole.
 const MAX_KNOWN: usize = 1024;
-/// Frames of a row.
-const FRAMES: usize = 8;
-/// How features are computed: the only rules so far.
-const RULES: MelRules = MelRules::LFM2;
 
 /// The reader of a loaded model.
 struct RecordingReader {
@@ -63,7 +59,7 @@ pub(crate) fn attach(
         (None, Some(encoder)) => {
             let reader = RecordingReader {
                 fingerprint: encoder.fingerprint(),
-                filters: Arc::new(MelFilters::new(RULES)),
+                filters: Arc::new(MelFilters::new(encoder.architecture().family.rules)),
                 encoder,
                 rows: RowCache::new(cache_bytes),
                 known: Mutex::default(),
@@ -109,23 +105,23 @@ fn refusal(files: &HearingFiles<'_>, control: &ControlTokens) -> Option<String> 
 }
 
 /// The samples of a file at the rate of the model.
-fn samples(file: &[u8]) -> Result<Vec<f32>> {
-    Ok(Sound::read(file)?.at_rate(RULES.sample_rate).into_owned())
+fn samples(file: &[u8], family: &HearingFamily) -> Result<Vec<f32>> {
+    Ok(Sound::read(file)?.at_rate(family.rules.sample_rate).into_owned())
 }
 
 /// The rows of a recording.
 ///
 /// # Errors
 /// [`ErrorKind::UnsupportedContent`] for a recording that is shorter than a frame.
-fn n_rows(n_samples: usize) -> Result<u32> {
+fn n_rows(n_samples: usize, family: &HearingFamily) -> Result<u32> {
     let unsupported = |message: String| SdkError::new(ErrorKind::UnsupportedContent, message);
-    if n_samples < RULES.hop {
+    if n_samples < family.min_samples {
         return Err(unsupported(format!(
             "a recording must have at least {} samples at {} Hz, found {n_samples}",
-            RULES.hop, RULES.sample_rate
+            family.min_samples, family.rules.sample_rate
         )));
     }
-    let n_rows = (1 + n_samples / RULES.hop).div_ceil(FRAMES);
+    let n_rows = family.rules.n_frames(n_samples).0.div_ceil(family.frames);
     u32::try_from(n_rows).map_err(|_| unsupported("the recording is too long".to_owned()))
 }
 
@@ -136,8 +132,9 @@ impl RecordingReader {
         if let Some(n_rows) = known().get(&digest) {
             return Ok(*n_rows);
         }
-        let samples = samples(file)?;
-        let n_rows = n_rows(samples.len())?;
+        let family = self.encoder.architecture().family;
+        let samples = samples(file, family)?;
+        let n_rows = n_rows(samples.len(), family)?;
         *self.latest.lock() = Some((digest, samples));
         let mut known = known();
         if MAX_KNOWN <= known.len() {
@@ -192,7 +189,7 @@ impl EmbeddingSource for HeardRecording {
         let latest = self.latest.lock().take_if(|(digest, _)| *digest == self.digest);
         let samples = match latest {
             Some((_, samples)) => samples,
-            None => samples(&self.file)?,
+            None => samples(&self.file, self.encoder.architecture().family)?,
         };
         let features = self.filters.features(&samples).values;
         Ok(self.rows.job(self.digest, self.encoder.begin(features)))

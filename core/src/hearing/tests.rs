@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde_json::Value as Json;
 
-use crate::bundle;
+use crate::bundle::{self, BundleParts};
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::history::{messages_from_json, messages_to_json};
@@ -203,7 +203,7 @@ fn an_encoder_is_found_beside_the_model_and_what_it_does_not_read_is_listed() {
 fn a_bundle_has_the_encoder_of_its_model() {
     let made = std::env::temp_dir().join(format!("causerie-hearing-{}.bundle", std::process::id()));
     let model = models().join("lfm2a/lfm2a-f16.gguf");
-    bundle::make(model.to_str().unwrap(), None, &made, |_| ControlFlow::Continue(())).unwrap();
+    bundle::make(model.to_str().unwrap(), &BundleParts::default(), &made, |_| ControlFlow::Continue(())).unwrap();
     let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
     assert_eq!(files, ["lfm2a-f16.gguf", "mmproj-lfm2a-f16.gguf"]);
     let record = golden().into_iter().find(|record| record["model"] == "mmproj-lfm2a-f16.gguf").unwrap();

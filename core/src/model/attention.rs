@@ -22,6 +22,8 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) rope: Option<Rope>,
     /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
+    /// Whether tokens also attend to later ones of their step.
+    pub(crate) is_two_way: bool,
     /// Factor of the scores.
     pub(crate) scale: f32,
     pub(crate) heads: Heads,
@@ -82,6 +84,7 @@ impl<B: Backend> Attention<B> {
             q_norm: family.has_head_norms.then(|| weights.norm("attn_q_norm", head_dim)).transpose()?,
             rope: rope.transpose()?,
             window: plan.window,
+            is_two_way: family.is_two_way,
             scale: architecture.scales.attention.unwrap_or_else(|| 1.0 / (head_dim as f32).sqrt()),
             heads,
         })

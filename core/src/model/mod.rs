@@ -49,7 +49,7 @@ pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
 pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::{hearing_bytes, vision_bytes, weight_bytes};
+pub(crate) use native::{hearing_bytes, speech_bytes, vision_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};

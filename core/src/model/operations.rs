@@ -69,6 +69,12 @@ pub(crate) trait LayerMemory: Clone + Send + 'static {
     /// The memory of the first `n_positions`, without the `n_back` after them; `None` if it cannot be had.
     fn cut(&self, n_positions: usize, n_back: usize) -> Option<Self>;
 
+    /// Frees what only positions before the last `n_positions` left behind, as far as it can be freed. The memory must not be
+    /// cut or saved afterwards.
+    fn keep_last(&mut self, n_positions: usize) {
+        let _ = n_positions;
+    }
+
     /// As [`SequenceState::n_bytes`](crate::model::network::SequenceState::n_bytes).
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize;
 

@@ -15,7 +15,7 @@ const PREFERRED: [&str; 2] = ["Q4_K_M", "Q8_0"];
 const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 /// The files beside the weights that loading reads.
-const BESIDE_WEIGHTS: [&str; 11] = [
+const BESIDE_WEIGHTS: [&str; 13] = [
     "config.json",
     "generation_config.json",
     "tokenizer.json",
@@ -27,6 +27,9 @@ const BESIDE_WEIGHTS: [&str; 11] = [
     "preprocessor_config.json",
     "processor_config.json",
     "additional_chat_templates/tool_use.jinja",
+    // What turns frames of sound into samples.
+    "audio_detokenizer/config.json",
+    "audio_detokenizer/model.safetensors",
 ];
 /// Files that stand in for a missing tokenizer.json.
 const OTHER_TOKENIZERS: [&str; 3] = ["tokenizer.model", "vocab.json", "merges.txt"];

@@ -19,5 +19,9 @@ pub const FILES: &str = "load_time_parameters";
 pub const MODEL: &str = "model";
 /// The key of the projector file.
 pub const PROJECTOR: &str = "multimodal_projector";
-/// The keys of files that loading has no use for.
-pub const UNUSED: [&str; 2] = ["audio_decoder", "audio_tokenizer"];
+/// The key of the projector file with the audio part, if it is another one.
+pub const AUDIO_PROJECTOR: &str = "audio_projector";
+/// The key of the file that writes frames of sound (vocoder).
+pub const AUDIO_DECODER: &str = "audio_decoder";
+/// The key of the file, or of the folder, that turns frames into samples.
+pub const AUDIO_TOKENIZER: &str = "audio_tokenizer";

@@ -28,4 +28,7 @@ pub use model_name::{ModelName, is_plain_path};
 pub(crate) use cache::{files_below, find_by_name_or_path};
 pub(crate) use choice::choose_gguf;
 pub(crate) use model_name::percent_decoded;
-pub(crate) use projector::{PROJECTOR_WORDS, choose_projector, is_projector};
+pub(crate) use projector::{
+    AUDIO_DECODER_WORDS, AUDIO_TOKENIZER_WORDS, PROJECTOR_WORDS, choose_projector, has_word, is_projector,
+    ranked_parts, without_type,
+};

@@ -1,4 +1,4 @@
-//! Projector files beside a GGUF model: which names they have, and which of several belongs to a model.
+//! Files beside a GGUF model that belong to it: which names they have, and which of several belongs to a model.
 
 use std::cmp::Reverse;
 
@@ -9,8 +9,35 @@ pub(crate) const PROJECTOR_WORDS: [&str; 2] = ["mmproj", "projector"];
 
 /// Whether a file's name is that of a projector.
 pub(crate) fn is_projector(name: &str) -> bool {
+    has_word(name, &PROJECTOR_WORDS)
+}
+
+/// Parts of the names of files that write frames of sound, in any case.
+pub(crate) const AUDIO_DECODER_WORDS: [&str; 2] = ["vocoder", "audiodecoder"];
+/// The part of the names of files that turn frames into samples.
+pub(crate) const AUDIO_TOKENIZER_WORDS: [&str; 1] = ["tokenizer"];
+/// What names say of the part that a file is.
+const PART_WORDS: [&str; 6] = ["mmproj", "projector", "audioencoder", "vocoder", "audiodecoder", "tokenizer"];
+
+/// Whether a file's name is that of a GGUF file with one of these words, in lower case.
+pub(crate) fn has_word(name: &str, words: &[&str]) -> bool {
     let name = name.to_ascii_lowercase();
-    name.ends_with(".gguf") && PROJECTOR_WORDS.iter().any(|word| name.contains(word))
+    name.ends_with(".gguf") && words.iter().any(|word| name.contains(word))
+}
+
+/// The names of files that may be a part of a model, the one that seems to be the model's first.
+pub(crate) fn ranked_parts(model: &str, mut names: Vec<String>) -> Vec<String> {
+    let own = stem(model);
+    let mut ranked = Vec::new();
+    names.sort_by_key(|name| (stem(name) != own, name.clone()));
+    while let Some(first) = names.first() {
+        let own = without_type(first);
+        let group: Vec<String> = names.iter().filter(|name| without_type(name) == own).cloned().collect();
+        let best = choose_projector(model, &group).unwrap_or(first).to_owned();
+        names.retain(|name| *name != best);
+        ranked.push(best);
+    }
+    ranked
 }
 
 /// The projector of a model among files that fit it. Those with the model's own name come first, then the one with the model's
@@ -41,14 +68,19 @@ pub(crate) fn choose_projector<'a>(model: &str, projectors: &'a [String]) -> Opt
 
 /// The name without what distinguishes the files of one model.
 fn stem(name: &str) -> String {
+    let mut name = without_type(name);
+    PART_WORDS.iter().for_each(|word| name = name.replace(word, ""));
+    name.trim_matches(['-', '.', '_']).replace("--", "-")
+}
+
+/// The name in lower case without the quantisation, by which the files of one part differ.
+pub(crate) fn without_type(name: &str) -> String {
     let name = without_extension(name);
     let name = match of_stem(name) {
         Some(tag) => &name[..name.len() - tag.len()],
         None => name,
     };
-    let mut name = name.to_ascii_lowercase();
-    PROJECTOR_WORDS.iter().for_each(|word| name = name.replace(word, ""));
-    name.trim_matches(['-', '.', '_']).replace("--", "-")
+    name.to_ascii_lowercase()
 }
 
 /// The quantisation in the name, in lower case.

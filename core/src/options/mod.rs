@@ -6,9 +6,12 @@ mod generation;
 mod sampling;
 mod loading;
 mod speech;
+mod voice;
 
 pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 pub use generation::GenerationOptions;
 pub use loading::{CacheType, Device, LoadOptions};
 pub use sampling::{Sampling, SamplingDefaults};
+pub(crate) use speech::FrameSampling;
 pub use speech::{SpeechMode, SpeechOptions};
+pub use voice::SpeechVoice;

@@ -41,25 +41,47 @@ pub struct SpeechOptions {
     pub top_k: Option<usize>,
 }
 
-/// The system prompt after which published models give interleaved replies.
-const INTERLEAVED_PROMPT: &str = "Respond with interleaved text and audio.";
+/// How codes of sound are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FrameSampling {
+    pub(crate) temperature: f32,
+    /// 0 for all codes.
+    pub(crate) top_k: usize,
+    /// Divides positive logits, and multiplies others, of codes that the same codebook had in the last `penalty_window` frames.
+    pub(crate) repetition_penalty: f32,
+    pub(crate) penalty_window: usize,
+}
 
 impl SpeechMode {
+    /// The system prompt after which published models give interleaved replies.
+    ///
+    /// ```no_run
+    /// # let runner = causerie::ModelRunner::load("LFM2.5-Audio-1.5B-Q8_0.gguf")?;
+    /// let conversation = runner.create_conversation(causerie::SpeechMode::INTERLEAVED_PROMPT);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub const INTERLEAVED_PROMPT: &str = "Respond with interleaved text and audio.";
+
     /// The mode, if it is not the system prompt that decides.
     pub(crate) fn resolved(self, system_prompt: &str) -> Self {
         match self {
-            Self::Auto if system_prompt.contains(INTERLEAVED_PROMPT) => Self::Interleaved,
-            Self::Auto => Self::Sequential,
+            Self::Auto if system_prompt.contains(Self::INTERLEAVED_PROMPT) => Self::Interleaved,
             mode => mode,
         }
     }
 }
 
 impl SpeechOptions {
-    /// Temperature and `top_k` in a mode.
-    pub(crate) fn sampling(&self, mode: SpeechMode) -> (f32, usize) {
+    /// How codes are drawn in a mode by a model whose files may say how.
+    pub(crate) fn sampling(&self, mode: SpeechMode, of_files: Option<FrameSampling>) -> FrameSampling {
         let (temperature, top_k) = if mode == SpeechMode::Interleaved { (1.0, 4) } else { (0.8, 64) };
-        (self.temperature.unwrap_or(temperature), self.top_k.unwrap_or(top_k))
+        let default = FrameSampling { temperature, top_k, repetition_penalty: 1.0, penalty_window: 0 };
+        let default = of_files.unwrap_or(default);
+        FrameSampling {
+            temperature: self.temperature.unwrap_or(default.temperature),
+            top_k: self.top_k.unwrap_or(default.top_k),
+            ..default
+        }
     }
 
     pub(super) fn check(&self) -> Result<()> {

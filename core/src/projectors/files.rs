@@ -6,21 +6,17 @@ use std::path::Path;
 
 use crate::checkpoint::{HearingArchitecture, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::names::{ListedFile, PROJECTOR_WORDS, choose_projector, is_projector};
+use crate::names::{PROJECTOR_WORDS, choose_projector, is_projector};
 use crate::projectors::part::ModelPart;
-use crate::weights::{ModelBytes, ModelOrigin, Weights, embedding_length};
-
-/// Bytes from the beginning of a file that is elsewhere: more than the header of a projector has, and enough of a model's to
-/// know the length of its embeddings.
-const HEAD_BYTES: usize = 1 << 20;
+use crate::weights::{ModelBytes, ModelOrigin, Weights};
 
 /// What a projector must fit, as far as it is known.
 #[derive(Clone, Copy)]
-struct ProjectorTarget<'a> {
+pub(super) struct ProjectorTarget<'a> {
     /// The length of its embeddings.
-    hidden: Option<usize>,
+    pub(super) hidden: Option<usize>,
     /// `general.architecture` of its file.
-    architecture: Option<&'a str>,
+    pub(super) architecture: Option<&'a str>,
 }
 
 /// A part of a model.
@@ -35,6 +31,13 @@ pub(crate) enum PartFiles<'a, P> {
 pub(crate) struct ModelParts<'a> {
     pub(crate) vision: PartFiles<'a, VisionArchitecture>,
     pub(crate) hearing: PartFiles<'a, HearingArchitecture>,
+}
+
+impl ModelParts<'_> {
+    /// The projector file of a part.
+    pub(crate) fn projector(&self) -> Option<&Weights> {
+        self.hearing.projector().or(self.vision.projector())
+    }
 }
 
 /// Where a part's tensors are.
@@ -67,9 +70,15 @@ impl<P> PartFiles<'_, P> {
 /// files, or in projector files beside them.
 ///
 /// # Errors
-/// [`ErrorKind::ModelLoad`] for a projector that was given, and has no part that can be used.
+/// [`ErrorKind::ModelLoad`] for a projector that was given, and has no part that can be used. If a manifest names a projector for
+/// each part, both must have theirs.
 pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<ModelParts<'a>> {
     let (vision, hearing) = (find_part(weights, given, hidden)?, find_part(weights, given, hidden)?);
+    let manifest = weights.origin().manifest().filter(|_| given.is_none());
+    if manifest.is_some_and(|manifest| manifest.audio_projector.is_some()) {
+        return Ok(ModelParts { vision: named_part(weights, vision)?, hearing: named_part(weights, hearing)? });
+    }
+    let path = given.map(Path::new).or_else(|| manifest.and_then(|manifest| manifest.projector.as_deref()));
     let (vision, hearing) = match (vision, hearing) {
         (Ok(vision), Ok(hearing)) => (vision, hearing),
         (Ok(vision), Err(Unfit::Absent)) => (vision, PartFiles::Missing(HearingArchitecture::ABSENT.to_owned())),
@@ -77,21 +86,25 @@ pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize)
         (Err(unfit), Ok(hearing)) => (PartFiles::Missing(unfit.reason::<VisionArchitecture>()), hearing),
         (Err(Unfit::Absent), Err(Unfit::Absent)) => {
             let [first, second] = [VisionArchitecture::NAME, HearingArchitecture::NAME];
-            return Err(refused(weights, given, format!("the file has no {first} and no {second}")));
+            return Err(refused(path, format!("the file has no {first} and no {second}")));
         }
         (Err(Unfit::Opening(err)), _) => return Err(err),
-        (Err(Unfit::Absent), Err(unfit)) => {
-            return Err(refused(weights, given, unfit.reason::<HearingArchitecture>()));
-        }
-        (Err(unfit), _) => return Err(refused(weights, given, unfit.reason::<VisionArchitecture>())),
+        (Err(Unfit::Absent), Err(unfit)) => return Err(refused(path, unfit.reason::<HearingArchitecture>())),
+        (Err(unfit), _) => return Err(refused(path, unfit.reason::<VisionArchitecture>())),
     };
     Ok(ModelParts { vision, hearing })
 }
 
+/// A part whose projector a manifest names for it alone.
+fn named_part<'a, P: ModelPart>(weights: &Weights, found: Result<PartFiles<'a, P>, Unfit>) -> Result<PartFiles<'a, P>> {
+    found.map_err(|unfit| match unfit {
+        Unfit::Opening(err) => err,
+        unfit => refused(weights.origin().manifest().and_then(P::in_manifest), unfit.reason::<P>()),
+    })
+}
+
 /// The error for a projector that was given, or that belongs to the model's files.
-fn refused(weights: &Weights, given: Option<&str>, rule: String) -> SdkError {
-    let of_manifest = || weights.origin().manifest().and_then(|manifest| manifest.projector.as_deref());
-    let path = given.map(Path::new).or_else(of_manifest);
+fn refused(path: Option<&Path>, rule: String) -> SdkError {
     let place = path.map_or("the projector".to_owned(), |path| path.display().to_string());
     SdkError::new(ErrorKind::ModelLoad, format!("{place}: {rule}"))
 }
@@ -107,7 +120,7 @@ fn find_part<'a, P: ModelPart>(
     if let Some(path) = given {
         return Ok(named(Path::new(path), ModelOrigin::Disk, decoder));
     }
-    if let Some(path) = weights.origin().manifest().and_then(|manifest| manifest.projector.as_deref()) {
+    if let Some(path) = weights.origin().manifest().and_then(P::in_manifest) {
         return Ok(named(path, weights.origin().clone(), decoder));
     }
     if let ModelOrigin::Memory(Some(bytes)) = weights.origin() {
@@ -203,45 +216,8 @@ fn beside<P: ModelPart>(model: &Path, decoder: ProjectorTarget<'_>, is_expected:
     }
 }
 
-/// The projector file of a model in a listing, of which no file is here: it lies beside the model's file, has a name of such
-/// files, and a header that fits. `head` gets a number of bytes from the beginning of a file, or the whole file if it has fewer.
-/// `None` if there is no projector that this library can use, or none that is clearly the model's.
-pub(crate) fn in_listing(
-    model: &str,
-    listing: &[ListedFile],
-    mut head: impl FnMut(&str, usize) -> Result<Vec<u8>>,
-) -> Result<Option<String>> {
-    let (folder, model_name) = model.rsplit_once('/').unwrap_or(("", model));
-    let name = |file: &ListedFile| {
-        let (own, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-        (own == folder && is_projector(name)).then(|| name.to_owned())
-    };
-    let mut names: Vec<String> = listing.iter().filter_map(name).collect();
-    names.sort();
-    let mut hidden = None;
-    while let Some(chosen) = choose_projector(model_name, &names).map(str::to_owned) {
-        let path = if folder.is_empty() { chosen.clone() } else { format!("{folder}/{chosen}") };
-        let size = listing.iter().find(|file| file.path == path).map_or(0, |file| file.size);
-        if hidden.is_none() {
-            hidden = Some(embedding_length(&head(model, HEAD_BYTES)?));
-        }
-        let bytes = head(&path, HEAD_BYTES)?;
-        let weights = Weights::of_head(bytes, usize::try_from(size).unwrap_or(usize::MAX));
-        let decoder = ProjectorTarget { hidden: hidden.flatten(), architecture: None };
-        let fits = |weights: Weights| {
-            fit::<VisionArchitecture>(&weights, decoder).is_ok()
-                || fit::<HearingArchitecture>(&weights, decoder).is_ok()
-        };
-        if weights.is_ok_and(fits) {
-            return Ok(Some(path));
-        }
-        names.retain(|name| *name != chosen);
-    }
-    Ok(None)
-}
-
 /// Why a file is not the projector of a model.
-enum Unfit {
+pub(super) enum Unfit {
     Opening(SdkError),
     /// It has no such part.
     Absent,
@@ -267,7 +243,7 @@ fn open<P: ModelPart>(path: &Path, origin: ModelOrigin, decoder: ProjectorTarget
 }
 
 /// The part of a projector file whose rows are as long as the model's, and which was made for models of its architecture.
-fn fit<P: ModelPart>(
+pub(super) fn fit<P: ModelPart>(
     weights: &Weights,
     ProjectorTarget { hidden, architecture: decoder }: ProjectorTarget<'_>,
 ) -> Result<P, Unfit> {

@@ -2,9 +2,11 @@
 //! have one of them or both.
 
 mod files;
+mod listing;
 mod part;
 
-pub(crate) use files::{ModelParts, PartFiles, find, has_candidates, in_listing};
+pub(crate) use files::{ModelParts, PartFiles, find, has_candidates};
+pub(crate) use listing::{HEAD_BYTES, in_listing};
 
 /// The vision part of a model.
 pub(crate) type VisionFiles<'a> = PartFiles<'a, crate::checkpoint::VisionArchitecture>;

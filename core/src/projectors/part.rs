@@ -1,9 +1,11 @@
 //! What a projector file may have: parts of a model that make rows of its embedding.
 
+use std::path::Path;
+
 use crate::checkpoint::{HearingArchitecture, VisionArchitecture};
 use crate::error::Result;
 use crate::prompt::{NO_AUDIO, TEXT_ONLY};
-use crate::weights::Weights;
+use crate::weights::{Manifest, Weights};
 
 /// A kind of parts, by the description of one.
 pub(crate) trait ModelPart: Sized {
@@ -22,6 +24,9 @@ pub(crate) trait ModelPart: Sized {
     /// `general.architecture` in the GGUF files of decoders that the part is for.
     fn decoders(&self) -> &'static [&'static str];
 
+    /// The projector file that a manifest names for the part.
+    fn in_manifest(manifest: &Manifest) -> Option<&Path>;
+
     /// Whether a model of this name has such a part, although it was not found.
     fn is_expected(name: &str) -> bool;
 }
@@ -38,6 +43,10 @@ impl ModelPart for VisionArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn in_manifest(manifest: &Manifest) -> Option<&Path> {
+        manifest.projector.as_deref()
     }
 
     /// The chat template says whether this is a vision model.
@@ -58,6 +67,10 @@ impl ModelPart for HearingArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn in_manifest(manifest: &Manifest) -> Option<&Path> {
+        manifest.audio_projector.as_deref().or(manifest.projector.as_deref())
     }
 
     fn is_expected(name: &str) -> bool {

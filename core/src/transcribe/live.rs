@@ -1,5 +1,6 @@
 //! Transcription while someone speaks.
 
+use crate::engine::CancelHandle;
 use crate::error::Result;
 use crate::media::sound::{Resampler, Sound};
 use crate::transcribe::loaded::RATE;
@@ -33,6 +34,7 @@ pub struct LiveTranscription {
     /// `None` after the end.
     resampler: Option<Resampler>,
     sample_rate: u32,
+    cancel: CancelHandle,
     is_over: bool,
 }
 
@@ -40,7 +42,24 @@ impl LiveTranscription {
     pub(super) fn new(transcription: Transcription, sample_rate: u32) -> Result<Self> {
         Sound::from_samples([], sample_rate)?; // checks the rate
         let resampler = Some(Resampler::new(sample_rate, RATE));
-        Ok(Self { transcription, resampler, sample_rate, is_over: false })
+        Ok(Self { transcription, resampler, sample_rate, cancel: CancelHandle::default(), is_over: false })
+    }
+
+    /// Cancels the transcription from any thread, within a piece of the computation. The next event is then a `Complete` of the
+    /// segments before.
+    ///
+    /// ```
+    /// use causerie::transcribe::TranscriptEvent;
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+    /// # let transcriber = causerie::transcribe::Transcriber::load(model)?;
+    /// # let mut live = transcriber.live(48_000, Default::default())?;
+    /// live.cancel_handle().cancel();
+    /// let Some(TranscriptEvent::Complete(transcript)) = live.next_event()? else { panic!("it ends") };
+    /// assert!(transcript.was_cancelled);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.cancel.clone()
     }
 
     /// Adds samples of one channel. After the end, they are ignored.
@@ -95,6 +114,10 @@ impl LiveTranscription {
     /// [`ErrorKind::Generation`](crate::ErrorKind::Generation) if the computation fails. The transcription is over then.
     pub fn next_event(&mut self) -> Result<Option<TranscriptEvent>> {
         while !self.is_over {
+            if self.cancel.is_cancelled(None) {
+                self.is_over = true;
+                return Ok(Some(self.transcription.cancel()));
+            }
             match self.transcription.advance() {
                 Ok(TranscriptionStep::Event(event)) => {
                     self.is_over = matches!(event, TranscriptEvent::Complete(_));

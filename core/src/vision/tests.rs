@@ -8,7 +8,7 @@ use std::thread;
 use image::{ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde_json::Value as Json;
 
-use crate::bundle;
+use crate::bundle::{self, BundleParts};
 use crate::conversation::Conversation;
 use crate::error::ErrorKind;
 use crate::info::ModelInfo;
@@ -285,7 +285,9 @@ fn a_bundle_has_the_projector_of_its_model() {
     let model = models().join("lfm2vl/lfm2vl-f16.gguf");
     let made = std::env::temp_dir().join(format!("causerie-vision-{}.bundle", std::process::id()));
     let make = |projector: Option<&str>| {
-        bundle::make(model.to_str().unwrap(), projector, &made, |_| ControlFlow::Continue(())).unwrap();
+        let parts =
+            BundleParts { projectors: projector.into_iter().map(str::to_owned).collect(), ..Default::default() };
+        bundle::make(model.to_str().unwrap(), &parts, &made, |_| ControlFlow::Continue(())).unwrap();
         let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
         let info = ModelInfo::read(made.to_str().unwrap()).unwrap();
         assert!(info.supports_images && 0 < info.memory_estimate(100).vision);

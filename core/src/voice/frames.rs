@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
 use crate::message::Role;
 use crate::model::Voice;
-use crate::model::speech::{SOUND_START, TEXT_END};
+use crate::model::speech::{MIXED_START, SOUND_START, TEXT_END};
 use crate::position::{ContentDigest, Embedded, EmbeddedKind, EmbeddingJob, EmbeddingSource};
 use crate::prompt::{NO_AUDIO, PromptRenderer, SoundReader};
 use crate::tokenizer::Segment;
@@ -62,6 +62,7 @@ pub(crate) fn spoken_segments(voice: &Voice, spoken: SpokenFrames) -> Result<Vec
         SoundOpening::None => None,
         SoundOpening::SoundStart => Some(SOUND_START),
         SoundOpening::TextEnd => Some(TEXT_END),
+        SoundOpening::MixedStart => Some(MIXED_START),
     };
     let row = |frame: Vec<u16>| {
         let codes = frame.into_iter().map(u32::from).collect();
@@ -87,6 +88,10 @@ impl EmbeddingSource for SpokenRow {
 
     fn kind(&self) -> EmbeddedKind {
         EmbeddedKind::Sound
+    }
+
+    fn has_known_row(&self) -> bool {
+        true
     }
 
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {

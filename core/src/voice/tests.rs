@@ -1,19 +1,24 @@
 //! Conversations with a tiny model with speech in and out.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::bundle::{self, BundleParts};
 use crate::conversation::{Conversation, FunctionHandlers};
 use crate::engine::ResponseStream;
 use crate::error::ErrorKind;
 use crate::function::SdkFunction;
 use crate::history::{messages_from_json, messages_to_json};
 use crate::info::ModelInfo;
-use crate::media::sound::Sound;
+use crate::media::sound::{Sound, SoundOpening, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::model::speech::testing::{depthformer, mimi};
 use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, SpeechOptions, ToolChoice};
 use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::ModelRunner;
+use crate::voice::VoiceFiles;
+use crate::weights::testing::TinyFolder;
 
 const INTERLEAVED: &str = "Respond with interleaved text and audio.";
 
@@ -37,7 +42,7 @@ fn spoken_question() -> ChatMessage {
 
 fn options(mode: SpeechMode) -> GenerationOptions {
     let speech = SpeechOptions { mode, temperature: Some(0.0), top_k: None };
-    GenerationOptions { temperature: Some(0.0), max_tokens: Some(40), speech, ..Default::default() }
+    GenerationOptions { temperature: Some(0.0), max_tokens: Some(40), seed: Some(1), speech, ..Default::default() }
 }
 
 /// The completion of a reply, with its text and its samples as they came.
@@ -122,6 +127,108 @@ fn sound_that_the_model_has_not_spoken_is_refused_in_its_own_messages() {
         .unwrap();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
     assert!(err.to_string().contains("messages[1].content[0]"), "{err}");
+}
+
+/// The files of the model with speech but its detokenizer, and Mimi under this name instead.
+fn first_model(name: &str) -> TinyFolder {
+    let files = ["lfm2a-speech-f16.gguf", "mmproj-lfm2a-speech-q8_0.gguf", "vocoder-lfm2a-speech-f16.gguf"];
+    let folder = TinyFolder::empty().with_file(name, &mimi(4, 2048, 16));
+    files.iter().fold(folder, |folder, file| folder.with_copy(&fixtures().join("models/lfm2a-speech").join(file)))
+}
+
+#[test]
+fn the_first_model_speaks_with_its_codec_beside_its_gguf_files() {
+    let folder = first_model("tokenizer-e351c8d8-checkpoint125.safetensors");
+    let model = folder.path().join("lfm2a-speech-f16.gguf");
+    let info = ModelInfo::read(model.to_str().unwrap()).unwrap();
+    assert!(info.supports_speech && info.missing_speech.is_none() && info.problems.is_empty(), "{:?}", info.problems);
+    let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
+    let conversation =
+        ModelRunner::load_with(model.to_str().unwrap(), options).unwrap().create_conversation(INTERLEAVED);
+    let (completion, _, samples) = reply(&conversation, spoken_question(), SpeechMode::Auto);
+    assert!(!samples.is_empty() && samples.len().is_multiple_of(1920));
+    assert_eq!(sound_of(&completion.full_message).len(), samples.len());
+    // A bundle keeps the codec.
+    let made = folder.path().join("made.bundle");
+    bundle::make(model.to_str().unwrap(), &BundleParts::default(), &made, |_| ControlFlow::Continue(())).unwrap();
+    assert!(ModelInfo::read(made.to_str().unwrap()).unwrap().supports_speech);
+}
+
+#[test]
+fn the_first_model_speaks_with_its_codec_in_its_folder() {
+    let folder = TinyFolder::new("{}", &depthformer());
+    let missing = crate::voice::find(&folder.open(), None, None, None).unwrap();
+    assert!(matches!(missing, VoiceFiles::Missing(reason) if reason.contains("tokenizer")));
+    let folder = folder.with_file("tokenizer-e351c8d8-checkpoint125.safetensors", &mimi(8, 2048, 16));
+    assert!(matches!(crate::voice::find(&folder.open(), None, None, None).unwrap(), VoiceFiles::Found(_)));
+}
+
+#[test]
+fn a_codec_that_is_missing_or_broken_is_named() {
+    let folder = first_model("other.safetensors");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let info = ModelInfo::read(&path("lfm2a-speech-f16.gguf")).unwrap();
+    assert!(!info.supports_speech && info.missing_speech.unwrap().contains("audio_detokenizer"));
+    // Named, it is used.
+    let options = LoadOptions { audio_tokenizer: Some(path("other.safetensors")), ..Default::default() };
+    let loaded = ModelRunner::load_with(&path("lfm2a-speech-f16.gguf"), options).unwrap();
+    assert!(loaded.info().supports_speech && 0 < loaded.info().memory_estimate(16).speech);
+    let options = LoadOptions { audio_tokenizer: Some(path("lfm2a-speech-f16.gguf")), ..Default::default() };
+    let err = ModelRunner::load_with(&path("lfm2a-speech-f16.gguf"), options).err().unwrap();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    let mut tensors = mimi(4, 2048, 16);
+    tensors.retain(|(name, ..)| name != "quantizer.rvq_first.output_proj.weight");
+    let folder = first_model("tokenizer-broken.safetensors").with_file("tokenizer-broken.safetensors", &tensors);
+    let model = folder.path().join("lfm2a-speech-f16.gguf");
+    let missing = ModelInfo::read(model.to_str().unwrap()).unwrap().missing_speech.unwrap();
+    assert!(missing.contains("tokenizer-broken") && missing.contains("rvq_first.output_proj"), "{missing}");
+}
+
+fn load_marked() -> ModelRunner {
+    let model = fixtures().join("models/lfm3a-speech/lfm3a-speech-q8_0.gguf");
+    let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
+    ModelRunner::load_with(model.to_str().unwrap(), options).unwrap()
+}
+
+/// The openings of the parts of a message: of texts, nothing.
+fn openings(message: &ChatMessage) -> Vec<Option<SoundOpening>> {
+    let opening = |part: &ChatMessageContent| match part {
+        ChatMessageContent::Audio(file) => Some(SpokenSound::frames_of(file).unwrap().opening),
+        _ => None,
+    };
+    message.content.iter().map(opening).collect()
+}
+
+#[test]
+fn a_model_whose_projector_has_all_parts_of_speech_hears_and_speaks() {
+    let runner = load_marked();
+    let info = runner.info();
+    assert!(info.supports_audio && info.supports_speech, "{:?}", info.problems);
+    assert!(info.unused_tensors.is_empty() && info.missing_speech.is_none(), "{:?}", info.unused_tensors);
+    let memory = info.memory_estimate(16);
+    assert!(0 < memory.hearing && 0 < memory.speech);
+    // The prompt ends in the token that begins sound.
+    let (completion, _, samples) =
+        reply(&runner.create_conversation("Speak."), spoken_question(), SpeechMode::Sequential);
+    let message = &completion.full_message;
+    assert_eq!(openings(message)[0], Some(SoundOpening::SoundStart));
+    assert!(!samples.is_empty() && samples.len() == sound_of(message).len());
+    assert!(samples.len().is_multiple_of(1920));
+    let (completion, _, samples) = reply(&runner.create_conversation("Speak."), spoken_question(), SpeechMode::Off);
+    assert!(samples.is_empty() && openings(&completion.full_message) == [None]);
+}
+
+#[test]
+fn a_mixed_conversation_goes_on_from_the_cache_and_from_its_history_with_the_same_reply() {
+    let conversation = load_marked().create_conversation("Talk.");
+    let (first, ..) = reply(&conversation, spoken_question(), SpeechMode::Interleaved);
+    assert_eq!(openings(&first.full_message)[..2], [Some(SoundOpening::MixedStart), None]);
+    let history = messages_to_json(&conversation.history());
+    let (_, text, samples) = reply(&conversation, ChatMessage::user("Why?"), SpeechMode::Sequential);
+    let again = load_marked().create_conversation_from_history(messages_from_json(&history).unwrap());
+    let (_, text_again, samples_again) = reply(&again, ChatMessage::user("Why?"), SpeechMode::Sequential);
+    assert!(!samples.is_empty());
+    assert_eq!((text, samples), (text_again, samples_again));
 }
 
 /// Asks a question and has the reply stopped once so many samples have come. Returns the completion and the number of samples.

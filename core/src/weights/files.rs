@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
+use crate::weights::bundle::ManifestPart;
 use crate::weights::bytes::ModelBytes;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::{GgufFile, MetadataValue};
@@ -45,8 +46,22 @@ impl Weights {
         GgufFile::of_head(head, file_size).map(Self::Gguf)
     }
 
-    /// Opens a file or folder that belongs to a model.
+    /// Opens a part of a model that its manifest names.
+    pub(crate) fn open_manifest_part(part: &ManifestPart, origin: ModelOrigin) -> Result<Self> {
+        if is_safetensors(&part.path) {
+            return Folder::of_file(&part.path, origin).map(Self::Folder);
+        }
+        match part.is_folder {
+            true => Folder::open(&part.path, origin).map(Self::Folder),
+            false => GgufFile::open(&part.path, origin).map(Self::Gguf),
+        }
+    }
+
+    /// Opens a file or folder that belongs to a model: a GGUF file, a folder, or a safetensors file alone.
     pub(crate) fn open_part(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        if is_safetensors(path) {
+            return Folder::of_file(path, origin).map(Self::Folder);
+        }
         match path.is_dir() {
             true => Folder::open(path, origin).map(Self::Folder),
             false => GgufFile::open(path, origin).map(Self::Gguf),
@@ -108,6 +123,7 @@ impl Weights {
     pub(crate) fn folder_name(&self) -> Option<&str> {
         match self {
             Self::Gguf(_) => None,
+            Self::Folder(folder) if folder.single_file().is_some() => None,
             Self::Folder(folder) => folder.name(),
         }
     }
@@ -116,6 +132,30 @@ impl Weights {
     pub(crate) fn metadata_text(&self, key: &str) -> Result<Option<&str>> {
         match self {
             Self::Gguf(file) => file.text(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// A count in the metadata, if the key exists.
+    pub(crate) fn metadata_count(&self, key: &str) -> Result<Option<usize>> {
+        match self {
+            Self::Gguf(file) => file.count(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// An integer in the metadata, if the key exists.
+    pub(crate) fn metadata_integer(&self, key: &str) -> Result<Option<i64>> {
+        match self {
+            Self::Gguf(file) => file.integer(key),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    /// A number in the metadata, if the key exists.
+    pub(crate) fn metadata_float(&self, key: &str) -> Result<Option<f32>> {
+        match self {
+            Self::Gguf(file) => file.float(key),
             Self::Folder(_) => Ok(None),
         }
     }
@@ -173,6 +213,10 @@ impl Weights {
             }
         }
     }
+}
+
+fn is_safetensors(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "safetensors")
 }
 
 /// The error for files that another program has written to.

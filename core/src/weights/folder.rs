@@ -23,6 +23,8 @@ const MAX_HEADER: usize = 64 << 20;
 /// An open folder whose weights' headers have been checked.
 pub(crate) struct Folder {
     path: PathBuf,
+    /// The only file, if it was opened alone.
+    single: Option<PathBuf>,
     pub(super) origin: ModelOrigin,
     config: Json,
     files: Vec<Arc<Content>>,
@@ -45,6 +47,7 @@ impl Folder {
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
         let mut folder = Self {
             path: path.to_owned(),
+            single: None,
             origin,
             config,
             files: Vec::new(),
@@ -54,6 +57,21 @@ impl Folder {
         for file in weight_files(path, &folder.origin)? {
             folder.add(&file)?;
         }
+        Ok(folder)
+    }
+
+    /// Opens a safetensors file alone, as a folder without configuration.
+    pub(crate) fn of_file(path: &Path, origin: ModelOrigin) -> Result<Self> {
+        let mut folder = Self {
+            path: path.parent().unwrap_or(path).to_owned(),
+            single: Some(path.to_owned()),
+            origin,
+            config: Json::Null,
+            files: Vec::new(),
+            tensors: HashMap::new(),
+            unreadable: HashMap::new(),
+        };
+        folder.add(path)?;
         Ok(folder)
     }
 
@@ -95,6 +113,11 @@ impl Folder {
     /// The folder's name.
     pub(crate) fn name(&self) -> Option<&str> {
         self.origin.name(&self.path)
+    }
+
+    /// The only file, if it was opened alone, as no folder of a model.
+    pub(crate) fn single_file(&self) -> Option<&Path> {
+        self.single.as_deref()
     }
 
     /// The path that the folder was opened by.

@@ -20,7 +20,13 @@ impl ListedModel {
     pub(crate) fn new(weights: &Weights) -> Result<Self> {
         match weights {
             Weights::Gguf(file) => of_file(file),
-            Weights::Folder(folder) => Ok(Self { first: "./".to_owned(), files: of_folder(folder)? }),
+            Weights::Folder(folder) => match folder.single_file() {
+                Some(file) => {
+                    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    Ok(Self { first: format!("./{name}"), files: vec![(name, file.to_owned())] })
+                }
+                None => Ok(Self { first: "./".to_owned(), files: of_folder(folder)? }),
+            },
         }
     }
 }

@@ -26,7 +26,8 @@ pub(crate) mod testing;
 mod tokenizer_source;
 
 pub(crate) use bundle::{
-    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, WIDE,
+    ALIGNMENT, Bundle, CENTRAL, END, END_64, FORMAT, FORMAT_VERSION, LOCAL, LOCAL_LENGTH, LOCATOR_64, Manifest,
+    ManifestPart, WIDE,
 };
 pub use bytes::ModelBytes;
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};

@@ -26,6 +26,14 @@ impl TinyFolder {
         Self(path)
     }
 
+    /// A folder without files.
+    pub(crate) fn empty() -> Self {
+        let folder = Self::new("{}", &[]);
+        std::fs::remove_file(folder.0.join("config.json")).unwrap();
+        std::fs::remove_file(folder.0.join("model.safetensors")).unwrap();
+        folder
+    }
+
     /// Adds a folder inside of it.
     pub(crate) fn with(self, name: &str, config: &str, tensors: &[TinyTensor]) -> Self {
         Self::write(&self.0.join(name), config, tensors);
@@ -35,21 +43,39 @@ impl TinyFolder {
     fn write(path: &Path, config: &str, tensors: &[TinyTensor]) {
         std::fs::create_dir_all(path).unwrap();
         std::fs::write(path.join("config.json"), config).unwrap();
-        let bytes: Vec<Vec<u8>> = tensors
-            .iter()
-            .map(|(_, _, values)| values.iter().flat_map(|value| value.to_le_bytes()).collect())
-            .collect();
-        let views = tensors.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
-            let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
-            (name.clone(), view)
-        });
-        std::fs::write(path.join("model.safetensors"), safetensors::serialize(views, None).unwrap()).unwrap();
+        std::fs::write(path.join("model.safetensors"), safetensors_of(tensors)).unwrap();
+    }
+
+    /// Adds a file of tensors.
+    pub(crate) fn with_file(self, name: &str, tensors: &[TinyTensor]) -> Self {
+        std::fs::write(self.0.join(name), safetensors_of(tensors)).unwrap();
+        self
+    }
+
+    /// Adds a copy of a file.
+    pub(crate) fn with_copy(self, file: &Path) -> Self {
+        std::fs::copy(file, self.0.join(file.file_name().unwrap())).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Opens the folder as a model's.
     pub(crate) fn open(&self) -> Weights {
         Weights::open(self.0.to_str().unwrap()).unwrap()
     }
+}
+
+fn safetensors_of(tensors: &[TinyTensor]) -> Vec<u8> {
+    let bytes: Vec<Vec<u8>> =
+        tensors.iter().map(|(_, _, values)| values.iter().flat_map(|value| value.to_le_bytes()).collect()).collect();
+    let views = tensors.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
+        let view = TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap();
+        (name.clone(), view)
+    });
+    safetensors::serialize(views, None).unwrap()
 }
 
 impl Drop for TinyFolder {

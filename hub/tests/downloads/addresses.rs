@@ -7,7 +7,7 @@ use causerie::{AccessFault, DownloadFault, ErrorKind, ModelInfo, ModelRunner, Sd
 use causerie_hub::{DownloadPlan, FileState, ModelLock};
 use serde_json::json;
 
-use super::companions::vision;
+use super::companions::{speech, vision};
 use super::{Setting, check_cache, content, demo, digest};
 use crate::fake::{Act, Repository};
 
@@ -131,6 +131,8 @@ fn with_manifest(change: impl FnOnce(&mut serde_json::Value)) -> (Setting, Strin
         Repository::new(&[
             ("see-F16.gguf", vision("lfm2vl-f16.gguf")),
             ("projector-F16.gguf", vision("mmproj-lfm2vl-f16.gguf")),
+            ("vocoder-F16.gguf", speech("vocoder-lfm2a-speech-f16.gguf")),
+            ("codec.safetensors", b"of another kind".to_vec()),
         ]),
     )]);
     let hub = format!("{}/ns/demo/resolve/main", setting.fake.url());
@@ -140,7 +142,8 @@ fn with_manifest(change: impl FnOnce(&mut serde_json::Value)) -> (Setting, Strin
         "load_time_parameters": {
             "model": format!("{hub}/see-F16.gguf"),
             "multimodal_projector": "./projector-F16.gguf",
-            "audio_decoder": "https://example.org/vocoder.gguf",
+            "audio_decoder": format!("{hub}/vocoder-F16.gguf"),
+            "audio_tokenizer": "codec.safetensors",
             "chat_template": "from the manifest",
         },
         "generation_time_parameters": {"sampling_parameters": {"temperature": 0.1}},
@@ -158,7 +161,8 @@ fn a_manifest_brings_its_files_and_what_it_says() {
     let (setting, address) = with_manifest(|_| {});
     let plan = setting.hub().plan(&address).unwrap();
     let paths: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(paths, ["manifest.json", "see-F16.gguf", "projector-F16.gguf"], "and no part that is of no use");
+    let parts = ["projector-F16.gguf", "vocoder-F16.gguf", "codec.safetensors"];
+    assert_eq!(paths, [&["manifest.json", "see-F16.gguf"][..], &parts].concat());
     let path = setting.pull(&address).unwrap();
     check_cache(&setting.cache());
     assert_eq!(setting.hub().find(&address).unwrap(), path);
@@ -170,7 +174,7 @@ fn a_manifest_brings_its_files_and_what_it_says() {
     let lock = ModelLock::new(vec![setting.hub().recorded(&plan)]).to_json();
     setting.hub().remove(&address).unwrap();
     let locked = ModelLock::from_json(&lock).unwrap().models.remove(0);
-    assert_eq!(setting.hub().missing_files(&locked).len(), 2, "the manifest is in the plan");
+    assert_eq!(setting.hub().missing_files(&locked).len(), 4, "the manifest is in the plan");
     setting.fake.fault("Q4_0.json", 100, Act::Answer(500, Vec::new(), ""));
     assert_eq!(setting.hub().fetch(&locked, |_| ControlFlow::Continue(())).unwrap(), path);
 }
@@ -190,6 +194,9 @@ fn invalid_manifests_are_refused() {
         ("model", json!("./../../etc/passwd"), "must be a GGUF file of its own, found \"passwd\""),
         ("multimodal_projector", json!("see-F16.gguf"), "must be a GGUF file of its own, found \"see-F16.gguf\""),
         ("multimodal_projector", json!("gone.gguf"), "answers 404 for gone.gguf"),
+        ("audio_projector", json!("projector-F16.gguf"), "must be a GGUF file of its own"),
+        ("audio_decoder", json!("codec.safetensors"), "audio_decoder must be a GGUF file of its own"),
+        ("audio_tokenizer", json!(7), "load_time_parameters.audio_tokenizer must be a string"),
     ] {
         refused(with_manifest(|manifest| manifest["load_time_parameters"][key] = value), expect);
     }

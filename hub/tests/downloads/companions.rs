@@ -1,4 +1,4 @@
-//! Projectors: chosen with their model by what their headers say.
+//! Projectors and the parts that speak: chosen with their model by what their headers say.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -13,6 +13,11 @@ use crate::fake::{Act, Repository};
 /// A file of the tiny vision model.
 pub(super) fn vision(file: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2vl").join(file)).unwrap()
+}
+
+/// A file of the tiny model that speaks.
+pub(super) fn speech(file: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2a-speech").join(file)).unwrap()
 }
 
 fn paths(setting: &Setting, name: &str) -> Vec<String> {
@@ -49,7 +54,7 @@ fn a_projector_is_listed_checked_and_removed_with_its_models() {
     setting.pull("ns/demo:Q8_0").unwrap();
     let [size, own] = ["lfm2vl-f16.gguf", "mmproj-lfm2vl-f16.gguf"].map(|file| vision(file).len() as u64);
     for model in hub.models() {
-        assert_eq!((model.size, model.projector), (size + own, Some(projector.clone())), "{}", model.name);
+        assert_eq!((model.size, model.companions), (size + own, vec![projector.clone()]), "{}", model.name);
     }
     let verified = hub.verify("ns/demo:F16", |_| ControlFlow::Continue(())).unwrap();
     let states: Vec<_> = verified.iter().map(|file| (file.path.as_str(), file.state)).collect();
@@ -62,6 +67,31 @@ fn a_projector_is_listed_checked_and_removed_with_its_models() {
     hub.remove("ns/demo:Q8_0").unwrap();
     assert!(!projector.exists() && !blob.exists());
     check_cache(&setting.cache());
+}
+
+#[test]
+fn a_model_that_speaks_comes_with_all_of_its_parts() {
+    let files = [
+        ("talk-F16.gguf", speech("lfm2a-speech-f16.gguf")),
+        ("mmproj-audioencoder-talk-F16.gguf", speech("mmproj-lfm2a-speech-q8_0.gguf")),
+        ("vocoder-talk-F16.gguf", speech("vocoder-lfm2a-speech-f16.gguf")),
+        ("tokenizer-talk-F16.gguf", speech("tokenizer-lfm2a-speech-f16.gguf")),
+    ];
+    let names = files.each_ref().map(|(name, _)| *name);
+    let setting = Setting::new([("ns/talk", Repository::new(&files))]);
+    assert_eq!(paths(&setting, "ns/talk"), names);
+    let path = setting.pull("ns/talk").unwrap();
+    let info = ModelInfo::read(path.to_str().unwrap()).unwrap();
+    assert!(info.supports_audio && info.supports_speech);
+    let [model] = &setting.hub().models()[..] else { panic!("one model") };
+    assert_eq!(model.companions, [1, 2, 3].map(|at| path.with_file_name(names[at])));
+    assert_eq!(setting.hub().verify("ns/talk", |_| ControlFlow::Continue(())).unwrap().len(), 4);
+    setting.hub().remove("ns/talk:F16").unwrap();
+    check_cache(&setting.cache());
+    assert!(setting.hub().models().is_empty());
+    // Without what turns frames into sound, the model only hears.
+    let setting = Setting::new([("ns/talk", Repository::new(&files[..3]))]);
+    assert_eq!(paths(&setting, "ns/talk"), &names[..2]);
 }
 
 #[test]

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use causerie::{Arguments, ChatMessage, Role, messages_from_json};
+use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, messages_from_json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::serve::Service;
-use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
+use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, SoundDelivery, Usage};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{arguments_of, foreign_image, kind_of, read_image_url, read_sound};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
+use crate::serve::request::modalities::{ReplyAudio, ReplyModality, read_modalities};
 use crate::serve::request::sampling::{
     ChoiceFields, ClientFields, MAX_LOGPROBS, ReasoningEffort, SamplingFields, TemplateVariables, Truncation,
     ignore_verbosity,
@@ -22,6 +22,9 @@ use crate::serve::request::tools::{ChatToolChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Integer, WithoutEffect};
 use crate::serve::request::unknown::{self, role_of};
 use crate::serve::request::{ChatRequest, Thinking, schema};
+use crate::serve::response_store::ResponseStore;
+use crate::serve::spoken_replies::SpokenReplies;
+use crate::serve::{Service, id};
 
 /// The fields of chat completions alone.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,11 +48,22 @@ pub(super) struct ChatFields {
     top_logprobs: Option<Integer<0, MAX_LOGPROBS>>,
     response_format: Option<ResponseFormat>,
     chat_template_kwargs: Option<TemplateVariables>,
+    /// With audio, the reply has sound, if the model speaks.
+    modalities: Option<Vec<ReplyModality>>,
+    audio: Option<ReplyAudio>,
 }
 
 /// Reads a request and prepares its answer. Everything is checked before anything is generated.
-pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<Answer, HttpError> {
-    let mut chat = read_request(&mut fields)?.prepare(service, fields)?;
+pub(super) fn read(
+    service: &Arc<Service>,
+    mut fields: RequestFields,
+    store: ResponseStore,
+) -> Result<Answer, HttpError> {
+    let store = SpokenReplies::new(&service.stored_speech, store.caller());
+    let request = read_request(&mut fields, &store)?;
+    let is_stream = request.delivery.is_stream;
+    let sound = request.sound.map(|format| SoundDelivery { format, is_stream, store });
+    let mut chat = request.prepare(service, fields)?;
     let form = ChoiceForm::Chat { has_functions: chat.has_functions };
     let has_logprobs = chat.options.logprobs.is_some();
     let usage_so_far = chat.delivery.continuous_usage.then(|| chat.count_prompt().map(Usage::of_prompt)).transpose()?;
@@ -58,10 +72,11 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
     }
     let include_usage = chat.delivery.include_usage;
     let writer = ChoiceWriter::new(form, &service.model_id, include_usage, usage_so_far, has_logprobs);
+    let writer = writer.with_sound(sound);
     Ok(Answer::to_chat(service, chat, writer))
 }
 
-fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
+fn read_request(fields: &mut RequestFields, store: &SpokenReplies) -> Result<ChatRequest, HttpError> {
     ToolChoiceForm::Chat.translate(fields);
     let (sampling, choices): (SamplingFields, ChoiceFields) = (fields.read()?, fields.read()?);
     let chat: ChatFields = fields.read()?;
@@ -82,15 +97,23 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     }
     let enabled = chat.chat_template_kwargs.unwrap_or_default().enable_thinking()?;
     let thinking = Thinking { enabled, effort: chat.reasoning_effort };
+    let sound = read_modalities(chat.modalities, chat.audio, is_stream, fields)?;
     let image_places = fields.images.places("messages");
-    let history = read_messages(chat.messages, fields)?;
-    Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
+    let history = read_messages(chat.messages, fields, store)?;
+    Ok(ChatRequest { model, history, image_places, functions, options, sound, thinking, delivery })
 }
 
-fn read_messages(messages: Vec<Json>, fields: &RequestFields) -> Result<Vec<ChatMessage>, HttpError> {
-    let mut read = Vec::new();
+fn read_messages(
+    messages: Vec<Json>,
+    fields: &RequestFields,
+    store: &SpokenReplies,
+) -> Result<Vec<ChatMessage>, HttpError> {
+    let (mut read, mut spoken) = (Vec::new(), Vec::new());
     for (i, mut message) in messages.into_iter().enumerate() {
-        if repair(&format!("messages[{i}]"), &mut message, fields)? {
+        let place = format!("messages[{i}]");
+        let content = take_spoken(&place, &mut message, fields, store)?;
+        if repair(&place, &mut message, fields)? || content.is_some() {
+            spoken.extend(content.map(|content| (read.len(), content)));
             read.push(message);
         }
     }
@@ -101,7 +124,42 @@ fn read_messages(messages: Vec<Json>, fields: &RequestFields) -> Result<Vec<Chat
     }
     // The engine keeps unknown fields for those who write a history again. This history is read and forgotten.
     history.iter_mut().for_each(|message| message.extra = Arguments::new());
+    for (i, content) in spoken {
+        // Each message of the array is one of the history.
+        history.get_mut(i).into_iter().for_each(|message| message.content.clone_from(&content));
+    }
     Ok(history)
+}
+
+/// The words and the sound of a reply that a message of the assistant names by `audio`. If they are not kept any more, the text of
+/// the message stands for them.
+fn take_spoken(
+    place: &str,
+    message: &mut Json,
+    fields: &RequestFields,
+    store: &SpokenReplies,
+) -> Result<Option<Vec<ChatMessageContent>>, HttpError> {
+    let of_assistant = Some(&mut *message).filter(|message| message["role"] == "assistant");
+    let audio = of_assistant.and_then(|message| message.get_mut("audio")).map(Json::take);
+    let Some(audio) = audio.filter(|audio| !audio.is_null()) else { return Ok(None) };
+    let (place, has_text) = (format!("{place}.audio"), !matches!(&message["content"], Json::Null));
+    let id = audio["id"].as_str();
+    if let Some(content) = id.and_then(|id| store.find(id, id::now())) {
+        message["content"] = json!("");
+        return Ok(Some(content));
+    }
+    match (id, has_text) {
+        (None, _) => Err(HttpError::value(&place, format!("{place}.id must be a string"))),
+        (Some(_), true) => {
+            fields.ignore(place);
+            Ok(None)
+        }
+        (Some(_), false) => {
+            let rule =
+                "must be that of a recent reply of this server: send its transcript as the content of the message";
+            Err(HttpError::value(&place, format!("{place}.id {rule}")))
+        }
+    }
 }
 
 /// Repairs a message as clients send it back: a refusal becomes text, a custom call becomes that of a function, the arguments
@@ -214,7 +272,8 @@ mod tests {
     use serde_json::Map;
 
     fn read(message: Json) -> ChatMessage {
-        read_messages(vec![message], &RequestFields::new(Map::new())).unwrap().remove(0)
+        let store = SpokenReplies::new(&Arc::default(), None);
+        read_messages(vec![message], &RequestFields::new(Map::new()), &store).unwrap().remove(0)
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(super) enum Dialect {
     Transcriptions,
     /// The events of `/v1/realtime`.
     Realtime,
+    /// `/v1/audio/speech`.
+    Speech,
 }
 
 /// The shape of an error object.
@@ -41,6 +43,8 @@ impl Dialect {
             (Self::Responses, "json_schema_constraint") => "text.format",
             (Self::Messages, "json_schema_constraint") => "output_config.format",
             (Self::Transcriptions, "messages") => "file",
+            (Self::Speech, "messages") => "input",
+            (Self::Speech, "speech.temperature") => "temperature",
             (Self::Transcriptions, "temperatures") => "temperature",
             (Self::Transcriptions, "has_word_times") => "timestamp_granularities",
             (Self::Messages, "stop_sequences") => "stop_sequences",

@@ -86,6 +86,10 @@ async fn answer(
             answer.send(share).await
         }
         RouteHandler::Count(count) => Ok(intake::receive(service, request, count).await?.0),
+        RouteHandler::Speak(read) => {
+            let (answer, share) = intake::receive(service, request, read).await?;
+            answer.send(share).await
+        }
         RouteHandler::Transcribe(task) => audio::transcribe(service, request, task).await,
         RouteHandler::Realtime => realtime::accept(service, request),
         RouteHandler::LookUp(look_up) => {

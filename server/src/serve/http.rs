@@ -19,7 +19,11 @@ use crate::serve::error::{Detail, HttpError};
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(super) fn text_response(content_type: &'static str, text: String) -> Response<ResponseBody> {
-    let mut response = Response::new(Full::new(Bytes::from(text)).boxed_unsync());
+    byte_response(content_type, text)
+}
+
+pub(super) fn byte_response(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(Full::new(bytes.into()).boxed_unsync());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
@@ -30,13 +34,21 @@ pub(super) fn json_response(json: &Json) -> Response<ResponseBody> {
 
 /// A stream of server-sent events, each of which is already written out.
 pub(super) fn event_stream(events: impl Stream<Item = String> + Send + 'static) -> Response<ResponseBody> {
+    byte_stream("text/event-stream", events)
+}
+
+/// A body that is sent piece by piece.
+pub(super) fn byte_stream<B: Into<Bytes> + Send + 'static>(
+    content_type: &'static str,
+    pieces: impl Stream<Item = B> + Send + 'static,
+) -> Response<ResponseBody> {
     let frames = stream! {
-        for await event in events {
-            yield Ok::<_, Infallible>(Frame::data(Bytes::from(event)));
+        for await piece in pieces {
+            yield Ok::<_, Infallible>(Frame::data(piece.into()));
         }
     };
     let mut response = Response::new(ResponseBody::new(StreamBody::new(frames)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

@@ -1,7 +1,7 @@
 //! The HTTP service: chat completions and their relatives, as the usual clients speak them.
 //!
 //! A thin layer: each request becomes a conversation made from its messages, is answered, and is forgotten. Only
-//! `response_store` keeps responses for a while, for requests that continue from one. The runner's prefix cache makes the next
+//! `response_store` and `spoken_replies` keep replies for a while, for requests that continue from one. The runner's prefix cache makes the next
 //! turn cheap.
 //!
 //! A request goes one way through the modules:
@@ -49,6 +49,7 @@ mod response_store;
 mod responses;
 mod routes;
 mod socket;
+mod spoken_replies;
 
 use std::io;
 use std::net::SocketAddr;
@@ -71,6 +72,7 @@ pub use guard::check_origin;
 use metrics::Metrics;
 use remote_images::ImageFetcher;
 use response_store::StoredResponses;
+use spoken_replies::StoredSpeech;
 
 /// Limits and permissions of a server. `Settings::default()` is what `causerie serve` uses.
 #[derive(Clone, Debug)]
@@ -205,6 +207,7 @@ struct Service {
     stored_responses: Arc<parking_lot::Mutex<StoredResponses>>,
     /// Permits for realtime sessions.
     sessions: Arc<Semaphore>,
+    stored_speech: Arc<parking_lot::Mutex<StoredSpeech>>,
     /// `None` if no addresses of images are fetched.
     image_fetcher: Option<Arc<ImageFetcher>>,
 }
@@ -225,6 +228,7 @@ impl Service {
             body_budget: Arc::new(body::memory_budget(settings.max_body)),
             stored_responses: Arc::default(),
             sessions: Arc::new(Semaphore::new(realtime::MAX_SESSIONS)),
+            stored_speech: Arc::default(),
             image_fetcher: (!settings.image_hosts.is_empty())
                 .then(|| Arc::new(ImageFetcher::new(&settings.image_hosts, settings.max_body))),
             settings,

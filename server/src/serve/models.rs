@@ -46,6 +46,7 @@ fn describe(service: &Service) -> Result<Json, HttpError> {
             "reasoning": info.supports_reasoning,
             "vision": info.supports_images,
             "audio": info.supports_audio,
+            "speech": info.supports_speech,
         },
     }))
 }

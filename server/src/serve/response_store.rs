@@ -80,6 +80,11 @@ impl ResponseStore {
         Self { responses: Arc::clone(responses), caller }
     }
 
+    /// The id of the request's key, where keys are asked for.
+    pub(super) fn caller(&self) -> Option<&str> {
+        self.caller.as_deref()
+    }
+
     /// Stores a response. `input` are the items of the conversation before it.
     pub(super) fn add(&self, id: String, input: String, response: &Json) {
         let response = StoredResponse { id, caller: self.caller.clone(), input, response: response.to_string() };

@@ -8,7 +8,7 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::access::Requirement;
-use crate::serve::answer::Answer;
+use crate::serve::answer::{Answer, SpeechAnswer};
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response, text_response};
@@ -34,6 +34,8 @@ pub(super) enum RouteHandler {
     Reply(fn(&Arc<Service>, RequestFields, ResponseStore) -> Result<Answer, HttpError>),
     /// Reads a body and answers at once.
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
+    /// Reads a body whose text is read aloud.
+    Speak(fn(&Arc<Service>, RequestFields) -> Result<SpeechAnswer, HttpError>),
     /// Reads a sound and writes what is said.
     Transcribe(SpeechTask),
     /// Upgrades the connection to a session.
@@ -59,13 +61,13 @@ const UPGRADE: &str = "GET, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 18] = {
-    use Dialect::{Chat, Completions, Messages, Realtime, Responses, Transcriptions};
+static ROUTES: [Route; 20] = {
+    use Dialect::{Chat, Completions, Messages, Realtime, Responses, Speech, Transcriptions};
     use Requirement::{Key, MetricsKey, Nothing};
-    use RouteHandler::{Count, LookUp, Reply, Transcribe};
+    use RouteHandler::{Count, LookUp, Reply, Speak, Transcribe};
     use SpeechTask::{Transcribe as InTheirLanguage, Translate};
     [
-        route("/v1/chat/completions", POST, Key, Chat, Reply(|service, fields, _| chat::read(service, fields))),
+        route("/v1/chat/completions", POST, Key, Chat, Reply(chat::read)),
         route(
             "/v1/completions",
             POST,
@@ -78,6 +80,14 @@ static ROUTES: [Route; 18] = {
         route("/v1/messages/count_tokens", POST, Key, Messages, Count(messages::count)),
         route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
         route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
+        route("/v1/audio/speech", POST, Key, Speech, Speak(audio::speech::read)),
+        route(
+            "/v1/audio/voices",
+            GET,
+            Key,
+            Chat,
+            LookUp(|asked| Ok(json_response(&audio::voices::list(asked.service)?))),
+        ),
         route("/v1/audio/models", GET, Key, Chat, LookUp(|asked| Ok(json_response(&audio::models(asked.service))))),
         route("/v1/realtime", UPGRADE, Key, Realtime, RouteHandler::Realtime),
         route("/", GET, Nothing, Chat, LookUp(|_| Ok(page::response()))),
@@ -194,7 +204,7 @@ const FOREIGN: [(&str, &str); 13] = [
     ("/api/v1/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/v1/embeddings", "embeddings are not supported: this server generates text"),
-    ("/v1/audio", "of audio, /v1/audio/transcriptions, /v1/audio/translations and /v1/audio/models are served"),
+    ("/v1/audio", "of audio, transcriptions, translations, speech, voices and models are served"),
     ("/v1/images", "images are not generated: this server generates text"),
     ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),
     ("/v1/messages/batches", "batches are not supported: send each request to /v1/messages"),

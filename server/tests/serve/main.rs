@@ -22,6 +22,7 @@ mod requests;
 mod server;
 mod sockets;
 mod sound;
+mod speech;
 mod stored;
 mod streams;
 mod transcriptions;

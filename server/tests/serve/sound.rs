@@ -53,6 +53,13 @@ fn recordings_are_heard_in_every_form_and_counted() {
     ] }]);
     let reply = server.post("/v1/responses", &json!({ "input": items, "max_output_tokens": 2 }).to_string());
     assert_eq!(reply.json()["usage"]["input_tokens"], replies[0].0, "{}", reply.text());
+    let source = json!({ "type": "base64", "media_type": "audio/wav", "data": data });
+    for block in [json!({ "type": "audio", "source": source }), input_audio(&data, "wav")] {
+        let content = json!([block, { "type": "text", "text": "What is it?" }]);
+        let body = json!({ "messages": [{ "role": "user", "content": content }] });
+        let reply = server.post("/v1/messages/count_tokens", &body.to_string());
+        assert_eq!(reply.json()["input_tokens"], replies[0].0, "{}", reply.text());
+    }
     let model = &server.get("/v1/models").json()["data"][0];
     assert_eq!((&model["capabilities"]["audio"], &model["capabilities"]["vision"]), (&json!(true), &json!(false)));
 }
@@ -69,6 +76,11 @@ fn what_cannot_be_heard_is_refused_by_its_place() {
         let reply = server.post("/v1/chat/completions", &chat(&part).to_string());
         assert!(reply.status == 400 && reply.text().contains(expect), "{part}: {}", reply.text());
     }
+    let source = json!({ "type": "url", "url": "https://example.org/a.wav" });
+    let block = json!({ "messages": [{ "role": "user", "content": [{ "type": "audio", "source": source }] }] });
+    let reply = server.post("/v1/messages/count_tokens", &block.to_string());
+    let expect = "messages[0].content[0].source.type must be \"base64\": this server fetches no sound, found \"url\"";
+    assert!(reply.status == 400 && reply.text().contains(&expect.replace('"', "\\\"")), "{}", reply.text());
     let of_system = json!({ "messages": [
         { "role": "system", "content": [input_audio(&recording(), "wav")] }, { "role": "user", "content": "Hi" }
     ] });

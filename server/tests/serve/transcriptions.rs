@@ -108,6 +108,8 @@ fn formats_are_those_of_the_transcript() {
     let verbose = ask(&fields).json();
     let mut whole: Json = serde_json::from_str(&expect.to_json()).unwrap();
     whole["task"] = json!("transcribe");
+    whole["language"] = json!("english");
+    assert_eq!(expect.language, "en");
     whole["usage"] = json!({ "type": "duration", "seconds": 2.0 });
     assert!(!expect.segments.is_empty());
     assert_eq!(verbose, whole);
@@ -246,7 +248,13 @@ fn a_server_lists_the_models_that_transcribe() {
 fn translations_are_another_task() {
     let server = TestServer::hearing(Settings::default());
     let bytes = tone();
-    let reply = post(&server, "/v1/audio/translations", &[file(&bytes)]);
-    let options = TranscribeOptions { task: causerie::transcribe::SpeechTask::Translate, ..Default::default() };
-    assert_eq!(reply.json()["text"], json!(transcript(&bytes, options).text));
+    let fields: [(&str, &[u8]); 2] = [("response_format", b"verbose_json"), ("language", b"English")];
+    let reply = post(&server, "/v1/audio/translations", &[&fields[..], &[file(&bytes)]].concat()).json();
+    let options = TranscribeOptions {
+        task: causerie::transcribe::SpeechTask::Translate,
+        language: Some("en".to_owned()),
+        ..Default::default()
+    };
+    assert_eq!(reply["text"], json!(transcript(&bytes, options).text));
+    assert_eq!((&reply["task"], &reply["language"]), (&json!("translate"), &json!("english")));
 }

@@ -49,7 +49,7 @@ fn tiers() -> Vec<Tier> {
     let mut tiers = Tier::all();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if let Some(Tier::Avx512(avx512)) = tiers.last() {
-        tiers.push(Tier::Amx(*avx512, amx::emulated::amx()));
+        tiers.push(Tier::Amx(*avx512, amx::Amx::emulated()));
     }
     tiers
 }

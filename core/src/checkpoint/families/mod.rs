@@ -8,6 +8,7 @@ mod granite;
 mod lfm2;
 mod lfm2_audio;
 mod lfm3;
+mod lfm3_audio;
 mod llama;
 mod phi;
 mod plain;
@@ -15,6 +16,7 @@ mod qwen;
 
 pub(crate) use family::{Activation, Family, OUTPUT_NORMS, WindowRule};
 pub(crate) use lfm2_audio::{DEPTHFORMER, DETOKENIZER};
+pub(crate) use lfm3_audio::{LEVEL_CODEC, MASKED_FRAMES, SOUND_STACK};
 
 /// All families. If several have the same GGUF name, the first one reads the file.
 pub(crate) static FAMILIES: [Family; 15] = [

@@ -5,13 +5,17 @@ use serde_json::Value as Json;
 use crate::checkpoint::architecture::check_layers;
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
-use crate::checkpoint::sound::family::{FAMILIES, HearingFamily};
+use crate::checkpoint::sound::family::{HearingFamily, LFM2_AUDIO};
+use crate::checkpoint::sound::lfm3_audio::{LFM3_AUDIO, LFM3_OMNI};
 use crate::checkpoint::sound::names::{is_sound, is_sound_encoder};
 use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
 /// Features of a frame at most: more than any model has.
 const MAX_BINS: usize = 1024;
+
+/// The kinds of encoders. A vision tower beside one of LFM3-Audio makes it one of LFM3-Omni.
+static FAMILIES: [&HearingFamily; 2] = [&LFM2_AUDIO, &LFM3_AUDIO];
 
 /// An encoder and its adapter.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +79,9 @@ fn of_gguf(file: &GgufFile) -> Result<HearingArchitecture> {
     let kind = kind.unwrap_or("unknown");
     let family = FAMILIES.into_iter().find(|family| family.projector_type == kind);
     let family = family.ok_or_else(|| invalid(format!("the sound encoder of {kind:?} is not supported")))?;
+    // The Omni model also has a vision tower.
+    let is_omni = *family == LFM3_AUDIO && file.boolean("clip.has_vision_encoder")? == Some(true);
+    let family = if is_omni { &LFM3_OMNI } else { family };
     let count = |key: &str| {
         let key = format!("clip.audio.{key}");
         file.count(&key)?.ok_or_else(|| invalid(format!("metadata {key} is missing")))
@@ -83,7 +90,7 @@ fn of_gguf(file: &GgufFile) -> Result<HearingArchitecture> {
         n_layers: count("block_count")?,
         n_heads: count("attention.head_count")?,
         norm_eps: file.float("clip.audio.attention.layer_norm_epsilon")?.unwrap_or(family.norm_eps),
-        n_bins: file.count("clip.audio.num_mel_bins")?.unwrap_or(family.n_bins),
+        n_bins: file.count("clip.audio.num_mel_bins")?.unwrap_or(family.rules.bins),
         family,
     })
 }
@@ -108,7 +115,7 @@ fn architecture_of(family: &'static HearingFamily, encoder: Config<'_>) -> Resul
         n_layers: encoder.needed_count(&["n_layers"])?,
         n_heads: encoder.needed_count(&["n_heads"])?,
         norm_eps: family.norm_eps,
-        n_bins: encoder.count(&["feat_in"])?.unwrap_or(family.n_bins),
+        n_bins: encoder.count(&["feat_in"])?.unwrap_or(family.rules.bins),
         family,
     })
 }

@@ -1,5 +1,7 @@
 //! The kinds of encoders of sound, as data: their names in files, and what the files need not state.
 
+use crate::media::sound::MelRules;
+
 /// One kind of encoder with its adapter.
 #[derive(Debug, PartialEq)]
 pub(crate) struct HearingFamily {
@@ -9,12 +11,26 @@ pub(crate) struct HearingFamily {
     pub(super) class: &'static str,
     /// `general.architecture` in the GGUF files of decoders.
     pub(crate) decoders: &'static [&'static str],
+    pub(crate) kind: EncoderKind,
     pub(super) names: HearingNameTable,
-    /// Features of a frame.
-    pub(super) n_bins: usize,
+    /// How features are computed.
+    pub(crate) rules: MelRules,
+    /// Frames that become one row.
+    pub(crate) frames: usize,
+    /// Samples of a recording.
+    pub(crate) min_samples: usize,
     pub(super) norm_eps: f32,
     /// The control tokens around the rows of a recording.
     pub(crate) around: Option<(&'static str, &'static str)>,
+}
+
+/// How an encoder computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EncoderKind {
+    /// A conformer over the whole recording, and an adapter.
+    FastConformer,
+    /// A stack of causal layers, and an adapter.
+    Causal,
 }
 
 /// Names of parts without `.weight`: in GGUF files, and in folders.
@@ -30,13 +46,12 @@ pub(super) struct HearingNameTable {
     pub(super) folded_norm: (&'static str, &'static str),
 }
 
-pub(super) static FAMILIES: [&HearingFamily; 1] = [&LFM2_AUDIO];
-
 /// A FastConformer, whose rows stand bare in the prompt.
-static LFM2_AUDIO: HearingFamily = HearingFamily {
+pub(super) static LFM2_AUDIO: HearingFamily = HearingFamily {
     projector_type: "lfm2a",
     class: "Lfm2AudioForConditionalGeneration",
     decoders: &["lfm2"],
+    kind: EncoderKind::FastConformer,
     names: HearingNameTable {
         outside: &[
             ("a.conv1d.0", "conformer.pre_encode.conv.0"),
@@ -72,7 +87,9 @@ static LFM2_AUDIO: HearingFamily = HearingFamily {
         vectors: &[("pos_bias_u", "self_attn.pos_bias_u"), ("pos_bias_v", "self_attn.pos_bias_v")],
         folded_norm: ("conv_norm", "conv.batch_norm"),
     },
-    n_bins: 128,
+    rules: MelRules::LFM2,
+    frames: 8,
+    min_samples: 160,
     norm_eps: 1e-5,
     around: None,
 };

@@ -1,6 +1,7 @@
 //! The life of the engine thread, and the order in which it serves replies.
 
 mod cuts;
+mod marked_speech;
 mod preparation;
 mod speech;
 

@@ -1,6 +1,7 @@
 //! Whole spoken replies of a tiny model, as the reference gives them: liquid-audio 1.3.0 on transformers 5.24.
 
 use super::*;
+use crate::bundle::{self, BundleParts};
 use crate::media::sound::testing::hashed;
 use crate::media::sound::{SpokenFrames, SpokenSound};
 use crate::message::ChatMessageContent;
@@ -10,6 +11,7 @@ use crate::options::{CacheType, LoadOptions, SpeechOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::embedded;
 use crate::voice::{VoiceFiles, spoken_segments};
+use crate::weights::Weights;
 use crate::weights::testing::{TinyFolder, TinyTensor};
 
 const CONFIG: &str = r#"{
@@ -87,7 +89,7 @@ fn engine_that_speaks() -> Engine {
     tensors.extend(depthformer());
     let folder = TinyFolder::new(CONFIG, &tensors).with("audio_detokenizer", "{}", &detokenizer(&[], 1));
     let weights = folder.open();
-    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None).unwrap() else { panic!("no voice") };
+    let VoiceFiles::Found(found) = crate::voice::find(&weights, None, None, None).unwrap() else { panic!("no voice") };
     let options = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
     let compute = Compute::new(&options).unwrap();
     let voice = compute.load_voice(&found.0, &found.1, HIDDEN).unwrap();
@@ -220,4 +222,21 @@ fn a_reply_without_speech_is_text_alone() {
     let engine = Arc::new(engine_that_speaks());
     let (completion, samples) = reply(&engine, SpeechMode::Off, LAST_TOKENS[1]);
     assert!(samples.is_empty() && steps(&completion).iter().all(|step| step.len() == 1));
+}
+
+#[test]
+fn a_bundle_of_a_folder_has_its_detokenizer() {
+    let mut tensors = decoder();
+    tensors.extend(depthformer());
+    let folder = TinyFolder::new(CONFIG, &tensors).with("audio_detokenizer", "{}", &detokenizer(&[], 1));
+    let made = std::env::temp_dir().join(format!("causerie-speaking-folder-{}.bundle", std::process::id()));
+    let path = folder.open().path().unwrap().to_str().unwrap().to_owned();
+    bundle::make(&path, &BundleParts::default(), &made, |_| ControlFlow::Continue(())).unwrap();
+    let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
+    let own = ["config.json", "model.safetensors"];
+    assert_eq!(files, [own.map(|file| format!("audio_detokenizer/{file}")), own.map(str::to_owned)].concat());
+    let weights = Weights::open(made.to_str().unwrap()).unwrap();
+    let found = crate::voice::find(&weights, None, None, None).unwrap();
+    std::fs::remove_file(&made).unwrap();
+    assert!(matches!(found, VoiceFiles::Found(_)));
 }

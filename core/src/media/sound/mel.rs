@@ -172,7 +172,7 @@ impl MelFilters {
     /// The features of samples at the rate of the rules.
     pub(crate) fn features(&self, samples: &[f32]) -> MelFeatures {
         let rules = &self.rules;
-        let (n_frames, n_valid) = rules.layout.counts(samples.len(), rules);
+        let (n_frames, n_valid) = rules.n_frames(samples.len());
         let signal = emphasized(samples, rules.preemphasis);
         let mut frame = self.fourier.make_input_vec();
         let mut spectrum = self.fourier.make_output_vec();
@@ -208,6 +208,11 @@ impl MelFilters {
 }
 
 impl MelRules {
+    /// The number of frames of so many samples, and how many of them count.
+    pub(crate) fn n_frames(&self, n_samples: usize) -> (usize, usize) {
+        self.layout.counts(n_samples, self)
+    }
+
     /// Places of the window in the input of the Fourier transform.
     fn place_of_window(&self) -> Range<usize> {
         let start = match self.layout {

@@ -2,9 +2,12 @@
 //!
 //! Nothing here knows a model: its features come as [`MelRules`].
 
+mod bit_writer;
+mod encode;
 #[cfg(test)]
 mod file_tests;
 mod flac;
+mod flac_frames;
 mod istft;
 mod laws;
 mod mel;
@@ -23,6 +26,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use encode::{SoundFileWriter, SoundFormat};
 pub(crate) use istft::InverseStft;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};

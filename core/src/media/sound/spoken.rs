@@ -19,6 +19,8 @@ pub(crate) enum SoundOpening {
     SoundStart,
     /// `<|text_end|>`
     TextEnd,
+    /// `<|mixed_start|>`, which begins a part of text and sound in turn. It stands before the part's text, and has no frames.
+    MixedStart,
 }
 
 /// The codes of a stretch of sound.
@@ -86,12 +88,13 @@ impl SpokenSound {
                 let opening = match numbers.next()? {
                     1 => SoundOpening::SoundStart,
                     2 => SoundOpening::TextEnd,
+                    3 => SoundOpening::MixedStart,
                     _ => SoundOpening::None,
                 };
-                let n_codes = numbers.next().filter(|n_codes| 0 < *n_codes)?;
+                let n_codes = usize::from(numbers.next()?);
                 let end_code = numbers.next()?;
                 let codes: Vec<u16> = numbers.collect();
-                let frames = codes.chunks_exact(n_codes.into()).map(<[u16]>::to_vec).collect();
+                let frames = codes.chunks_exact(n_codes.max(1)).map(<[u16]>::to_vec).collect();
                 return Some(SpokenFrames { voice: voice.try_into().ok()?, opening, end_code, frames });
             }
             chunks = rest.get(size.checked_next_multiple_of(2)?..)?;

@@ -46,13 +46,15 @@ impl WavSamples {
         header
     }
 
+    /// A sample of 16 bits. It is limited by the conversion; NaN becomes 0.
+    pub(super) fn int16(sample: f32) -> i16 {
+        (sample * 32_768.0).round() as i16
+    }
+
     /// Appends samples as they stand in the file.
     pub(crate) fn extend(self, bytes: &mut Vec<u8>, samples: &[f32]) {
         match self {
-            // Limited by the conversion. NaN becomes 0.
-            Self::Int16 => {
-                bytes.extend(samples.iter().flat_map(|sample| ((sample * 32_768.0).round() as i16).to_le_bytes()))
-            }
+            Self::Int16 => bytes.extend(samples.iter().flat_map(|sample| Self::int16(*sample).to_le_bytes())),
             Self::Float32 => bytes.extend(samples.iter().flat_map(|sample| sample.to_le_bytes())),
         }
     }

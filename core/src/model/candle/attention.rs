@@ -16,10 +16,10 @@ pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Si
     let Heads { n_queries, n_keys, head_dim } = heads;
     let time = q.dim(0)?;
     let q = q.reshape((time, n_queries, head_dim))?.transpose(0, 1)?.contiguous()?; // (heads, time, head_dim)
-    // Pages that no token of the chunk attends to are skipped.
+    // Pages that no token of the chunk attends to are skipped. Only such pages have been released.
     let start = past.n_tokens() - time;
     let n_unseen = sight.window.map_or(0, |window| (start + 1).saturating_sub(window)) / PAGE;
-    let pages = past.pages().skip(n_unseen).collect::<TensorResult<Vec<_>>>()?;
+    let pages = past.pages().skip(n_unseen - past.first_page()).collect::<TensorResult<Vec<_>>>()?;
     let span = past.n_tokens() - n_unseen * PAGE;
 
     // The queries that share a key head lie below each other, so that keys and values are not copied for each of them.

@@ -71,6 +71,10 @@ impl LayerMemory for TensorKeyValues {
         Some(Self { past: self.past.cut(n_positions)?, ..self.clone() })
     }
 
+    fn keep_last(&mut self, n_positions: usize) {
+        self.past.keep_last(n_positions);
+    }
+
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
         self.past.page_sizes().filter(|(page, _)| counted.insert(*page)).map(|(_, n_bytes)| n_bytes).sum()
     }

@@ -2,6 +2,7 @@
 
 mod attention;
 mod backend;
+mod codec;
 mod matrix;
 mod memories;
 mod operations;

@@ -14,7 +14,9 @@ pub(super) const PAGE: usize = 256;
 /// Keys and values of one layer and sequence.
 #[derive(Clone, Default)]
 pub(crate) struct CandleKeyValues {
+    /// From the page `first_page` on: earlier ones have been released.
     pages: Vec<Arc<CandlePage>>,
+    first_page: usize,
     n_tokens: usize,
 }
 
@@ -62,9 +64,22 @@ impl CandleKeyValues {
         Ok(())
     }
 
-    /// Keys and values page by page, each `(kv_heads, tokens, head_dim)`.
+    /// Frees the pages in which all tokens are before the last `n_tokens`.
+    pub(crate) fn keep_last(&mut self, n_tokens: usize) {
+        let first_page = self.n_tokens.saturating_sub(n_tokens) / PAGE;
+        let n_released = first_page.saturating_sub(self.first_page);
+        self.pages.drain(..n_released);
+        self.first_page += n_released;
+    }
+
+    /// The number of pages that were released.
+    pub(super) fn first_page(&self) -> usize {
+        self.first_page
+    }
+
+    /// Keys and values page by page, each `(kv_heads, tokens, head_dim)`, without released pages.
     pub(crate) fn pages(&self) -> impl Iterator<Item = TensorResult<(Tensor, Tensor)>> {
-        self.pages.iter().enumerate().map(|(at, page)| {
+        self.pages.iter().zip(self.first_page..).map(|(page, at)| {
             let n_tokens = (self.n_tokens - at * PAGE).min(PAGE);
             Ok((page.keys.narrow(1, 0, n_tokens)?, page.values.narrow(1, 0, n_tokens)?))
         })
@@ -77,8 +92,9 @@ impl CandleKeyValues {
     }
 
     pub(crate) fn cut(&self, n_tokens: usize) -> Option<Self> {
-        let pages = self.pages.get(..n_tokens.div_ceil(PAGE))?.to_vec();
-        (n_tokens <= self.n_tokens).then_some(Self { pages, n_tokens })
+        let n_pages = n_tokens.div_ceil(PAGE).checked_sub(self.first_page)?;
+        let pages = self.pages.get(..n_pages)?.to_vec();
+        (n_tokens <= self.n_tokens).then_some(Self { pages, n_tokens, ..*self })
     }
 }
 

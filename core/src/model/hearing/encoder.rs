@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::HearingArchitecture;
 use crate::checkpoint::invalid;
+use crate::checkpoint::{CausalEncoderCheckpoint, EncoderKind, HearingArchitecture};
 use crate::error::Result;
+use crate::model::hearing::causal::CausalEncoder;
 use crate::model::hearing::network::{EncoderNetwork, LoadedEncoder, RecordingPass};
 use crate::model::hearing::operations::SoundOperations;
 use crate::position::EmbeddingJob;
@@ -23,7 +24,14 @@ impl SoundEncoder {
         files: &Weights,
         architecture: &HearingArchitecture,
     ) -> Result<Self> {
-        Ok(Self(Arc::new(EncoderNetwork::load(operations, files, architecture)?)))
+        Ok(Self(match architecture.family.kind {
+            EncoderKind::FastConformer => Arc::new(EncoderNetwork::load(operations, files, architecture)?),
+            EncoderKind::Causal => {
+                let HearingArchitecture { n_layers, norm_eps, .. } = *architecture;
+                let checkpoint = CausalEncoderCheckpoint::read(files, n_layers, norm_eps)?;
+                Arc::new(CausalEncoder::load(operations, &checkpoint, architecture)?)
+            }
+        }))
     }
 
     pub(crate) fn architecture(&self) -> &HearingArchitecture {

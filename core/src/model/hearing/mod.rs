@@ -3,6 +3,10 @@
 //! An encoder is written once, over [`SoundOperations`], in pieces of some rows of a layer.
 
 mod adapter;
+mod causal;
+mod causal_subsampling;
+#[cfg(test)]
+mod causal_tests;
 mod encoder;
 mod layer;
 mod network;

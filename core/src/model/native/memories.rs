@@ -84,6 +84,10 @@ impl LayerMemory for KeyValues {
         self.cut(n_positions)
     }
 
+    fn keep_last(&mut self, n_positions: usize) {
+        self.keep_last(n_positions);
+    }
+
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
         self.page_ids().filter(|page| counted.insert(*page)).count() * self.shape().page_bytes()
     }

@@ -2,7 +2,7 @@
 
 use causerie_backend::CacheShape;
 
-use crate::checkpoint::{is_sound_encoder, is_vision};
+use crate::checkpoint::{CodecCheckpoint, FrameCheckpoint, is_sound_encoder, is_vision};
 use crate::model::heads::Heads;
 use crate::model::native::kernel_names::stored_cache_type;
 use crate::model::native::storage;
@@ -22,6 +22,17 @@ pub(crate) fn key_value_bytes(heads: &Heads, cache_type: CacheType, n_positions:
     let (n_heads, head_dim) = (heads.n_keys, heads.head_dim);
     let page = CacheShape { n_heads, head_dim, cache_type: stored_cache_type(cache_type) };
     (page.page_bytes() as u64).saturating_mul(n_positions.div_ceil(page.page_tokens()) as u64)
+}
+
+/// Bytes of the parts that speak once loaded.
+pub(crate) fn speech_bytes(frames: &FrameCheckpoint, codec: &CodecCheckpoint) -> u64 {
+    let n_codebooks = frames.sizes().n_codebooks;
+    let loaded = |tensors: &Tensors, is_read: &dyn Fn(&str) -> bool| {
+        let tensors = tensors.iter().filter(|tensor| is_read(tensor.name));
+        tensors.map(|tensor| storage::n_bytes_loaded(&tensor)).fold(0, u64::saturating_add)
+    };
+    let frames = loaded(frames.tensors(), &|_| true);
+    frames.saturating_add(loaded(codec.tensors(), &|name| codec.reads(name, n_codebooks)))
 }
 
 /// Bytes of a vision tower and its projector once loaded.

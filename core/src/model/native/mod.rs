@@ -2,6 +2,7 @@
 
 mod backend;
 mod buffers;
+mod codec;
 mod kernel_names;
 mod linear;
 mod memories;
@@ -15,5 +16,5 @@ mod storage;
 mod tower;
 
 pub(super) use backend::Native;
-pub(super) use memory::key_value_bytes;
-pub(crate) use memory::{hearing_bytes, vision_bytes, weight_bytes};
+pub(crate) use memory::{hearing_bytes, speech_bytes, vision_bytes};
+pub(super) use memory::{key_value_bytes, weight_bytes};

@@ -46,7 +46,11 @@ impl<O: Operations> Attention<O> {
                 if own.is_some() {
                     operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
                 }
-                steps.push(SequencePart { rows: rows.clone(), memory: &*past });
+                match self.is_two_way {
+                    false => steps.push(SequencePart { rows: rows.clone(), memory: &*past }),
+                    // A single row is the last of its step, before which all keys are.
+                    true => steps.extend(rows.clone().map(|row| SequencePart { rows: row..row + 1, memory: &*past })),
+                }
             }
         }
         operations.attention(q, &steps, self.heads, Sight { window: self.window, scale: self.scale }, mixed)?;

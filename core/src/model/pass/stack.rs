@@ -11,7 +11,7 @@ use crate::model::delta_net::DeltaNet;
 use crate::model::layer::{Layer, Operator};
 use crate::model::linear::Readers;
 use crate::model::network::PerSequence;
-use crate::model::operations::{Operations, Residual};
+use crate::model::operations::{LayerMemory, Operations, Residual};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{DecoderState, LayerState};
 use crate::model::short_convolution::ShortConvolution;
@@ -66,6 +66,18 @@ impl<O: Operations> Stack<O> {
             sequence.state.n_positions += sequence.rows.len();
         }
         Ok(())
+    }
+
+    /// Frees keys and values that no later position attends to, in layers with a window. The state must not be cut or saved
+    /// afterwards, and no layer may read the keys of another.
+    pub(crate) fn release_unseen(&self, state: &mut DecoderState<O>) {
+        for (layer, state) in self.layers.iter().zip(&mut state.layers) {
+            if let (Operator::Attention(Attention { window: Some(window), .. }), LayerState::Attention(past)) =
+                (&layer.operator, state)
+            {
+                past.keep_last(window.saturating_sub(1));
+            }
+        }
     }
 
     fn layer(

@@ -5,32 +5,15 @@
 
 use parking_lot::Mutex;
 
-use crate::checkpoint::FrameCheckpoint;
+use crate::checkpoint::DepthformerCheckpoint;
 use crate::error::Result;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
 use crate::model::operations::Operations;
 use crate::model::pass::{Buffers, StackSequence};
+use crate::model::speech::frames::{FrameChooser, FrameNetwork, places_in_table, sum_of_rows};
 use crate::model::stack::Stack;
 use crate::weights::{MatrixPlace, TensorPart};
-
-/// Chooses a code of a codebook by its logits.
-pub(crate) type ChooseCode<'a> = &'a mut dyn FnMut(usize, &mut [f32]) -> Result<u32>;
-
-/// What writes frames of codes.
-pub(crate) trait FrameNetwork: Send + Sync {
-    /// Codes of a frame.
-    fn n_codebooks(&self) -> usize;
-
-    /// The code that ends the sound; codes with a sound are below it.
-    fn end_code(&self) -> u32;
-
-    /// Writes the frame that follows from a vector of the decoder.
-    fn frame(&self, hidden: &[f32], choose: ChooseCode<'_>) -> Result<Vec<u32>>;
-
-    /// The row that stands for a frame in the decoder's inputs.
-    fn row(&self, frame: &[u32]) -> Result<Vec<f32>>;
-}
 
 pub(super) struct Depthformer<O: Operations> {
     operations: O,
@@ -54,8 +37,8 @@ struct Codebook<O: Operations> {
 }
 
 impl<O: Operations> Depthformer<O> {
-    pub(super) fn load(operations: O, checkpoint: &FrameCheckpoint) -> Result<Self> {
-        let FrameCheckpoint { architecture, tensors, n_codebooks, width, hidden, n_codes } = checkpoint;
+    pub(super) fn load(operations: O, checkpoint: &DepthformerCheckpoint) -> Result<Self> {
+        let DepthformerCheckpoint { architecture, tensors, n_codebooks, width, hidden, n_codes } = checkpoint;
         let matrix = |name: &str, shape: (usize, usize)| {
             operations.matrix(tensors, &MatrixPlace { name, shape, part: TensorPart::Whole })
         };
@@ -115,7 +98,11 @@ impl<O: Operations> FrameNetwork for Depthformer<O> {
         self.n_codes as u32 - 1 // a codebook has at least one code, and its table fits in memory
     }
 
-    fn frame(&self, hidden: &[f32], choose: ChooseCode<'_>) -> Result<Vec<u32>> {
+    fn ends_sound(&self, frame: &[u32]) -> bool {
+        frame.first() == Some(&self.end_code())
+    }
+
+    fn frame(&self, hidden: &[f32], chooser: &mut dyn FrameChooser) -> Result<Vec<u32>> {
         let mut buffers = self.buffers.lock();
         let mut state = self.stack.empty_state(&self.operations)?;
         let mut rows = self.inputs(hidden, &mut buffers)?;
@@ -134,22 +121,17 @@ impl<O: Operations> FrameNetwork for Depthformer<O> {
             self.operations.product(inputs, [(head, &mut *mixed)])?;
             logits.clear();
             self.operations.read(mixed, 0..1, &mut logits)?;
-            codes.push(choose(at, &mut logits)?);
+            codes.push(chooser.code(at, &mut logits)?);
         }
         Ok(codes)
     }
 
     fn row(&self, frame: &[u32]) -> Result<Vec<f32>> {
         let mut buffers = self.buffers.lock();
-        let ids: Vec<u32> = frame.iter().zip(0..).map(|(code, at)| code + at * self.n_codes as u32).collect();
-        let (stream, mut rows) = (&mut buffers.stream, Vec::new());
+        let (ids, mut rows) = (places_in_table(frame, self.n_codes), Vec::new());
+        let stream = &mut buffers.stream;
         self.operations.embed(&self.sums, &[Inputs::Tokens(&ids)], 1.0, stream)?;
         self.operations.read(stream, 0..ids.len(), &mut rows)?;
-        let hidden = rows.len() / ids.len().max(1);
-        let mut sum = vec![0.0; hidden];
-        for row in rows.chunks_exact(hidden.max(1)) {
-            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-        }
-        Ok(sum)
+        Ok(sum_of_rows(&rows, rows.len() / ids.len().max(1)))
     }
 }

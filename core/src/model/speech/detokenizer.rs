@@ -1,17 +1,19 @@
-//! The detokenizer of LFM2.5-Audio: six positions of a small decoder for each frame of codes, each of which gives the spectrum of one
-//! window of sound.
+//! The detokenizer of LFM2.5-Audio, and that of LFM3-Audio: six positions of a small decoder for each frame of codes, each of which gives
+//! the spectrum of one window of sound.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::checkpoint::CodecCheckpoint;
-use crate::error::Result;
+use crate::checkpoint::{CodeRows, DetokenizerCheckpoint};
+use crate::error::{Result, SdkError};
 use crate::media::sound::InverseStft;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
-use crate::model::operations::Operations;
 use crate::model::pass::{Buffers, DecoderState, StackSequence};
+use crate::model::speech::codec::{LoadedCodec, SpokenStream};
+use crate::model::speech::frames::places_in_table;
+use crate::model::speech::operations::CodecOperations;
 use crate::model::stack::Stack;
 use crate::weights::{MatrixPlace, TensorPart};
 
@@ -22,29 +24,10 @@ const WINDOW: usize = 1280;
 const HOP: usize = 320;
 /// Values of a spectrum: logarithms of magnitudes, then phases.
 const SPECTRUM: usize = 2 * (WINDOW / 2 + 1);
-const SAMPLE_RATE: u32 = 24_000;
 
-/// What turns frames of codes into sound. Clones share it.
-#[derive(Clone)]
-pub(crate) struct Codec(Arc<dyn LoadedCodec>);
-
-/// The sound of one reply, frame by frame.
-pub(crate) trait SpokenStream: Send {
-    /// The samples that are complete with this frame.
-    fn push(&mut self, frame: &[u32]) -> Result<Vec<f32>>;
-
-    /// The samples that are left.
-    fn finish(&mut self) -> Vec<f32>;
-}
-
-trait LoadedCodec: Send + Sync {
-    fn begin(self: Arc<Self>) -> Result<Box<dyn SpokenStream>>;
-}
-
-struct Detokenizer<O: Operations> {
+pub(super) struct Detokenizer<O: CodecOperations> {
     operations: O,
-    /// The embeddings of all codes of all codebooks, `(codebooks * codes, width)`.
-    codes: O::Matrix,
+    codes: CodeTable<O>,
     stack: Stack<O>,
     output_norm: O::Vector,
     /// `(SPECTRUM, width)`
@@ -54,39 +37,46 @@ struct Detokenizer<O: Operations> {
     buffers: Mutex<Buffers<O>>,
 }
 
-struct DetokenizerStream<O: Operations> {
+/// What the codes of a frame become a row by.
+enum CodeTable<O: CodecOperations> {
+    /// The embeddings of all codes of all codebooks, `(codebooks * codes, width)`.
+    Embeddings(O::Matrix),
+    Levels {
+        /// The levels of all codes, `(codes, levels)`.
+        levels: Vec<f32>,
+        n_levels: usize,
+        /// From the levels of all codebooks, and then to a row.
+        maps: [Linear<O>; 2],
+    },
+}
+
+struct DetokenizerStream<O: CodecOperations> {
     detokenizer: Arc<Detokenizer<O>>,
     state: DecoderState<O>,
     stft: InverseStft,
 }
 
-impl Codec {
-    pub(super) fn load<O: Operations>(operations: O, checkpoint: &CodecCheckpoint) -> Result<Self> {
-        Ok(Self(Arc::new(Detokenizer::load(operations, checkpoint)?)))
-    }
-
-    /// Samples per second.
-    pub(crate) fn sample_rate(&self) -> u32 {
-        SAMPLE_RATE
-    }
-
-    /// Begins the sound of a reply.
-    pub(crate) fn begin(&self) -> Result<Box<dyn SpokenStream>> {
-        Arc::clone(&self.0).begin()
-    }
-}
-
-impl<O: Operations> Detokenizer<O> {
-    fn load(operations: O, checkpoint: &CodecCheckpoint) -> Result<Self> {
-        let CodecCheckpoint { architecture, tensors, n_codebooks, n_codes, width } = checkpoint;
+impl<O: CodecOperations> Detokenizer<O> {
+    pub(super) fn load(operations: O, checkpoint: &DetokenizerCheckpoint) -> Result<Self> {
+        let DetokenizerCheckpoint { architecture, tensors, codes, n_codebooks, n_codes, width } = checkpoint;
         let matrix = |name: &str, shape: (usize, usize)| {
             operations.matrix(tensors, &MatrixPlace { name, shape, part: TensorPart::Whole })
         };
-        let bias = operations.vector(tensors.floats("spectrum.bias", &[SPECTRUM])?)?;
+        let linear = |name: &str, shape: (usize, usize)| {
+            let bias = operations.vector(tensors.floats(&format!("{name}.bias"), &[shape.0])?)?;
+            Ok::<_, SdkError>(Linear { weight: matrix(&format!("{name}.weight"), shape)?, bias: Some(bias) })
+        };
         Ok(Self {
-            codes: matrix("codes.weight", (n_codebooks * n_codes, *width))?,
+            codes: match *codes {
+                CodeRows::Embeddings => CodeTable::Embeddings(matrix("codes.weight", (n_codebooks * n_codes, *width))?),
+                CodeRows::Levels { n_levels, inner } => CodeTable::Levels {
+                    levels: tensors.floats("levels.weight", &[*n_codes, n_levels])?,
+                    n_levels,
+                    maps: [linear("levels_out", (inner, n_codebooks * n_levels))?, linear("rows", (*width, inner))?],
+                },
+            },
             output_norm: operations.vector(tensors.floats("output_norm.weight", &[*width])?)?,
-            spectrum: Linear { weight: matrix("spectrum.weight", (SPECTRUM, *width))?, bias: Some(bias) },
+            spectrum: linear("spectrum", (SPECTRUM, *width))?,
             stack: Stack::load(&operations, tensors, architecture, *width, &mut |_| {
                 std::ops::ControlFlow::Continue(())
             })?,
@@ -97,37 +87,51 @@ impl<O: Operations> Detokenizer<O> {
         })
     }
 
-    /// The mean of the embeddings of a frame's codes.
-    fn embedding(&self, frame: &[u32], buffers: &mut Buffers<O>) -> Result<Vec<f32>> {
-        let ids: Vec<u32> = frame.iter().zip(0..).map(|(code, at)| code + at * self.n_codes as u32).collect();
-        let mut rows = Vec::new();
-        self.operations.embed(&self.codes, &[Inputs::Tokens(&ids)], 1.0, &mut buffers.stream)?;
-        self.operations.read(&buffers.stream, 0..ids.len(), &mut rows)?;
-        let mut mean = vec![0.0; self.width];
-        for row in rows.chunks_exact(self.width) {
-            mean.iter_mut().zip(row).for_each(|(mean, value)| *mean += value / ids.len() as f32);
+    /// Writes the row of a frame as the stream, once for each of its positions.
+    fn embed(&self, frame: &[u32], buffers: &mut Buffers<O>) -> Result<()> {
+        let (operations, mut row) = (&self.operations, Vec::new());
+        match &self.codes {
+            CodeTable::Embeddings(table) => {
+                let (ids, mut rows) = (places_in_table(frame, self.n_codes), Vec::new());
+                operations.embed(table, &[Inputs::Tokens(&ids)], 1.0, &mut buffers.stream)?;
+                operations.read(&buffers.stream, 0..ids.len(), &mut rows)?;
+                row.resize(self.width, 0.0);
+                for code in rows.chunks_exact(self.width) {
+                    row.iter_mut().zip(code).for_each(|(mean, value)| *mean += value / ids.len() as f32);
+                }
+            }
+            CodeTable::Levels { levels, n_levels, maps: [first, second] } => {
+                let of_code = |code: &u32| &levels[*code as usize * n_levels..][..*n_levels];
+                let levels: Vec<f32> = frame.iter().flat_map(of_code).copied().collect();
+                let Buffers { stream, inputs, mixed, .. } = &mut *buffers;
+                operations.upload((1, levels.len()), |_, row| row.copy_from_slice(&levels), stream)?;
+                for map in [first, second] {
+                    operations.inputs(stream, &[map], inputs)?;
+                    operations.product(inputs, [(map, &mut *mixed)])?;
+                    std::mem::swap(stream, mixed);
+                }
+                operations.read(stream, 0..1, &mut row)?;
+            }
         }
-        Ok(mean)
+        operations.upload((UPSAMPLING, self.width), |_, to| to.copy_from_slice(&row), &mut buffers.stream)
     }
 }
 
-impl<O: Operations> LoadedCodec for Detokenizer<O> {
+impl<O: CodecOperations> LoadedCodec for Detokenizer<O> {
     fn begin(self: Arc<Self>) -> Result<Box<dyn SpokenStream>> {
         let state = self.stack.empty_state(&self.operations)?;
         Ok(Box::new(DetokenizerStream { state, stft: InverseStft::new(WINDOW, HOP), detokenizer: self }))
     }
 }
 
-impl<O: Operations> SpokenStream for DetokenizerStream<O> {
+impl<O: CodecOperations> SpokenStream for DetokenizerStream<O> {
     fn push(&mut self, frame: &[u32]) -> Result<Vec<f32>> {
-        let Detokenizer { operations, codes, stack, output_norm, spectrum, buffers, .. } = &*self.detokenizer;
+        let Detokenizer { operations, stack, output_norm, spectrum, buffers, .. } = &*self.detokenizer;
         let buffers = &mut *buffers.lock();
-        let row = self.detokenizer.embedding(frame, buffers)?;
-        let rows = row.repeat(UPSAMPLING);
-        let step = [Inputs::Rows { rows: &rows, n_rows: UPSAMPLING }];
-        operations.embed(codes, &step, 1.0, &mut buffers.stream)?;
+        self.detokenizer.embed(frame, buffers)?;
         let sequence = StackSequence { rows: 0..UPSAMPLING, state: &mut self.state };
         stack.forward(operations, &mut [sequence], buffers)?;
+        stack.release_unseen(&mut self.state);
         let Buffers { stream, inputs, mixed, .. } = buffers;
         operations.norm(stream, (output_norm, stack.norm_eps), &[spectrum], inputs)?;
         operations.product(inputs, [(spectrum, &mut *mixed)])?;

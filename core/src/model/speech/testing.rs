@@ -123,3 +123,63 @@ pub(crate) fn detokenizer(codes: &[u32], n_frames: usize) -> Vec<TinyTensor> {
     tensors.push(("emb.emb.weight".to_owned(), vec![8 * 2048, 512], table));
     tensors
 }
+
+/// Mimi's decoder with its real ratios: `n_codes` codes in each of some codebooks, and a transformer of two layers with `width` values.
+pub(crate) fn mimi(n_codebooks: usize, n_codes: usize, width: usize) -> Vec<TinyTensor> {
+    let mut tensors = Vec::new();
+    let mut add = |name: &str, shape: &[usize]| {
+        let n_columns = shape[1..].iter().product::<usize>().max(1) as f64;
+        let n_values = shape.iter().product();
+        let hashed = |scale, mean| hashed(&format!("mimi.{name}"), 0..n_values, scale, mean);
+        let values = match name {
+            // Some codes have hardly been used.
+            _ if name.ends_with("cluster_usage") => {
+                hashed(2.0, 2.0).into_iter().map(|value| (value * 1000.0).round_ties_even() / 1000.0).collect()
+            }
+            _ if name.ends_with("embedding_sum") => hashed(1.0, 0.0),
+            _ if name.contains("norm") && name.ends_with("weight") => hashed(0.2, 1.0),
+            _ if name.contains("layer_scale") => hashed(0.6, 0.0),
+            _ if 1 < shape.len() => hashed(1.5 / n_columns.sqrt(), 0.0),
+            _ => hashed(0.1, 0.0),
+        };
+        tensors.push((name.to_owned(), shape.to_vec(), values));
+    };
+    let code_width = width / 2;
+    for codebook in 0..n_codebooks {
+        let layer =
+            if codebook == 0 { "first.vq.layers.0".to_owned() } else { format!("rest.vq.layers.{}", codebook - 1) };
+        let name = |part: &str| format!("quantizer.rvq_{layer}._codebook.{part}");
+        add(&name("embedding_sum"), &[n_codes, code_width]);
+        add(&name("cluster_usage"), &[n_codes]);
+    }
+    add("quantizer.rvq_first.output_proj.weight", &[width, code_width, 1]);
+    add("quantizer.rvq_rest.output_proj.weight", &[width, code_width, 1]);
+    add("upsample.convtr.convtr.convtr.weight", &[width, 1, 4]);
+    for layer in 0..2 {
+        let mut part = |part: &str, shape: &[usize]| {
+            add(&format!("decoder_transformer.transformer.layers.{layer}.{part}"), shape);
+        };
+        part("norm1.weight", &[width]);
+        part("norm1.bias", &[width]);
+        part("norm2.weight", &[width]);
+        part("norm2.bias", &[width]);
+        part("linear1.weight", &[48, width]);
+        part("linear2.weight", &[width, 48]);
+        part("layer_scale_1.scale", &[width]);
+        part("layer_scale_2.scale", &[width]);
+        part("self_attn.in_projs.0.weight", &[3 * width, width]);
+        part("self_attn.out_projs.0.weight", &[width, width]);
+    }
+    let mut convolution = |name: &str, shape: &[usize], n_outputs: usize| {
+        add(&format!("decoder.model.{name}.weight"), shape);
+        add(&format!("decoder.model.{name}.bias"), &[n_outputs]);
+    };
+    convolution("0.conv.conv", &[32, width, 7], 32);
+    for (at, (ratio, n)) in [2, 5, 8, 11].into_iter().zip([(8, 16), (6, 8), (5, 4), (4, 2)]) {
+        convolution(&format!("{at}.convtr.convtr"), &[2 * n, n, 2 * ratio], n);
+        convolution(&format!("{}.block.1.conv.conv", at + 1), &[n / 2, n, 3], n / 2);
+        convolution(&format!("{}.block.3.conv.conv", at + 1), &[n, n / 2, 1], n);
+    }
+    convolution("14.conv.conv", &[1, 2, 3], 1);
+    tensors
+}

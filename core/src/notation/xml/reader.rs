@@ -8,7 +8,8 @@ use crate::notation::list::{List, ListItem};
 use crate::notation::offered::OfferedFunctions;
 use crate::notation::repairs::Repairs;
 use crate::notation::xml::tags::{
-    FUNCTION, FUNCTION_END, PARAMETER, PARAMETER_END, Parameters, TagName, is_line_start, scan_value,
+    FUNCTION_END, PARAMETER, PARAMETER_END, Parameters, TagName, function_opening, is_attribute, is_line_start,
+    parameter_opening, scan_value,
 };
 use crate::notation::xml::types;
 
@@ -21,14 +22,16 @@ const MAX_FRUITLESS_SCANS: usize = 16;
 pub(crate) fn read(text: &str, from: usize, offered: &OfferedFunctions, is_closed: bool) -> List {
     let cursor = Cursor { text, at: from };
     let list = List { is_balanced: true, ..List::default() };
-    let mut reader = XmlReader { cursor, offered, is_closed, list, function_end: None, n_fruitless: 0 };
+    let mut reader =
+        XmlReader { cursor, offered, is_closed, list, opening: PARAMETER, function_end: None, n_fruitless: 0 };
     reader.read_all();
     reader.list
 }
 
 /// The name of the first call in a text.
 pub(crate) fn name_of(text: &str) -> Option<String> {
-    let name = text.trim_start().strip_prefix(FUNCTION).and_then(TagName::read)?.name;
+    let text = text.trim_start();
+    let name = TagName::read(&text[function_opening(text)?.len()..])?.name;
     (!name.is_empty()).then(|| name.to_owned())
 }
 
@@ -37,6 +40,8 @@ struct XmlReader<'a> {
     offered: &'a OfferedFunctions,
     is_closed: bool,
     list: List,
+    /// How the tag of the last parameter begins.
+    opening: &'static str,
     /// The end of a function that was found last, or the end of the text after a search that found none.
     function_end: Option<usize>,
     n_fruitless: usize,
@@ -82,7 +87,7 @@ impl<'a> XmlReader<'a> {
     }
 
     fn call(&mut self, name: &mut Option<String>) -> Result<SdkFunctionCall, CallFault> {
-        let Some(tag) = self.tag(FUNCTION, TagName::read)? else { return Ok(SdkFunctionCall::default()) };
+        let Some(tag) = self.tag(function_opening, TagName::read)? else { return Ok(SdkFunctionCall::default()) };
         if tag.name.is_empty() {
             return Err(self.fault(RejectionReason::MissingName));
         }
@@ -93,7 +98,7 @@ impl<'a> XmlReader<'a> {
         tag.add_repairs(&mut repairs);
         while self.has_more(&mut repairs) {
             let start = self.cursor.at;
-            let Some(tag) = self.tag(PARAMETER, |name| TagName::of_parameter(name, parameters))? else { break };
+            let Some(tag) = self.tag(parameter_opening, |name| TagName::of_parameter(name, parameters))? else { break };
             tag.add_repairs(&mut repairs);
             let Some(text) = self.value(&tag, parameters, &call, &mut repairs) else { break };
             if tag.name.is_empty() {
@@ -117,7 +122,7 @@ impl<'a> XmlReader<'a> {
         let rest = self.cursor.rest();
         if rest.is_empty() && !self.is_closed {
             self.list.is_balanced = false;
-        } else if rest.is_empty() || rest.starts_with(FUNCTION) {
+        } else if rest.is_empty() || function_opening(rest).is_some() {
             repairs.add(Repair::MissingTag);
         } else {
             return true;
@@ -128,13 +133,21 @@ impl<'a> XmlReader<'a> {
     /// Takes an opening tag; `None` if the text ends in it.
     fn tag(
         &mut self,
-        opening: &str,
+        opening: fn(&str) -> Option<&'static str>,
         read: impl Fn(&'a str) -> Option<TagName<'a>>,
     ) -> Result<Option<TagName<'a>>, CallFault> {
         let rest = self.cursor.rest();
-        let tag = rest.strip_prefix(opening).and_then(read);
+        let tag = opening(rest).and_then(|opening| {
+            let tag = read(&rest[opening.len()..])?;
+            self.opening = opening;
+            Some(TagName {
+                length: opening.len() + tag.length,
+                is_quoted: tag.is_quoted || is_attribute(opening),
+                ..tag
+            })
+        });
         if let Some(tag) = &tag {
-            self.cursor.at += opening.len() + tag.length;
+            self.cursor.at += tag.length;
         } else if self.is_closed || rest.contains(['>', '\n']) {
             return Err(self.fault(RejectionReason::MalformedSyntax));
         } else {
@@ -176,6 +189,12 @@ impl<'a> XmlReader<'a> {
             }
             value => value,
         };
+        if tag.has_value
+            && let Some(inside) = unquoted_value(value)
+        {
+            repairs.add(Repair::StringDelimiters);
+            return Some(inside);
+        }
         let line_end = if tag.is_closed && value.starts_with("\r\n") { "\r\n" } else { "\n" };
         let value = if tag.is_closed { value.strip_prefix(line_end).unwrap_or(value) } else { value };
         Some(value.strip_suffix(line_end).unwrap_or(value))
@@ -186,7 +205,7 @@ impl<'a> XmlReader<'a> {
         if MAX_FRUITLESS_SCANS <= self.n_fruitless {
             return None;
         }
-        let scan = scan_value(self.cursor.text, from, 0, parameters, true);
+        let scan = scan_value((self.cursor.text, from), self.opening, 0, parameters, true);
         self.n_fruitless += usize::from(scan.end.is_none());
         scan.end.or(scan.doubtful)
     }
@@ -200,15 +219,15 @@ impl<'a> XmlReader<'a> {
         let text = self.cursor.text;
         let function_end = self.find_function_end(from);
         let mut at = from;
-        while let Some(found) = text[at..function_end].find(PARAMETER) {
+        while let Some(found) = text[at..function_end].find(self.opening) {
             crate::notation::work::count(found + 1);
             at += found;
-            let name = TagName::of_parameter(&text[at + PARAMETER.len()..], parameters).map(|tag| tag.name);
+            let name = TagName::of_parameter(&text[at + self.opening.len()..], parameters).map(|tag| tag.name);
             let is_next = name.is_some_and(|name| parameters.contain(name) && !call.arguments.contains_key(name));
             if is_next && is_line_start(text, at) {
                 return Some(at);
             }
-            at += PARAMETER.len();
+            at += self.opening.len();
         }
         (function_end < text.len()).then_some(function_end)
     }
@@ -241,4 +260,10 @@ impl<'a> XmlReader<'a> {
     fn fault(&self, reason: RejectionReason) -> CallFault {
         CallFault::new(reason, self.cursor.at)
     }
+}
+
+/// The value of an attribute, without the quotes around it: `<parameter=city="Oslo"></parameter>`.
+fn unquoted_value(value: &str) -> Option<&str> {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote));
+    inside('"').or_else(|| inside('\''))
 }

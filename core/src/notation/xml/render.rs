@@ -32,7 +32,7 @@ fn raw(value: &Value) -> Option<String> {
 /// Whether a parser finds the end of a value where it is, and not before.
 fn ends_where_it_should(text: &str) -> bool {
     let written = format!("\n{text}\n{PARAMETER_END}{FUNCTION_END}");
-    let scan = scan_value(&written, 1, 0, Parameters(None), true);
+    let scan = scan_value((&written, 1), PARAMETER, 0, Parameters(None), true);
     scan.end == Some(1 + text.len() + 1) && !is_cut_by_block_end(text)
 }
 

@@ -7,11 +7,29 @@ use crate::notation::repairs::Repairs;
 pub(crate) const FUNCTION: &str = "<function=";
 pub(super) const FUNCTION_END: &str = "</function>";
 pub(super) const PARAMETER: &str = "<parameter=";
+/// The same tags with the name in an attribute, as some models write them inside of a block.
+const FUNCTION_NAMED: &str = "<function name=";
+const PARAMETER_NAMED: &str = "<parameter name=";
 pub(super) const PARAMETER_END: &str = "</parameter>";
 pub(super) const BLOCK_END: &str = "</tool_call>";
 
 /// Bytes of a name that are searched for its end.
 const MAX_NAME: usize = 256;
+
+/// How the tag of a function at the start of a text begins.
+pub(super) fn function_opening(text: &str) -> Option<&'static str> {
+    [FUNCTION, FUNCTION_NAMED].into_iter().find(|opening| text.starts_with(opening))
+}
+
+/// How the tag of a parameter at the start of a text begins.
+pub(super) fn parameter_opening(text: &str) -> Option<&'static str> {
+    [PARAMETER, PARAMETER_NAMED].into_iter().find(|opening| text.starts_with(opening))
+}
+
+/// Whether a tag that begins so has its name in an attribute.
+pub(super) fn is_attribute(opening: &str) -> bool {
+    opening.ends_with(" name=")
+}
 
 /// A name in an opening tag.
 pub(super) struct TagName<'a> {
@@ -121,8 +139,15 @@ pub(super) struct ValueScan {
 
 /// Searches the closing tag of a value, from a position in it on. Values may contain code with the same tags: one at the start
 /// of a line opens a level, and a closing tag outside of levels counts only if a declared parameter or the end of the call
-/// follows it. `ends` is whether the end of the text is also the end of the call, perhaps within a tag.
-pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Parameters<'_>, ends: bool) -> ValueScan {
+/// follows it. Tags count in the form of the value's own, `opening`. `ends` is whether the end of the text is also the end of the
+/// call, perhaps within a tag.
+pub(super) fn scan_value(
+    (text, from): (&str, usize),
+    opening: &str,
+    level: usize,
+    parameters: Parameters<'_>,
+    ends: bool,
+) -> ValueScan {
     let mut scan = ValueScan { end: None, doubtful: None, level };
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
@@ -130,7 +155,7 @@ pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Para
         at += found;
         let rest = &text[at..];
         if let Some(after) = rest.strip_prefix(PARAMETER_END) {
-            match Following::new(after, parameters, ends) {
+            match Following::new(after, opening, parameters, ends) {
                 _ if 0 < scan.level => scan.level -= 1,
                 Following::Declared => {
                     scan.end = Some(at);
@@ -140,9 +165,9 @@ pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Para
                 Following::Other => {}
             }
             at += PARAMETER_END.len();
-        } else if rest.starts_with(PARAMETER) && is_line_start(text, at) {
+        } else if rest.starts_with(opening) && is_line_start(text, at) {
             scan.level += 1;
-            at += PARAMETER.len();
+            at += opening.len();
         } else {
             at += 1;
         }
@@ -160,19 +185,19 @@ enum Following {
 }
 
 impl Following {
-    fn new(after: &str, parameters: Parameters<'_>, ends: bool) -> Self {
+    fn new(after: &str, opening: &str, parameters: Parameters<'_>, ends: bool) -> Self {
         let after = after.trim_start();
         let is_cut = || {
-            let is_name_cut = after.strip_prefix(PARAMETER).is_some_and(|name| !name.contains(['>', '\n', '<']));
-            is_name_cut || [FUNCTION_END, PARAMETER, BLOCK_END].iter().any(|tag| tag.starts_with(after))
+            let is_name_cut = after.strip_prefix(opening).is_some_and(|name| !name.contains(['>', '\n', '<']));
+            is_name_cut || [FUNCTION_END, opening, BLOCK_END].iter().any(|tag| tag.starts_with(after))
         };
         if [FUNCTION_END, BLOCK_END].iter().any(|end| after.starts_with(end)) || ends && is_cut() {
             return Self::Declared;
         }
-        if after.strip_prefix(FUNCTION).and_then(TagName::read).is_some() {
+        if function_opening(after).and_then(|opening| TagName::read(&after[opening.len()..])).is_some() {
             return Self::Undeclared;
         }
-        match after.strip_prefix(PARAMETER).and_then(|name| TagName::of_parameter(name, parameters)) {
+        match after.strip_prefix(opening).and_then(|name| TagName::of_parameter(name, parameters)) {
             Some(tag) if parameters.contain(tag.name) => Self::Declared,
             Some(_) => Self::Undeclared,
             None => Self::Other,

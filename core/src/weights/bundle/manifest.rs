@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::names::is_plain_path;
-use crate::names::manifest::{FILES, MAX_BYTES, MODEL, PROJECTOR, UNUSED};
+use crate::names::manifest::{AUDIO_DECODER, AUDIO_PROJECTOR, AUDIO_TOKENIZER, FILES, MAX_BYTES, MODEL, PROJECTOR};
 use crate::options::SamplingDefaults;
 use crate::weights::content::unreadable;
 
@@ -24,12 +24,24 @@ pub(crate) struct Manifest {
     pub(crate) model: PathBuf,
     pub(crate) is_folder: bool,
     pub(crate) projector: Option<PathBuf>,
+    /// The projector with the audio part, if it is another one.
+    pub(crate) audio_projector: Option<PathBuf>,
+    /// What writes frames of sound.
+    pub(crate) audio_decoder: Option<ManifestPart>,
+    /// What turns frames into samples.
+    pub(crate) audio_tokenizer: Option<ManifestPart>,
     /// The chat template that replaces the model's own.
     pub(crate) chat_template: Option<String>,
     /// The sampling values that replace the values of the model's files.
     pub(crate) sampling: SamplingDefaults,
     /// Sizes and digests of the files.
     pub(crate) files: BTreeMap<String, ManifestFile>,
+}
+
+/// A part of a model that a manifest names.
+pub(crate) struct ManifestPart {
+    pub(crate) path: PathBuf,
+    pub(crate) is_folder: bool,
 }
 
 /// What a manifest says about a file.
@@ -79,17 +91,21 @@ impl Manifest {
             text(parameters.get(key), &place)?.map(|path| plain(&path, &place)).transpose()
         };
         let model = file(MODEL)?.ok_or_else(|| broken(format!("{FILES}.{MODEL} must be there")))?;
-        let projector = file(PROJECTOR)?;
-        for key in UNUSED {
-            file(key)?;
-        }
+        let projector = |key: &str| Ok::<_, SdkError>(file(key)?.map(|path| root.join(path)));
+        let part = |key: &str| {
+            let named = |path: String| ManifestPart { is_folder: is_folder(&path), path: root.join(path) };
+            Ok::<_, SdkError>(file(key)?.map(named))
+        };
         let null = Json::Null;
         let sampling = json.get("generation_time_parameters").and_then(|values| values.get("sampling_parameters"));
         let files = json.get("files").and_then(Json::as_object);
         Ok(Self {
-            is_folder: model.is_empty() || model.ends_with('/'),
-            model: root.join(model),
-            projector: projector.map(|projector| root.join(projector)),
+            is_folder: is_folder(&model),
+            projector: projector(PROJECTOR)?,
+            audio_projector: projector(AUDIO_PROJECTOR)?,
+            audio_decoder: part(AUDIO_DECODER)?,
+            audio_tokenizer: part(AUDIO_TOKENIZER)?,
+            model: root.join(&model),
             chat_template: text(parameters.get("chat_template"), &format!("{FILES}.chat_template"))?,
             sampling: sampling_of(sampling.unwrap_or(&null))?,
             files: files.into_iter().flatten().map(listed).collect::<Result<_>>()?,
@@ -124,6 +140,10 @@ fn plain(path: &str, place: &str) -> Result<String> {
         true => Ok(rest.to_owned()),
         false => Err(broken(format!("{place} must be a relative path, found {path:?}"))),
     }
+}
+
+fn is_folder(path: &str) -> bool {
+    path.is_empty() || path.ends_with('/')
 }
 
 fn text(value: Option<&Json>, place: &str) -> Result<Option<String>> {

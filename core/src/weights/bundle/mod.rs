@@ -16,7 +16,7 @@ use crate::names::manifest::FILE_NAME;
 use crate::weights::content::unreadable;
 
 pub(crate) use directory::{ALIGNMENT, CENTRAL, END, END_64, LOCAL, LOCAL_LENGTH, LOCATOR_64, WIDE};
-pub(crate) use manifest::{FORMAT, FORMAT_VERSION, Manifest};
+pub(crate) use manifest::{FORMAT, FORMAT_VERSION, Manifest, ManifestPart};
 
 use directory::broken;
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::answer::events::{arguments, diagnostics, rejected_calls, remarks, text_of};
 use crate::serve::answer::logprobs::{self, LogprobColumns, Logprobs};
+use crate::serve::answer::sound::{SoundDelivery, SoundWriter};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{DialectWriter, data};
 use crate::serve::dialect::Dialect;
@@ -80,6 +81,8 @@ pub(in crate::serve) struct ChoiceWriter {
     columns: LogprobColumns,
     /// The log-probabilities sent so far.
     sent_logprobs: Json,
+    /// The sound of the reply, if it has any.
+    sound: Option<SoundWriter>,
 }
 
 impl ChoiceWriter {
@@ -104,7 +107,13 @@ impl ChoiceWriter {
             n_calls: 0,
             has_reasoned: false,
             text: String::new(),
+            sound: None,
         }
+    }
+
+    /// The reply has sound as well.
+    pub(in crate::serve) fn with_sound(self, delivery: Option<SoundDelivery>) -> Self {
+        Self { sound: delivery.map(SoundWriter::new), ..self }
     }
 
     /// The fields that every object of this answer begins with.
@@ -151,7 +160,10 @@ impl ChoiceWriter {
     fn piece(&mut self, text: &str) -> Json {
         let logprobs = self.take_logprobs();
         let mut piece = match self.form {
-            ChoiceForm::Chat { .. } => self.delta_piece(json!({ "content": text })),
+            ChoiceForm::Chat { .. } => {
+                let said = self.sound.as_mut().map_or_else(|| json!({ "content": text }), |sound| sound.text(text));
+                self.delta_piece(said)
+            }
             ChoiceForm::Text => self.text_piece(text),
         };
         if !logprobs.is_null() {
@@ -202,7 +214,9 @@ impl ChoiceWriter {
         let reply = &completion.full_message;
         let text = std::mem::take(&mut self.text);
         let calls = reply.function_calls.as_deref().filter(|_| self.form.has_functions()).unwrap_or_default();
-        let content = if text.is_empty() && !calls.is_empty() { Json::Null } else { Json::String(text) };
+        let audio = self.sound.as_mut().and_then(|sound| sound.whole(&text));
+        let is_elsewhere = audio.is_some() || text.is_empty() && !calls.is_empty();
+        let content = if is_elsewhere { Json::Null } else { Json::String(text) };
         let mut message = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
         if let Some(reasoning) = &reply.reasoning_content {
             message.insert("reasoning_content".to_owned(), json!(reasoning));
@@ -215,6 +229,9 @@ impl ChoiceWriter {
             message.insert("tool_calls".to_owned(), calls.collect());
         }
         message.insert("refusal".to_owned(), Json::Null);
+        if let Some(audio) = audio {
+            message.insert("audio".to_owned(), audio);
+        }
         message.extend(remarks(completion));
         Json::Object(message)
     }
@@ -234,6 +251,7 @@ impl DialectWriter for ChoiceWriter {
         echo.clone_into(&mut self.text);
         (self.n_calls, self.has_reasoned) = (0, false);
         self.columns = LogprobColumns::default();
+        self.sound.iter_mut().for_each(SoundWriter::open);
         match self.form {
             ChoiceForm::Chat { .. } => vec![self.delta(json!({ "role": "assistant", "content": null }))],
             ChoiceForm::Text if echo.is_empty() => Vec::new(),
@@ -256,6 +274,10 @@ impl DialectWriter for ChoiceWriter {
                 self.has_reasoned = true;
                 vec![self.delta(json!({ "reasoning_content": text }))]
             }
+            MessageResponse::AudioSample { samples, sample_rate } => {
+                let delta = self.sound.as_mut().and_then(|sound| sound.sound(&samples, sample_rate));
+                delta.map(|delta| self.delta(delta)).into_iter().collect()
+            }
             MessageResponse::FunctionCalls(calls) => calls.iter().flat_map(|call| self.call_pieces(call)).collect(),
             MessageResponse::FunctionCallsRejected(rejected) => {
                 vec![self.delta(json!({ "rejected_calls": rejected_calls(&rejected) }))]
@@ -273,6 +295,8 @@ impl DialectWriter for ChoiceWriter {
         {
             events.push(self.delta(json!({ "reasoning_content": reasoning })));
         }
+        let sound = self.sound.as_mut().map(|sound| sound.close(completion)).unwrap_or_default();
+        events.extend(sound.into_iter().map(|delta| self.delta(delta)));
         let mut last = match self.form {
             ChoiceForm::Chat { .. } if !completion.diagnostics.is_empty() => {
                 self.delta_piece(json!({ "diagnostics": diagnostics(&completion.diagnostics) }))

@@ -27,6 +27,8 @@ mod message;
 mod outbox;
 mod pulled_reply;
 mod response;
+mod sound;
+mod speech;
 mod usage;
 
 use outbox::{Outbox, outbox};
@@ -35,6 +37,8 @@ use pulled_reply::PulledReply;
 pub(super) use choice::{ChoiceForm, ChoiceWriter};
 pub(super) use message::MessageWriter;
 pub(super) use response::{ResponseWriter, decimal};
+pub(super) use sound::SoundDelivery;
+pub(super) use speech::{SpeechAnswer, SpeechForm};
 pub(super) use usage::Usage;
 
 /// Writes the replies to one request in its dialect. It is given everything in order and returns the events of a stream;

@@ -10,6 +10,7 @@ pub(in crate::serve) struct Usage {
     cached_tokens: usize,
     audio_tokens: usize,
     completion_tokens: usize,
+    spoken_tokens: usize,
     reasoning_tokens: usize,
     last: Option<GenerationStats>,
 }
@@ -38,6 +39,7 @@ impl Usage {
             self.audio_tokens += stats.audio_tokens;
         }
         self.completion_tokens += stats.completion_tokens;
+        self.spoken_tokens += stats.spoken_tokens;
         self.reasoning_tokens += stats.reasoning_tokens;
         self.last = Some(*stats);
     }
@@ -49,7 +51,7 @@ impl Usage {
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
             "prompt_tokens_details": { "cached_tokens": self.cached_tokens, "audio_tokens": self.audio_tokens },
-            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens, "audio_tokens": self.spoken_tokens },
         })
     }
 

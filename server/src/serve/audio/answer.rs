@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_stream::stream;
 use causerie::CancelHandle;
-use causerie::transcribe::{Transcript, TranscriptEvent, TranscriptStream};
+use causerie::transcribe::{SpeechTask, Transcript, TranscriptEvent, TranscriptStream};
 use hyper::Response;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::serve::Service;
 use crate::serve::admission::Permit;
+use crate::serve::audio::languages;
 use crate::serve::audio::request::TranscriptFormat;
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
@@ -113,6 +114,7 @@ impl RunningTranscription {
 /// The answer with a whole transcript.
 pub(super) fn response(
     transcript: &Transcript,
+    task: SpeechTask,
     format: TranscriptFormat,
     has_segments: bool,
 ) -> Response<ResponseBody> {
@@ -122,13 +124,17 @@ pub(super) fn response(
         TranscriptFormat::Text => plain(format!("{}\n", transcript.text)),
         TranscriptFormat::Srt => plain(transcript.to_srt()),
         TranscriptFormat::Vtt => text_response("text/vtt; charset=utf-8", transcript.to_vtt()),
-        TranscriptFormat::VerboseJson => json_response(&verbose(transcript, has_segments)),
+        TranscriptFormat::VerboseJson => json_response(&verbose(transcript, task, has_segments)),
     }
 }
 
-fn verbose(transcript: &Transcript, has_segments: bool) -> Json {
+fn verbose(transcript: &Transcript, task: SpeechTask, has_segments: bool) -> Json {
     let mut json: Json = serde_json::from_str(&transcript.to_json()).unwrap_or_default(); // it is JSON
-    json["task"] = json!("transcribe");
+    json["language"] = json!(languages::name(&transcript.language));
+    json["task"] = json!(match task {
+        SpeechTask::Transcribe => "transcribe",
+        SpeechTask::Translate => "translate",
+    });
     json["usage"] = usage(transcript);
     if let Json::Object(fields) = &mut json
         && !has_segments

@@ -1,8 +1,12 @@
-//! `POST /v1/audio/transcriptions` and `/v1/audio/translations`, and `GET /v1/audio/models`: speech to text.
+//! The routes of sound: `POST /v1/audio/transcriptions` and `/v1/audio/translations` write what is said, and `/v1/audio/speech`
+//! reads a text aloud; `GET /v1/audio/models` and `/v1/audio/voices` list with what.
 
 mod answer;
 mod form;
+mod languages;
 mod request;
+pub(super) mod speech;
+pub(super) mod voices;
 
 use std::sync::Arc;
 
@@ -68,16 +72,18 @@ pub(super) async fn transcribe(
     let running = RunningTranscription::start(service, stream, permit);
     let mut answer = match is_stream {
         true => running.streamed(),
-        false => response(&running.whole().await?, format, has_segments),
+        false => response(&running.whole().await?, task, format, has_segments),
     };
     answer.headers_mut().extend(notes.headers(&served.id));
     Ok(answer)
 }
 
-/// The list of models that transcribe.
+/// The list of models that transcribe or speak.
 pub(super) fn models(service: &Service) -> Json {
-    let models: Vec<_> = service.transcriber.get().iter().map(|served| json!({ "id": served.id })).collect();
-    json!({ "models": models })
+    let speaks = service.runner.get().is_some_and(|runner| runner.info().supports_speech);
+    let transcriber = service.transcriber.get().map(|served| &served.id);
+    let ids = transcriber.into_iter().chain(speaks.then_some(&service.model_id));
+    json!({ "models": ids.map(|id| json!({ "id": id })).collect::<Vec<_>>() })
 }
 
 /// Decodes a file on a thread that answers nothing else, one after the other: a few bytes can be hours.

@@ -4,6 +4,7 @@ use causerie::transcribe::{SpeechTask, TranscribeOptions};
 use hyper::body::Bytes;
 
 use crate::serve::audio::form::SoundForm;
+use crate::serve::audio::languages;
 use crate::serve::error::HttpError;
 
 /// The form of an answer.
@@ -50,7 +51,7 @@ impl TranscriptionRequest {
         let granularities = form.take_all("timestamp_granularities");
         let (has_segments, has_word_times) = granularity(&granularities)?;
         let mut options = TranscribeOptions {
-            language: form.take("language")?.map(|language| language_code(&language)),
+            language: form.take("language")?.map(|language| languages::code(&language)),
             task,
             prompt: form.take("prompt")?,
             has_word_times: has_word_times && format == TranscriptFormat::VerboseJson,
@@ -102,12 +103,6 @@ fn temperature(asked: Option<&str>) -> Result<Option<f32>, HttpError> {
         Ok(temperature) if (0.0..=1.0).contains(&temperature) => Ok(Some(temperature).filter(|it| 0.0 < *it)),
         _ => Err(HttpError::value("temperature", format!("temperature must be between 0 and 1, found {asked:?}"))),
     }
-}
-
-/// A code without a region: `en` of `en-US`.
-fn language_code(language: &str) -> String {
-    let code = language.trim().split(['-', '_']).next().unwrap_or_default();
-    code.to_ascii_lowercase()
 }
 
 #[cfg(test)]

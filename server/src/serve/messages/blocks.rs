@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
     add_instructions, foreign_image, function_call, kind_of, message, parts_of, read_arguments, read_image_url,
-    read_parts, read_text, tool_result,
+    read_parts, read_sound, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -137,7 +137,8 @@ fn flush(said: &mut Vec<ChatMessageContent>, history: &mut Vec<ChatMessage>) {
     }
 }
 
-/// Text, also of a document or of a search result, which begin with their titles; or an image.
+/// Text, also of a document or of a search result, which begin with their titles; or an image; or sound, in the form of an image or
+/// as in the other dialects.
 fn read_shown(place: &str, block: Json, fields: &RequestFields) -> Result<Option<ChatMessageContent>, HttpError> {
     let source = &block["source"];
     let (heads, content_place, content) = match (block["type"].as_str(), source["type"].as_str()) {
@@ -145,6 +146,13 @@ fn read_shown(place: &str, block: Json, fields: &RequestFields) -> Result<Option
         (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
         (Some(kind @ ("image_url" | "input_image")), _) => return Err(foreign_image(place, "image", kind)),
+        (Some("audio"), Some("base64")) => return read_sound(place, "source", &block).map(Some),
+        (Some("audio"), kind) => {
+            let place = format!("{place}.source.type");
+            let rule = must_be("\"base64\": this server fetches no sound", &kind.into());
+            return Err(HttpError::unsupported(&place, format!("{place} {rule}")));
+        }
+        (Some(kind @ ("input_audio" | "audio_url")), _) => return read_sound(place, kind, &block).map(Some),
         (Some("image"), _) => return read_image(&format!("{place}.source"), source).map(Some),
         // The result of a search for tools, all of which the model knows already.
         (Some("tool_reference"), _) => {

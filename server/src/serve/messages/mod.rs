@@ -155,7 +155,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let image_places = fields.images.places("messages");
     let history = blocks::read_history(message.system, message.messages, fields)?;
     options.continue_final_message = history.last().is_some_and(|last| last.role == Role::Assistant);
-    Ok(ChatRequest { model, history, image_places, functions, options, thinking, delivery })
+    Ok(ChatRequest { model, history, image_places, functions, options, sound: None, thinking, delivery })
 }
 
 fn read_choice(choice: Option<Lenient<MessageToolChoice>>) -> Result<FunctionTools, HttpError> {

@@ -1,8 +1,8 @@
-//! The routes of sound, whose bodies are forms.
+//! The routes of sound, whose bodies or answers are not JSON.
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::openapi::{get, operation, reference, responses};
+use crate::serve::openapi::{get, operation, reference, requests, responses};
 
 /// Adds the paths.
 pub(super) fn describe(paths: &mut Map<String, Json>) {
@@ -12,9 +12,29 @@ pub(super) fn describe(paths: &mut Map<String, Json>) {
     ] {
         paths.insert(path.to_owned(), json!({ "post": transcribe(path, summary) }));
     }
-    let path = "/v1/audio/models";
-    let list = get(path, "The models that transcribe", "application/json", &json!({ "type": "object" }));
-    paths.insert(path.to_owned(), json!({ "get": list }));
+    paths.insert("/v1/audio/speech".to_owned(), json!({ "post": speak("/v1/audio/speech") }));
+    for (path, summary, schema) in [
+        ("/v1/audio/models", "The models that transcribe or speak", json!({ "type": "object" })),
+        ("/v1/audio/voices", "The voices that read a text aloud", reference("VoiceList")),
+    ] {
+        paths.insert(path.to_owned(), json!({ "get": get(path, summary, "application/json", &schema) }));
+    }
+}
+
+fn speak(path: &str) -> Json {
+    let file = json!({ "schema": { "type": "string", "contentEncoding": "binary" } });
+    let content = json!({
+        "audio/wav": file,
+        "audio/flac": file,
+        "audio/pcm": file,
+        "text/event-stream": { "schema": { "type": "string" } },
+    });
+    json!({
+        "summary": "Read a text aloud",
+        "operationId": operation(path),
+        "requestBody": { "required": true, "content": { "application/json": { "schema": requests::speech() } } },
+        "responses": responses(content, "Error"),
+    })
 }
 
 fn transcribe(path: &str, summary: &str) -> Json {

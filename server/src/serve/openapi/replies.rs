@@ -43,6 +43,7 @@ pub(super) fn schemas() -> Json {
                 "words": list(json!({ "type": "object", "required": ["start", "end", "word"] })),
             },
         },
+        "VoiceList": object(json!({ "voices": list(object(json!({ "id": text(), "name": text() }))) })),
         "DeletedResponse": object(json!({
             "id": text(), "object": { "const": "response" }, "deleted": { "const": true },
         })),
@@ -78,6 +79,7 @@ fn model() -> Json {
         "context_length": count(),
         "capabilities": object(json!({
             "chat": flag, "function_calling": flag, "reasoning": flag, "vision": flag, "audio": flag,
+            "speech": flag,
         })),
     }))
 }
@@ -104,7 +106,7 @@ fn completion(kind: &str, said: &Json) -> Json {
             "completion_tokens": count(),
             "total_tokens": count(),
             "prompt_tokens_details": object(json!({ "cached_tokens": count(), "audio_tokens": count() })),
-            "completion_tokens_details": object(json!({ "reasoning_tokens": count() })),
+            "completion_tokens_details": object(json!({ "reasoning_tokens": count(), "audio_tokens": count() })),
         })),
         "timings": { "type": ["object", "null"] },
     }))
@@ -118,6 +120,12 @@ fn message() -> Json {
     }));
     message["properties"]["reasoning_content"] = text();
     message["properties"]["tool_calls"] = list(call);
+    message["properties"]["audio"] = object(json!({
+        "id": text(),
+        "data": { "type": "string", "contentEncoding": "base64" },
+        "expires_at": count(),
+        "transcript": text(),
+    }));
     with_remarks(message)
 }
 

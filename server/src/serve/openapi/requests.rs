@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value as Json, json};
 
+use crate::serve::audio::speech::SpeechFields;
 use crate::serve::chat::ChatFields;
 use crate::serve::completions::CompletionFields;
 use crate::serve::messages::{MessageClientFields, MessageFields};
@@ -12,6 +13,10 @@ use crate::serve::responses::{ResponseClientFields, ResponseFields};
 
 pub(super) fn chat() -> Json {
     merged([fields::<SamplingFields>(), fields::<ChoiceFields>(), fields::<ClientFields>(), fields::<ChatFields>()])
+}
+
+pub(super) fn speech() -> Json {
+    merged([fields::<SpeechFields>()])
 }
 
 pub(super) fn completion() -> Json {

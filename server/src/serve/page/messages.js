@@ -114,6 +114,7 @@ class ReplyView {
       const button = iconButton("copy", "Copy reply", () => copy(content, button));
       bar.append(button);
     }
+    bar.append(...playButton(this.message));
     bar.append(iconButton("again", "Write another reply", actions.regenerate));
     if (speed) bar.append(make("span", { className: "faint" }, `${plural(tokens, "token")} · ${Math.round(speed)} tokens/s`));
     this.element.append(bar);
@@ -136,7 +137,7 @@ function userMessage(message, send) {
     const close = () => (form.replaceWith(bubble, bar), bar.firstElementChild.focus());
     const submit = (event) => {
       event.preventDefault();
-      if (field.value.trim() || message.images?.length) send(field.value.trim());
+      if (field.value.trim() || message.images?.length || message.sounds?.length) send(field.value.trim());
     };
     form.addEventListener("submit", submit);
     field.addEventListener("keydown", (event) => {
@@ -151,7 +152,8 @@ function userMessage(message, send) {
   const button = iconButton("copy", "Copy message", () => copy(message.content, button));
   const bar = make("div", { className: "actions" }, iconButton("edit", "Edit message", edit), button);
   const images = (message.images ?? []).map((src, index) => make("img", { src, alt: `Picture ${index + 1}` }));
-  const shown = images.length ? [make("div", { className: "shown" }, ...images)] : [];
+  const media = [...images, ...(message.sounds ?? []).map(player)];
+  const shown = media.length ? [make("div", { className: "shown" }, ...media)] : [];
   return make("article", { className: "user" }, make("h2", { className: "hidden" }, "You"), ...shown, bubble, bar);
 }
 

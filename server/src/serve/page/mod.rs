@@ -1,5 +1,6 @@
 //! `GET /`: a page to talk with the model, in one file. Its content security policy allows its own scripts, its own style and
-//! requests to this server; markup comes only from the sanitiser.
+//! requests to this server; markup comes only from the sanitiser. `blob:` admits the page's own code of its recorder, which
+//! browsers load by an address; a page that requires trusted types gives no script element such an address.
 
 use std::sync::LazyLock;
 
@@ -19,6 +20,7 @@ const SCRIPT: &str = concat!(
     include_str!("elements.js"),
     include_str!("storage.js"),
     include_str!("functions.js"),
+    include_str!("sound.js"),
     include_str!("server.js"),
     include_str!("settings.js"),
     include_str!("markdown.js"),
@@ -44,8 +46,8 @@ static PAGE: LazyLock<WebPage> = LazyLock::new(|| WebPage {
         .replace("{script}", SCRIPT)
         .replace("{libraries}", LIBRARIES),
     policy: format!(
-        "default-src 'none'; script-src '{}' '{}'; style-src '{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dompurify",
+        "default-src 'none'; script-src '{}' '{}' blob:; style-src '{}'; connect-src 'self'; img-src data:; \
+         media-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dompurify",
         hash(LIBRARIES),
         hash(SCRIPT),
         hash(STYLE)

@@ -16,12 +16,12 @@ const isUser = ({ role }) => role === "user";
 
 /** The messages of a request: without what only the page needs. */
 function sent() {
-  const system = byId("settings-form").elements.system.value.trim();
+  const system = systemPrompt();
   const turns = current.messages.flatMap((message, index) => (isUser(message) ? [index] : []));
   const first = model.id === "causerie/demo" ? (turns.at(-DEMO_TURNS) ?? 0) : 0;
   const said = current.messages.slice(first).map((message) => {
     const { role, reasoning_content, tool_calls, tool_call_id } = message;
-    return { role, content: contentOf(message), reasoning_content, tool_calls, tool_call_id };
+    return { role, content: contentOf(message), reasoning_content, tool_calls, tool_call_id, audio: soundOf(message) };
   });
   return system ? [{ role: "system", content: system }, ...said] : said;
 }
@@ -42,7 +42,7 @@ function draw() {
   const views = new Map();
   current.messages.forEach((message, index) => {
     if (isUser(message)) {
-      messages.append(userMessage(message, (text) => say(text, message.images, index)));
+      messages.append(userMessage(message, (text) => say(text, message, index)));
     } else if (message.role === "assistant") {
       last = new ReplyView(message);
       last.update();
@@ -254,13 +254,14 @@ function regenerate(index) {
 }
 
 /** Adds a message, in place of what came at `index` and after it. */
-function say(text, images = [], index = current.messages.length) {
+function say(text, { images = [], sounds = [] } = {}, index = current.messages.length) {
   running?.abort();
+  speaker?.stop();
   setRunning(null);
   current.messages.length = index;
   // Models expect a result of every call.
   for (const { call, card } of openCalls(current, last)) giveResult(current, call, card, CANCELLED);
-  current.messages.push({ role: "user", content: text, ...(images.length && { images }) });
+  current.messages.push({ role: "user", content: text, ...(images.length && { images }), ...(sounds.length && { sounds }) });
   keep(current);
   draw();
   message.focus();
@@ -270,16 +271,16 @@ function say(text, images = [], index = current.messages.length) {
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = message.value.trim();
-  if (running || !(text || pictures.length)) return;
+  if (running || !(text || pictures.length || recordings.length)) return;
   message.value = "";
-  say(text, takePictures(fitMessage));
+  say(text, { images: takePictures(fitMessage), sounds: takeRecordings(fitMessage) });
 });
 
 /** The field of the message is as high as its text. */
 function fitMessage() {
   message.style.height = "auto";
   message.style.height = `${message.scrollHeight}px`;
-  byId("send").disabled = !(message.value.trim() || pictures.length);
+  byId("send").disabled = !(message.value.trim() || pictures.length || recordings.length);
 }
 message.addEventListener("input", fitMessage);
 message.addEventListener("keydown", (event) => {
@@ -294,6 +295,7 @@ message.addEventListener("keydown", (event) => {
 
 function stopReply() {
   running?.abort();
+  speaker?.stop();
   message.focus();
 }
 byId("stop").addEventListener("click", stopReply);
@@ -383,5 +385,6 @@ window.addEventListener("storage", drawList);
 draw();
 fitMessage();
 bindPictures(fitMessage);
+bindSound(fitMessage);
 watchTimers();
 greet();

@@ -61,10 +61,10 @@ function drawPictures(changed) {
   changed();
 }
 
-/** A message as chat completions have it: pictures come before the text. */
-function contentOf({ content, images }) {
-  if (!images?.length) return content;
-  const parts = images.map((url) => ({ type: "image_url", image_url: { url } }));
+/** A message as chat completions have it: pictures and recordings come before the text. */
+function contentOf({ content, images, sounds }) {
+  if (!images?.length && !sounds?.length) return content;
+  const parts = [...(images ?? []).map((url) => ({ type: "image_url", image_url: { url } })), ...soundParts(sounds ?? [])];
   return content ? [...parts, { type: "text", text: content }] : parts;
 }
 

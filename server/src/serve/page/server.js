@@ -54,6 +54,7 @@ async function stream(body, message, signal, changed) {
   for await (const { choices, usage, timings } of events(response.body)) {
     const { delta = {}, finish_reason } = choices[0] ?? {};
     if (delta.content) message.content += delta.content;
+    if (delta.audio) hear(message, delta.audio);
     if (delta.reasoning_content) message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
     for (const { index, id, function: piece } of delta.tool_calls ?? []) {
       message.tool_calls ??= [];

@@ -20,6 +20,7 @@ function requestOptions() {
   const options = {};
   for (const name of SAMPLING) if (form[name].value !== "") options[name] = Number(form[name].value);
   const { function_calling, reasoning } = model.capabilities;
+  if (isSpeaking()) Object.assign(options, { modalities: ["text", "audio"], audio: { format: "pcm16" } });
   if (reasoning) options.chat_template_kwargs = { enable_thinking: form.reasoning.checked };
   if (function_calling && form.functions.checked && form.tools.value.trim()) {
     // A small model gets more calls right if they are constrained.
@@ -27,6 +28,15 @@ function requestOptions() {
     options.tools = JSON.parse(form.tools.value).map(strict);
   }
   return options;
+}
+
+/** Whether replies are spoken. */
+const isSpeaking = () => model.capabilities.speech && byId("settings-form").elements.speech.checked;
+
+/** The system prompt. Models that speak know one of their own, which the server has: only another text replaces it. */
+function systemPrompt() {
+  const { value, defaultValue } = byId("settings-form").elements.system;
+  return isSpeaking() && value === defaultValue ? "" : value.trim();
 }
 
 /** Colours: as the system, unless one is chosen. */

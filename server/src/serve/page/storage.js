@@ -44,5 +44,5 @@ const newConversation = () => ({ id: `${Date.now()}-${Math.random().toString(36)
 
 function titleOf(conversation) {
   const first = conversation.messages.find(({ role }) => role === "user");
-  return first ? first.content || "Picture" : "New conversation";
+  return first ? first.content || (first.sounds ? "Recording" : "Picture") : "New conversation";
 }

@@ -78,7 +78,7 @@ pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMes
     image.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())))
 }
 
-/// The sound of a part `input_audio`, whose format is that of its bytes, or of a part `audio_url`.
+/// The sound of a part `input_audio`, of which the bytes say the format, or of a part `audio_url`; or of the `source` of a block.
 pub(in crate::serve) fn read_sound(place: &str, kind: &str, part: &Json) -> Result<ChatMessageContent, HttpError> {
     let member = if kind == "audio_url" { "url" } else { "data" };
     let (place, inner) = (format!("{place}.{kind}.{member}"), &part[kind]);

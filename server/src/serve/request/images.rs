@@ -60,7 +60,7 @@ pub(in crate::serve) fn find(fields: &mut RequestFields, model: Option<&ModelRun
 
 /// Whether a part is sound.
 fn is_sound(part: &Json) -> bool {
-    matches!(part["type"].as_str(), Some("input_audio" | "audio_url"))
+    matches!(part["type"].as_str(), Some("audio" | "input_audio" | "audio_url"))
 }
 
 /// Why a model takes no images, or no sound; `None` if it does.
@@ -136,7 +136,7 @@ fn each_image(pointer: &str, value: &Json, take: &mut impl FnMut(&str, &Json)) {
             values.iter().enumerate().for_each(|(i, value)| each_image(&format!("{pointer}/{i}"), value, take));
         }
         Json::Object(part) => match part.get("type").and_then(Json::as_str) {
-            Some("image" | "image_url" | "input_image" | "input_audio" | "audio_url") => take(pointer, value),
+            Some("image" | "image_url" | "input_image" | "audio" | "input_audio" | "audio_url") => take(pointer, value),
             _ => ["content", "output"].iter().for_each(|name| {
                 if let Some(value) = part.get(*name) {
                     each_image(&format!("{pointer}/{name}"), value, take);
@@ -171,7 +171,9 @@ impl ImagePlaces {
     /// Pairs the images of a history with their places in the request, which are in the same order. `n_before` is the number of
     /// messages that are put before the history.
     pub(in crate::serve) fn new(history: &[ChatMessage], n_before: usize, places: Vec<String>) -> Self {
-        let images = history.iter().zip(n_before..).flat_map(|(message, i)| {
+        // The sound of a reply comes from this server.
+        let said = history.iter().zip(n_before..).filter(|(message, _)| message.role != Role::Assistant);
+        let images = said.flat_map(|(message, i)| {
             let is_image = |part: &ChatMessageContent| !matches!(part, ChatMessageContent::Text(_));
             let parts = message.content.iter().enumerate().filter(move |(_, part)| is_image(part));
             parts.map(move |(j, _)| format!("messages[{i}].content[{j}]:"))

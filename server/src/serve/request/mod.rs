@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, Role, SdkFunction, ToolChoice};
+use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, Role, SdkFunction, SoundFormat, ToolChoice};
 
 use crate::serve::error::HttpError;
 use crate::serve::{Service, models};
@@ -13,6 +13,7 @@ pub(super) mod foreign;
 pub(super) mod format;
 pub(super) mod images;
 pub(super) mod json;
+pub(super) mod modalities;
 pub(super) mod namespaces;
 mod notes;
 mod reader;
@@ -41,6 +42,8 @@ pub(super) struct ChatRequest {
     pub(super) image_places: Vec<String>,
     pub(super) functions: Vec<SdkFunction>,
     pub(super) options: GenerationOptions,
+    /// The format of the reply's sound; `None` for text alone.
+    pub(super) sound: Option<SoundFormat>,
     pub(super) thinking: Thinking,
     pub(super) delivery: Delivery,
 }
@@ -88,6 +91,9 @@ impl ChatRequest {
             return Err(HttpError::engine_option("messages", message));
         }
         let runner = service.runner()?;
+        if self.sound.is_some() {
+            modalities::speak(&mut self.history, &mut self.options, runner, &service.model_id)?;
+        }
         let mut options = sampling::checked(self.options)?;
         let by_effort = self.thinking.effort.is_some_and(ReasoningEffort::asks) && runner.info().supports_reasoning;
         options.enable_thinking = self.thinking.enabled.unwrap_or(by_effort);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions};
+use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions, SpeechMode, SpeechOptions};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -69,6 +69,8 @@ impl SamplingFields {
             seed: self.seed.and_then(|seed| seed.0),
             stop_on_repetition: self.stop_on_repetition,
             function_call_parser: self.function_call_parser.unwrap_or_default().0,
+            // A model that can speak does so only where a client asks for sound.
+            speech: SpeechOptions { mode: SpeechMode::Off, ..Default::default() },
             ..Default::default()
         };
         (self.model, self.stream.unwrap_or(false), options)

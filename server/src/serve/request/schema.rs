@@ -62,6 +62,12 @@ fn chat_messages() -> Schema {
         "role": { "enum": ["system", "developer", "user", "assistant", "tool"] },
         "content": { "anyOf": [{ "type": "string" }, parts] },
         "reasoning_content": { "type": "string" },
+        "audio": {
+            "type": "object",
+            "required": ["id"],
+            "description": "A spoken reply of this server, in a message of the assistant.",
+            "properties": { "id": { "type": "string" } },
+        },
         "tool_calls": { "type": "array", "items": call },
         "tool_call_id": { "type": "string" },
         "name": { "type": "string" },
@@ -95,7 +101,7 @@ fn prompts() -> Schema {
 fn blocks() -> Json {
     let blocks = json!({ "type": "array", "items": { "type": "object", "required": ["type"], "properties": {
         "type": { "enum": [
-            "text", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
+            "text", "image", "audio", "input_audio", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
         ] },
     } } });
     json!({ "anyOf": [{ "type": "string" }, blocks] })

@@ -159,7 +159,7 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<Rea
     let image_places = input.image_places(&fields.images);
     let stored_input = response.store.unwrap_or(true).then(|| input.into_json());
     let stored_input = stored_input.filter(|items| items.len() <= MAX_RESPONSE);
-    let request = ChatRequest { model, history, image_places, functions, options, thinking, delivery };
+    let request = ChatRequest { model, history, image_places, functions, options, sound: None, thinking, delivery };
     Ok(ReadRequest { request, namespaces, stored_input })
 }
 

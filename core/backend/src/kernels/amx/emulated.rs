@@ -5,10 +5,8 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::Once;
 
-use super::Amx;
-
 /// Installs the emulation. The processor must have AVX-512, which the kernels also need.
-pub(crate) fn amx() -> Amx {
+pub(super) fn install() {
     static START: Once = Once::new();
     // SAFETY: the handler only accesses its thread's tiles and the instruction's operands.
     START.call_once(|| unsafe {
@@ -17,7 +15,6 @@ pub(crate) fn amx() -> Amx {
         action.sa_flags = libc::SA_SIGINFO;
         assert_eq!(libc::sigaction(libc::SIGILL, &action, ptr::null_mut()), 0);
     });
-    Amx(())
 }
 
 const N_TILES: usize = 8;

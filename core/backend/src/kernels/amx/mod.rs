@@ -4,7 +4,7 @@
 //! operations as in all other kernels. It is in assembly because Rust 1.95 has no stable intrinsics for AMX.
 
 #[cfg(test)]
-pub(crate) mod emulated;
+mod emulated;
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -22,7 +22,7 @@ pub(crate) const MIN_ROWS: usize = 12;
 /// Steps whose sums are computed at the same time.
 const AT_ONCE: usize = 4;
 
-/// Exists only if [`detect`](Self::detect) has found AMX and the system has granted it to the process.
+/// Exists only if [`detect`](Self::detect) has found AMX and the system has granted it to the process, or in tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amx(());
 
@@ -40,6 +40,13 @@ impl Amx {
         // SAFETY: the call only changes the permissions of this process.
         let is_granted = has_tiles_and_int8 && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) } == 0;
         is_granted.then_some(Self(()))
+    }
+
+    /// AMX without the processor's, which must have AVX-512.
+    #[cfg(test)]
+    pub(crate) fn emulated() -> Self {
+        emulated::install();
+        Self(())
     }
 }
 

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
+use crate::kernels::avx2::group::{PREFETCH_DISTANCE, add, prefetch, put};
 use crate::kernels::avx2::layouts::FormatLayout;
 use crate::kernels::avx2::multiply::{Multiply, UnpackedGroup};
-use crate::kernels::avx2::{PREFETCH_DISTANCE, add, prefetch, put};
 use crate::kernels::outputs::{Outputs, prefetch_offset};
 use crate::matrix::Matrix;
 

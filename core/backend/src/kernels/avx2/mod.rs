@@ -1,6 +1,7 @@
 //! AVX2: multiplies unsigned bytes of eight rows of weights with signed bytes of activations, in pairs whose sums fit 16 bits,
 //! or with AVX-VNNI four to a lane of 32 bits.
 
+mod group;
 mod layouts;
 mod many;
 mod multiply;
@@ -10,11 +11,12 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
+use crate::kernels::avx2::group::put;
 use crate::kernels::avx2::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
 use crate::kernels::avx2::many::{ROWS, TILES};
 use crate::kernels::avx2::multiply::{Fours, Multiply, Pairs};
 use crate::kernels::outputs::Outputs;
-use crate::matrix::{Format, Matrix, TILE, VECTOR};
+use crate::matrix::{Format, Matrix};
 use crate::simd::Avx2;
 
 /// The processor's instructions for products of bytes.
@@ -130,57 +132,5 @@ unsafe fn product_of<L: FormatLayout, M: Multiply>(
                 put(out, row, tile, &unsafe { one::row::<L, M>(matrix.tile(tile), x, row) });
             }
         }
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
-    let mut y = [0.0; TILE];
-    let (halves, _) = y.as_chunks_mut::<{ TILE / 2 }>();
-    for (y, sums) in halves.iter_mut().zip(sums) {
-        // SAFETY: eight values are written.
-        unsafe { _mm256_storeu_ps(y.as_mut_ptr(), *sums) };
-    }
-    out.put(row, tile, &y);
-}
-
-/// Prefetch distance in bytes.
-const PREFETCH_DISTANCE: usize = 2048;
-
-/// Prefetches what is `distance` bytes after a group of a block, and the group's share of the head there.
-#[inline(always)]
-unsafe fn prefetch<L: FormatLayout>(block: *const u8, group: usize, distance: usize) {
-    let share = L::FORMAT.layout().group_share();
-    let start = block.wrapping_add(group * share + distance);
-    for line in (0..share).step_by(VECTOR) {
-        // SAFETY: the caller guarantees AVX2; an invalid address is ignored.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
-    }
-}
-
-/// Adds the products of a group to the sums of a row of activations and eight rows of weights, in the order of
-/// [`portable`](super::portable). `exact` are the integer sums of each half of the group; if both halves share a scale, the
-/// first is the sum of the whole group.
-#[inline(always)]
-unsafe fn add<L: FormatLayout>(
-    exact: [__m256i; 2],
-    scales: [__m256; 2],
-    minima: __m256,
-    (x, place): (&Quantised, usize),
-    mut sum: __m256,
-) -> __m256 {
-    // SAFETY: the caller guarantees AVX2, and that the activations have the place.
-    unsafe {
-        let scale = _mm256_set1_ps(*x.scales.get_unchecked(place));
-        let n_parts = if L::BY_HALVES { 2 } else { 1 };
-        for part in 0..n_parts {
-            let scale = _mm256_mul_ps(scales[part], scale);
-            sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact[part]), scale, sum);
-        }
-        if L::HAS_MINIMA {
-            sum = _mm256_fmadd_ps(minima, _mm256_set1_ps(*x.scaled_sums.get_unchecked(place)), sum);
-        }
-        sum
     }
 }

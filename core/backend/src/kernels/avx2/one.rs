@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
+use crate::kernels::avx2::group::{PREFETCH_DISTANCE, add, prefetch};
 use crate::kernels::avx2::layouts::FormatLayout;
 use crate::kernels::avx2::multiply::Multiply;
-use crate::kernels::avx2::{PREFETCH_DISTANCE, add, prefetch};
 
 /// Multiplies a row with a tile; returns the sums of each half of the tile.
 ///

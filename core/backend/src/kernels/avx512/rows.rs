@@ -4,8 +4,8 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
+use crate::kernels::avx512::group::{add_minima, add_scaled, prefetch};
 use crate::kernels::avx512::layouts::FormatLayout;
-use crate::kernels::avx512::{add_minima, add_scaled, prefetch};
 use crate::simd::Avx512;
 
 /// Multiplies `R` rows of activations, from `row` on, with a tile.

@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use crate::kernels::neon::{FourColumns, RowFloats};
+use crate::kernels::neon::registers::{FourColumns, RowFloats};
 use crate::matrix::{Format, GROUPS, HALVES, NIBBLES, TILE, VECTOR};
 use crate::simd::widened_halves;
 

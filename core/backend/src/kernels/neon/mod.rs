@@ -2,6 +2,7 @@
 //! products (`dotprod`) and four without; byte matrix products (`i8mm`) take two rows of weights and two of activations.
 
 mod layouts;
+mod registers;
 
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -9,6 +10,7 @@ use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
 use crate::kernels::neon::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::neon::registers::RowSums;
 use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE};
 
@@ -29,13 +31,6 @@ impl ByteProducts {
         known.into_iter().filter_map(|(is_there, bytes)| is_there.then_some(bytes))
     }
 }
-
-/// Four columns of a tile's sixteen rows: one register for each four rows.
-type FourColumns = [int8x16_t; 4];
-/// A float for each of a tile's rows.
-type RowFloats = [float32x4_t; 4];
-/// An integer sum for each of a tile's rows.
-type RowSums = [int32x4_t; 4];
 
 /// A way to multiply bytes.
 trait Multiply {

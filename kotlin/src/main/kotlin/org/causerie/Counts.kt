@@ -23,6 +23,8 @@ internal fun checkCounts(options: LoadOptions): Unit = refuseNegative(
     "cache_bytes" to options.cacheBytes
 )
 
+internal fun checkCounts(options: TranscriberOptions): Unit = refuseNegative("threads" to options.threads)
+
 internal fun checkCounts(options: SamplingDefaults): Unit = refuseNegative("top_k" to options.topK)
 
 internal fun checkCounts(options: RoundOptions): Unit = refuseNegative("max_rounds" to options.maxRounds)

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+/// Sound of messages, on small models with random weights.
+@Suite struct Sounds {
+    private let models = repository.appendingPathComponent("tests/fixtures/models")
+    private let options = GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 4)
+
+    private func tone(_ length: Int) -> [Float] {
+        (0..<length).map { sin(Float($0) / 5) / 2 }
+    }
+
+    /// The file that Rust's `audio_from_samples` makes: one channel, 16 bits.
+    private func wav(_ rate: UInt32, _ samples: Int16...) -> Data {
+        func bytes(_ number: some FixedWidthInteger) -> Data { withUnsafeBytes(of: number.littleEndian) { Data($0) } }
+        let size = UInt32(2 * samples.count)
+        var file = Data("RIFF".utf8) + bytes(36 + size) + Data("WAVEfmt ".utf8) + bytes(UInt32(16))
+        file += bytes(UInt16(1)) + bytes(UInt16(1)) + bytes(rate) + bytes(2 * rate)
+        file += bytes(UInt16(2)) + bytes(UInt16(16)) + Data("data".utf8) + bytes(size)
+        for sample in samples { file += bytes(sample) }
+        return file
+    }
+
+    private func answer(_ runner: ModelRunner, _ content: ChatMessageContent...) async throws -> Completion {
+        let message = ChatMessage(role: .user, content: content)
+        let reply = runner.createConversation().generateResponse(message: message, generationOptions: options)
+        return try await reply.completion()
+    }
+
+    @Test func samplesAreAWavFileOfSixteenBits() throws {
+        let samples: [Float] = [0, 0.25, -0.5, 1.5, -2]
+        let expected = wav(24_000, 0, 8192, -16_384, 32_767, -32_768)
+        #expect(try ChatMessageContent.audio(samples: samples, sampleRate: 24_000) == .audio(expected))
+        #expect(try ChatMessageContent.audio(samples: [], sampleRate: 24_000) == .audio(wav(24_000)))
+    }
+
+    @Test func filesAreGivenAsImagesAre() throws {
+        let file = repository.appendingPathComponent("tests/fixtures/sounds/short.wav")
+        #expect(try ChatMessageContent.audio(contentsOf: file) == .audio(data: Data(contentsOf: file)))
+        let address = try #require(URL(string: "https://example.org/short.wav"))
+        let refusal = SdkError.UnsupportedContent(reason: "url must be a file URL, found \(address.absoluteString)")
+        #expect(throws: refusal) { try ChatMessageContent.audio(contentsOf: address) }
+    }
+
+    @Test(arguments: [-1, 0, 999, 384_001, Int.min])
+    func ratesThatNoSoundHasAreRefused(rate: Int) {
+        let rule = "a sound must have between 1000 and 384000 samples per second, found \(rate)"
+        #expect(throws: SdkError.UnsupportedContent(reason: rule)) {
+            try ChatMessageContent.audio(samples: [0], sampleRate: rate)
+        }
+    }
+
+    @Test func samplesMustBeFinite() {
+        for (sample, name) in [(Float.nan, "NaN"), (.infinity, "inf")] {
+            let rule = "samples[1] must be a finite number, found \(name)"
+            #expect(throws: SdkError.UnsupportedContent(reason: rule)) {
+                try ChatMessageContent.audio(samples: [0, sample], sampleRate: 16_000)
+            }
+        }
+    }
+
+    @Test func areHeardAtTheirRate() async throws {
+        let runner = try await loadModel(url: models.appendingPathComponent("lfm2a/lfm2a-f16.gguf"))
+        let info = runner.info()
+        #expect(info.supportsAudio && 0 < info.hearingMemory && info.hearingMemory < info.memoryEstimate)
+        let question = ChatMessageContent.text("What is this?")
+        let sound = try ChatMessageContent.audio(samples: tone(4_000), sampleRate: 16_000)
+        let rows = try await answer(runner, sound, question).stats.audioTokens
+        let half = try ChatMessageContent.audio(samples: tone(2_000), sampleRate: 8_000)
+        #expect(try await answer(runner, half, question).stats.audioTokens == rows && 0 < rows)
+        #expect(try await answer(runner, question).stats.audioTokens == 0)
+    }
+
+    @Test func areSpokenInSamplesOfOneRate() async throws {
+        let runner = try await loadModel(url: models.appendingPathComponent("lfm2a-speech/lfm2a-speech-f16.gguf"))
+        #expect(runner.info().supportsSpeech && 0 < runner.info().speechMemory)
+        let conversation = runner.createConversation(systemPrompt: "Respond with interleaved text and audio.")
+        let speech = options.with(\.speechTemperature, 0).with(\.maxTokens, 24)
+        var rates: Set<Int> = []
+        for try await event in conversation.generateResponse(message: hi, generationOptions: speech) {
+            if case .audioSample(let sample) = event { rates.insert(sample.sampleRate) }
+        }
+        #expect(rates == [24_000])
+        let last = try #require(conversation.history.last)
+        #expect(last.content.contains { if case .audio = $0 { true } else { false } })
+    }
+}
