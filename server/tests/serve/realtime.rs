@@ -184,6 +184,8 @@ fn what_is_committed_is_answered_in_sound() {
     let response = &events.last().unwrap()["response"];
     assert_eq!(response["status"], "incomplete"); // as many tokens as were asked for
     assert_eq!(response["output"][0]["content"][0], json!({ "type": "output_audio", "transcript": text(&events) }));
+    let bytes_of_frames = 2 * 1_920 * response["usage"]["output_token_details"]["audio_tokens"].as_u64().unwrap();
+    assert!(bytes as u64 <= bytes_of_frames); // a frame that ends sound has none
     assert!(4 <= response["usage"]["input_token_details"]["audio_tokens"].as_u64().unwrap());
     // Cut to what was heard, the reply stays in the conversation, and its sound is read again from the cache.
     let id = &response["output"][0]["id"];
