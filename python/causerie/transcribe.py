@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable, variant
@@ -364,14 +364,21 @@ class Transcriber:
         return f"<Transcriber of {n_languages} language{'s' * (n_languages != 1)}>"
 
 
-Source = TypeVar("Source", ffi.TranscriptStream, ffi.LiveTranscription)
+class _Pulled(Protocol):
+    """What events are pulled from."""
+
+    async def next(self) -> TranscriptEvent | None: ...
+    def cancel(self) -> None: ...
+
+
+Source = TypeVar("Source", bound=_Pulled)
 
 
 class _Events(Generic[Source]):
     """The events of a transcription. Leaving the loop by an error, the end of a `with` block and garbage collection stop it."""
 
     def __init__(self, stream: Source, fork_count: int) -> None:
-        self._ffi = stream
+        self._ffi: Source = stream
         self._fork_count = fork_count
 
     def __iter__(self) -> Iterator[TranscriptEvent]:
