@@ -112,16 +112,20 @@ fn samples(file: &[u8], family: &HearingFamily) -> Result<Vec<f32>> {
 /// The rows of a recording.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedContent`] for a recording that is shorter than a frame.
+/// [`ErrorKind::UnsupportedContent`] for a recording that is shorter than a frame, or longer than the model hears.
 fn n_rows(n_samples: usize, family: &HearingFamily) -> Result<u32> {
     let unsupported = |message: String| SdkError::new(ErrorKind::UnsupportedContent, message);
+    let refused = |limit: &str, n: usize| {
+        let rate = family.rules.sample_rate;
+        unsupported(format!("a recording must have at {limit} {n} samples at {rate} Hz, found {n_samples}"))
+    };
     if n_samples < family.min_samples {
-        return Err(unsupported(format!(
-            "a recording must have at least {} samples at {} Hz, found {n_samples}",
-            family.min_samples, family.rules.sample_rate
-        )));
+        return Err(refused("least", family.min_samples));
     }
-    let n_rows = family.rules.n_frames(n_samples).0.div_ceil(family.frames);
+    if let Some(most) = family.max_samples.filter(|most| *most < n_samples) {
+        return Err(refused("most", most));
+    }
+    let n_rows = family.n_frames(n_samples).div_ceil(family.frames);
     u32::try_from(n_rows).map_err(|_| unsupported("the recording is too long".to_owned()))
 }
 
@@ -166,6 +170,10 @@ impl SoundReader for RecordingReader {
             }
         })
     }
+
+    fn marker(&self) -> Option<&str> {
+        self.encoder.architecture().family.marker
+    }
 }
 
 impl EmbeddingSource for HeardRecording {
@@ -185,13 +193,15 @@ impl EmbeddingSource for HeardRecording {
         if let Some(job) = self.rows.cached_job(self.digest) {
             return Ok(job);
         }
+        let family = self.encoder.architecture().family;
         // The samples that were decoded when the file was checked, unless another recording came after it.
         let latest = self.latest.lock().take_if(|(digest, _)| *digest == self.digest);
         let samples = match latest {
             Some((_, samples)) => samples,
-            None => samples(&self.file, self.encoder.architecture().family)?,
+            None => samples(&self.file, family)?,
         };
-        let features = self.filters.features(&samples).values;
+        let mut features = self.filters.features(&samples).values;
+        features.truncate(family.n_frames(samples.len()) * family.rules.bins);
         Ok(self.rows.job(self.digest, self.encoder.begin(features)))
     }
 }

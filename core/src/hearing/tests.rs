@@ -26,8 +26,13 @@ fn models() -> PathBuf {
     tests_folder().join("fixtures/models")
 }
 
+/// The records of LFM2-Audio.
 fn golden() -> Vec<Json> {
-    let text = fs::read_to_string(tests_folder().join("golden/hearing.json")).unwrap();
+    records("hearing.json")
+}
+
+fn records(file: &str) -> Vec<Json> {
+    let text = fs::read_to_string(tests_folder().join("golden").join(file)).unwrap();
     let golden: Json = serde_json::from_str(&text).unwrap();
     golden["conversations"].as_array().unwrap().clone()
 }
@@ -42,9 +47,10 @@ fn load(record: &str) -> ModelRunner {
     if record.ends_with("-hf") {
         return ModelRunner::load_with(models().join(record).to_str().unwrap(), options).unwrap();
     }
-    let folder = models().join("lfm2a");
+    let family = if record.contains("gemma4") { "gemma4-media" } else { "lfm2a" };
+    let folder = models().join(family);
     let projector = Some(folder.join(record).to_str().unwrap().to_owned());
-    let model = folder.join("lfm2a-f16.gguf");
+    let model = folder.join(format!("{family}-f16.gguf"));
     ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..options }).unwrap()
 }
 
@@ -86,9 +92,9 @@ fn reply(conversation: &Conversation) -> (Completion, Vec<(u32, f64)>) {
 }
 
 #[test]
-fn prompts_and_replies_are_those_of_liquid_audio() {
-    let records = golden();
-    assert_eq!(records.len(), 9);
+fn prompts_and_replies_are_those_of_the_references() {
+    let records = golden().into_iter().chain(records("gemma4_hearing.json")).collect::<Vec<_>>();
+    assert_eq!(records.len(), 18);
     for record in records {
         let name = record["model"].as_str().unwrap();
         let runner = load(name);
@@ -112,9 +118,15 @@ fn prompts_and_replies_are_those_of_liquid_audio() {
 
 #[test]
 fn a_reply_has_the_same_bits_alone_batched_and_from_the_cache() {
-    let record = &golden()[1];
-    let expect = reply(&load("lfm2a-hf").create_conversation_from_history(messages(record))).1;
-    let runner = load("lfm2a-hf");
+    for file in ["hearing.json", "gemma4_hearing.json"] {
+        check_bits(&records(file)[1]);
+    }
+}
+
+fn check_bits(record: &Json) {
+    let name = record["model"].as_str().unwrap();
+    let expect = reply(&load(name).create_conversation_from_history(messages(record))).1;
+    let runner = load(name);
     let replies: Vec<_> = thread::scope(|scope| {
         let ask = || reply(&runner.create_conversation_from_history(messages(record))).1;
         let running: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
@@ -127,18 +139,24 @@ fn a_reply_has_the_same_bits_alone_batched_and_from_the_cache() {
 
 #[test]
 fn a_history_with_sound_is_written_read_saved_and_continued() {
-    let record = &golden()[2];
+    for file in ["hearing.json", "gemma4_hearing.json"] {
+        check_continued(&records(file)[2]);
+    }
+}
+
+fn check_continued(record: &Json) {
+    let name = record["model"].as_str().unwrap();
     let history = messages(record);
     let json = messages_to_json(&history);
     assert!(json.contains("\"input_audio\"") && json.contains("\"wav\""));
     assert_eq!(messages_from_json(&json).unwrap(), history);
-    let runner = load("lfm2a-hf");
+    let runner = load(name);
     let conversation = runner.create_conversation_from_history(history.clone());
     let expect = reply(&conversation).1;
     let asked = runner.create_conversation_from_history(history);
-    let file = std::env::temp_dir().join(format!("causerie-hearing-{}.session", std::process::id()));
+    let file = std::env::temp_dir().join(format!("causerie-hearing-{name}-{}.session", std::process::id()));
     asked.save_session(&file, true).unwrap();
-    let resumed = load("lfm2a-hf").restore_session(&file).unwrap();
+    let resumed = load(name).restore_session(&file).unwrap();
     let fork = resumed.fork();
     fs::remove_file(&file).unwrap();
     assert_eq!(reply(&resumed).1, expect);
@@ -235,6 +253,9 @@ fn what_cannot_be_heard_is_refused_by_its_place_and_changes_nothing() {
     assert!(message.contains("a recording must have at least 160 samples at 16000 Hz, found 159"), "{message}");
     let (_, message) = refusal(&runner, ChatMessageContent::Image(b"x".to_vec()));
     assert!(message.contains("the model"), "{message}");
+    let long = ChatMessageContent::audio_from_samples(&vec![0.0; 480_001], 16_000).unwrap();
+    let (_, message) = refusal(&load("gemma4-media-hf"), long);
+    assert!(message.contains("a recording must have at most 480000 samples at 16000 Hz, found 480001"), "{message}");
     // A model for text.
     let text = ModelRunner::load(models().join("lfm2-f32.gguf").to_str().unwrap()).unwrap();
     let (kind, message) = refusal(&text, recording("short"));
@@ -318,4 +339,22 @@ fn settings_that_would_be_computed_in_another_way_are_refused_by_name() {
         assert!(message.contains(&format!("{key} of the ")), "{message}");
     }
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn sound_stands_between_texts_where_a_template_prints_no_marker_for_it() {
+    let template = "{% for message in messages %}{{ message.content }}{% endfor %}";
+    let count = |template: Option<&str>, parts: &[&str]| {
+        let chat_template = template.map(str::to_owned);
+        let options = LoadOptions { chat_template, context_size: Some(2048), ..Default::default() };
+        let runner =
+            ModelRunner::load_with(models().join("gemma4-media-hf").to_str().unwrap(), options).unwrap();
+        let record = serde_json::json!({ "messages": [{ "role": "user", "content": parts }] });
+        let plan = runner.create_conversation_from_history(messages(&record)).plan_context(&self::options());
+        plan.unwrap().tokens_before
+    };
+    // The rows, and the tokens around them.
+    for template in [None, Some(template)] {
+        assert_eq!(count(template, &["Hello", "[tones]", "!"]), count(template, &["Hello", "!"]) + 13 + 2);
+    }
 }

@@ -252,7 +252,7 @@ pub(super) fn fit<P: ModelPart>(
         let expected = architecture.decoders().join(" or ");
         return Err(Unfit::Content(format!("the projector is one for models of {expected}, found {decoder}")));
     }
-    let map = P::LAST_MAP;
+    let map = architecture.last_map();
     let rows = weights.tensors().find(|tensor| tensor.name == map).map(|tensor| tensor.shape);
     match (rows, hidden) {
         (Some(&[rows, _]), hidden) if hidden.is_none_or(|hidden| rows == hidden) => Ok(architecture),

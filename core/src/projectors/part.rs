@@ -15,14 +15,14 @@ pub(crate) trait ModelPart: Sized {
     const REQUIRES: &'static str;
     /// Why the files of a model that has no such part take none.
     const ABSENT: &'static str;
-    /// The map whose outputs are rows of the decoder's embedding.
-    const LAST_MAP: &'static str;
-
     /// The part in some files; `None` if they have none.
     fn read(weights: &Weights) -> Result<Option<Self>>;
 
     /// `general.architecture` in the GGUF files of decoders that the part is for.
     fn decoders(&self) -> &'static [&'static str];
+
+    /// The map whose outputs are rows of the decoder's embedding.
+    fn last_map(&self) -> &'static str;
 
     /// The projector file that a manifest names for the part.
     fn in_manifest(manifest: &Manifest) -> Option<&Path>;
@@ -35,7 +35,6 @@ impl ModelPart for VisionArchitecture {
     const NAME: &'static str = "vision tower";
     const REQUIRES: &'static str = "images require";
     const ABSENT: &'static str = TEXT_ONLY;
-    const LAST_MAP: &'static str = "mm.2.weight";
 
     fn read(weights: &Weights) -> Result<Option<Self>> {
         Self::read(weights)
@@ -43,6 +42,10 @@ impl ModelPart for VisionArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn last_map(&self) -> &'static str {
+        "mm.2.weight"
     }
 
     fn in_manifest(manifest: &Manifest) -> Option<&Path> {
@@ -59,7 +62,6 @@ impl ModelPart for HearingArchitecture {
     const NAME: &'static str = "sound encoder";
     const REQUIRES: &'static str = "audio requires";
     const ABSENT: &'static str = NO_AUDIO;
-    const LAST_MAP: &'static str = "mm.a.mlp.3.weight";
 
     fn read(weights: &Weights) -> Result<Option<Self>> {
         Self::read(weights)
@@ -67,6 +69,10 @@ impl ModelPart for HearingArchitecture {
 
     fn decoders(&self) -> &'static [&'static str] {
         self.family.decoders
+    }
+
+    fn last_map(&self) -> &'static str {
+        self.family.last_map
     }
 
     fn in_manifest(manifest: &Manifest) -> Option<&Path> {

@@ -27,6 +27,8 @@ pub(super) struct Capabilities {
     pub(super) roles: RoleForms,
     /// Whether the template prints a placeholder for images.
     pub(super) images: bool,
+    /// Whether it prints one for sound.
+    pub(super) sounds: bool,
     /// The form in which the template takes the text of messages.
     pub(super) content: ContentForms,
 }
@@ -88,6 +90,7 @@ impl Capabilities {
         printed: None,
         roles: RoleForms::USUAL,
         images: true,
+        sounds: true,
         content: ContentForms::USUAL,
     };
 
@@ -170,8 +173,10 @@ impl Capabilities {
             None if has_call_tokens => Some(forms[3]).filter(shows_tools),
             found => found,
         };
-        let images = shows_images(|messages| render(none, messages).ok());
-        Ok(Self { tools, calls, printed, roles, images, ..none })
+        let shows = |content: ChatMessageContent| shows_part(content, |messages| render(none, messages).ok());
+        let (images, sounds) =
+            (shows(ChatMessageContent::Image(Vec::new())), shows(ChatMessageContent::Audio(Vec::new())));
+        Ok(Self { tools, calls, printed, roles, images, sounds, ..none })
     }
 }
 
@@ -218,16 +223,16 @@ fn answered_twice() -> Vec<ChatMessage> {
     [question, reply].into_iter().chain(results).collect()
 }
 
-/// Whether an image in a message changes the prompt by more than a printed description of the content part.
-fn shows_images(render: impl Fn(&[ChatMessage]) -> Option<Vec<Segment>>) -> bool {
+/// Whether an image or sound in a message changes the prompt by more than a printed description of the content part.
+fn shows_part(part: ChatMessageContent, render: impl Fn(&[ChatMessage]) -> Option<Vec<Segment>>) -> bool {
     let text = ChatMessage::user("probe_text");
-    let mut image = text.clone();
-    image.content.insert(0, ChatMessageContent::Image(Vec::new()));
+    let mut with_part = text.clone();
+    with_part.content.insert(0, part);
     let rendered = |message: ChatMessage| render(&[message]).map(|prompt| joined(&prompt));
-    match (rendered(image), rendered(text)) {
-        (Some(image), Some(text)) => {
-            let is_description = image.contains("\"type\"") || image.contains("'type'");
-            image != text && image.contains("probe_text") && !is_description
+    match (rendered(with_part), rendered(text)) {
+        (Some(with_part), Some(text)) => {
+            let is_description = with_part.contains("\"type\"") || with_part.contains("'type'");
+            with_part != text && with_part.contains("probe_text") && !is_description
         }
         _ => false,
     }

@@ -40,19 +40,31 @@ impl ImageInput {
     /// # Errors
     /// [`ErrorKind::InvalidMessage`] when the template has printed more or fewer markers.
     pub(super) fn embed(&self, segments: Vec<Segment>, images: Vec<Vec<Segment>>) -> Result<Vec<Segment>> {
-        let is_marker = |segment: &Segment| matches!(segment, Segment::Control(text) if *text == self.marker);
-        let (n_images, n_markers) = (images.len(), segments.iter().filter(|segment| is_marker(segment)).count());
-        if n_images != n_markers {
-            return Err(SdkError::new(
-                ErrorKind::InvalidMessage,
-                format!("the prompt must have a marker for each of {n_images} images, found {n_markers}"),
-            ));
-        }
-        let mut images = images.into_iter();
-        let shown =
-            |segment: Segment| if is_marker(&segment) { images.next().unwrap_or_default() } else { vec![segment] };
-        Ok(segments.into_iter().flat_map(shown).collect())
+        replace_markers(segments, (&self.marker, "images"), images)
     }
+}
+
+/// Replaces the control tokens of this spelling by contents, in their order.
+///
+/// # Errors
+/// [`ErrorKind::InvalidMessage`] when the template has printed more or fewer markers. It names the contents.
+pub(super) fn replace_markers(
+    segments: Vec<Segment>,
+    (marker, name): (&str, &str),
+    contents: Vec<Vec<Segment>>,
+) -> Result<Vec<Segment>> {
+    let is_marker = |segment: &Segment| matches!(segment, Segment::Control(text) if *text == marker);
+    let (n_contents, n_markers) = (contents.len(), segments.iter().filter(|segment| is_marker(segment)).count());
+    if n_contents != n_markers {
+        return Err(SdkError::new(
+            ErrorKind::InvalidMessage,
+            format!("the prompt must have a marker for each of {n_contents} {name}, found {n_markers}"),
+        ));
+    }
+    let mut contents = contents.into_iter();
+    let replaced =
+        |segment: Segment| if is_marker(&segment) { contents.next().unwrap_or_default() } else { vec![segment] };
+    Ok(segments.into_iter().flat_map(replaced).collect())
 }
 
 /// What becomes of images in messages.

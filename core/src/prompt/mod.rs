@@ -53,7 +53,7 @@ pub(crate) use sounds::{NO_AUDIO, SoundReader};
 use capabilities::{Capabilities, ToolForm};
 use control::{ControlMarker, texts_of};
 use fitting::{Fit, calls_alone, one_call_each, refused};
-use images::ImageSupport;
+use images::{ImageSupport, replace_markers};
 use probed::TemplateKey;
 use sounds::{SoundSupport, embed_recordings};
 use template::PromptTemplate;
@@ -128,7 +128,7 @@ impl PromptRenderer {
     /// Compiles a template and probes its capabilities, with work from `fuel`.
     fn with_tokens(source: &str, control: ControlTokens, special: SpecialTokens, fuel: &Fuel) -> Result<Self> {
         let mut renderer = Self::with_capabilities(source, control, special, Capabilities::NONE)?;
-        renderer.images = ImageSupport::Markers;
+        (renderer.images, renderer.sounds) = (ImageSupport::Markers, SoundSupport::Markers);
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
             let now = Zoned::default();
             let frame = Frame {
@@ -147,6 +147,7 @@ impl PromptRenderer {
             return Err(SdkError::new(ErrorKind::ModelLoad, message));
         }
         renderer.images = ImageSupport::Missing(TEXT_ONLY.to_owned());
+        renderer.sounds = SoundSupport::Missing(None);
         renderer.set_notation(source);
         Ok(renderer)
     }
@@ -226,7 +227,7 @@ impl PromptRenderer {
     pub(crate) fn sound_reader(&self) -> Option<Arc<dyn SoundReader>> {
         match &self.sounds {
             SoundSupport::Read(reader) => Some(Arc::clone(reader)),
-            SoundSupport::Hidden | SoundSupport::Missing(_) => None,
+            SoundSupport::Markers | SoundSupport::Hidden | SoundSupport::Missing(_) => None,
         }
     }
 
@@ -402,7 +403,11 @@ impl PromptRenderer {
         let variables = causerie_jinja::context! { ..variables, ..view.value(&others, false), ..special };
         let (images, recordings) = (view.shown_images, view.recordings);
         let segments = marker.split(&self.template.render(variables, frame.now, marker.stand_ins(), fuel)?);
-        let segments = embed_recordings(segments, marker.content(), recordings)?;
+        let segments = match self.sounds.marker() {
+            Some(marker) if capabilities.sounds => replace_markers(segments, (marker, "recordings"), recordings)?,
+            None if self.sounds.has_marker() => segments,
+            _ => embed_recordings(segments, marker.content(), recordings)?,
+        };
         match &self.images {
             ImageSupport::Input(image_input) if frame.embeds_images => image_input.embed(segments, images),
             _ => Ok(segments),

@@ -1,4 +1,5 @@
-//! Sound in prompts. No template prints it, so a character that occurs in no text stands for it, and is replaced by its positions.
+//! Sound in prompts. Where the model's template prints no marker for it, a character that occurs in no text stands for it. Both are
+//! replaced by its positions.
 
 use std::sync::Arc;
 
@@ -17,6 +18,11 @@ pub(crate) trait SoundReader: Send + Sync {
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for a file that is damaged, too large, or of another format.
     fn read(&self, file: &[u8], role: Role) -> Result<Vec<Segment>>;
+
+    /// The spelling of the control token that templates of the model print for a recording, if they print one.
+    fn marker(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What becomes of sound in messages.
@@ -24,6 +30,8 @@ pub(crate) trait SoundReader: Send + Sync {
 pub(super) enum SoundSupport {
     /// It gets into prompts.
     Read(Arc<dyn SoundReader>),
+    /// The template prints its markers, which nothing replaces: for probes.
+    Markers,
     /// It is left out of prompts, which are only shown.
     Hidden,
     /// It is refused, for this reason if it is a particular one.
@@ -35,9 +43,21 @@ impl SoundSupport {
     pub(super) fn read(&self, (file, author): (&[u8], Role), takes_images: bool, embeds: bool) -> Result<Vec<Segment>> {
         match self {
             Self::Read(reader) if embeds => reader.read(file, author),
-            Self::Read(_) | Self::Hidden => Ok(Vec::new()),
+            Self::Read(_) | Self::Markers | Self::Hidden => Ok(Vec::new()),
             Self::Missing(Some(reason)) => Err(unsupported(reason)),
             Self::Missing(None) => Err(unsupported(if takes_images { NO_AUDIO } else { TEXT_ONLY })),
+        }
+    }
+
+    /// Whether a recording is passed to the template as a part of its own, for which it prints a marker.
+    pub(super) fn has_marker(&self) -> bool {
+        matches!(self, Self::Markers) || self.marker().is_some()
+    }
+
+    pub(super) fn marker(&self) -> Option<&str> {
+        match self {
+            Self::Read(reader) => reader.marker(),
+            _ => None,
         }
     }
 }

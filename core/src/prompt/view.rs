@@ -117,8 +117,13 @@ impl<'a> View<'a> {
     /// The content of a message, after calls that were written as text: in the form of the template if it consists of text
     /// only, otherwise an array of parts.
     fn content(&mut self, message: &ChatMessage, written: &str) -> Result<TemplateValue> {
-        let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
-        if !message.content.iter().any(is_image) {
+        let has_sound_marker = self.capabilities.sounds && self.sounds.has_marker();
+        let is_own_part = |part: &ChatMessageContent| match part {
+            ChatMessageContent::Text(_) => false,
+            ChatMessageContent::Image(_) => true,
+            ChatMessageContent::Audio(_) => has_sound_marker,
+        };
+        if !message.content.iter().any(is_own_part) {
             let text = format!("{written}{}", self.text(message)?);
             return Ok(match self.capabilities.content.of(message.role) {
                 ContentForm::Text => text.into(),
@@ -133,6 +138,10 @@ impl<'a> View<'a> {
                 ChatMessageContent::Image(file) => {
                     self.shown_images.extend(self.images.read(file, self.capabilities.images, self.embeds_images)?);
                     causerie_jinja::context! { type => "image" }
+                }
+                ChatMessageContent::Audio(file) if has_sound_marker => {
+                    self.recordings.push(self.recording(file, message.role)?);
+                    causerie_jinja::context! { type => "audio" }
                 }
                 ChatMessageContent::Audio(file) => {
                     self.recordings.push(self.recording(file, message.role)?);
@@ -150,7 +159,7 @@ impl<'a> View<'a> {
         self.sounds.read((file, role), self.images.has_input(), self.embeds_images)
     }
 
-    /// The text of a message without images. Templates know no sound, so a character in the text stands for it.
+    /// The text of a message without images. A character stands for sound of which the template prints no marker.
     fn text(&mut self, message: &ChatMessage) -> Result<String> {
         let mut text = String::new();
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));

@@ -24,7 +24,7 @@ impl Work for Bound<'_> {
 }
 
 #[inline(always)]
-fn bounded<S: Simd>(simd: S, x: S::Floats, bound: f32) -> S::Floats {
+pub(crate) fn bounded<S: Simd>(simd: S, x: S::Floats, bound: f32) -> S::Floats {
     let power = simd.exp(simd.mul(x, simd.splat(2.0 / bound)));
     let below = simd.div(simd.splat(2.0 * bound), simd.add(power, simd.splat(1.0)));
     simd.sub(simd.splat(bound), below)

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::grid::Grid;
+use crate::ops::bound::bounded;
 use crate::simd::{LANES, Simd, Work};
 
 /// Queries that read the keys together.
@@ -39,6 +40,8 @@ pub struct RelativeAttention<'a> {
     pub n_after: usize,
     /// Factor of the scores.
     pub scale: f32,
+    /// If given, scaled scores are bounded: `bound * tanh(score / bound)`.
+    pub bound: Option<f32>,
 }
 
 /// Keys, positions and values of all heads in the order in which scores and sums read them.
@@ -184,14 +187,16 @@ impl RelativeHead<'_> {
         let seen = self.seen(query);
         let first = seen.start / LANES * LANES;
         let scores = &mut scores[first..seen.end.next_multiple_of(LANES)];
+        for vector in scores.as_chunks_mut::<LANES>().0 {
+            let scaled = simd.mul(simd.load(vector), simd.splat(self.all.scale));
+            simd.store(self.all.bound.map_or(scaled, |bound| bounded(simd, scaled, bound)), vector);
+        }
         scores[..seen.start - first].fill(f32::NEG_INFINITY);
         scores[seen.end - first..].fill(f32::NEG_INFINITY);
         let (vectors, _) = scores.as_chunks_mut::<LANES>();
         let mut largest = simd.splat(f32::NEG_INFINITY);
         for vector in vectors.iter_mut() {
-            let scaled = simd.mul(simd.load(vector), simd.splat(self.all.scale));
-            largest = simd.max(scaled, largest);
-            simd.store(scaled, vector);
+            largest = simd.max(simd.load(vector), largest);
         }
         let largest = simd.splat(simd.largest(largest));
         let mut total = simd.splat(0.0);

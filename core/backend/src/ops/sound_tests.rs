@@ -58,7 +58,12 @@ fn depthwise_convolutions_are_right_and_the_same() {
 #[test]
 fn relative_attention_is_right_and_the_same_for_any_number_of_queries() {
     let mut random = SplitMix64::new(22);
-    for (n_keys, n_heads, head_dim, window) in [(41, 2, 16, None), (7, 3, 8, None), (50, 1, 72, Some((11, 0)))] {
+    for (n_keys, n_heads, head_dim, window, bound) in [
+        (41, 2, 16, None, None),
+        (7, 3, 8, None, None),
+        (50, 1, 72, Some((11, 0)), None),
+        (50, 2, 8, Some((11, 0)), Some(1.5)),
+    ] {
         let width = n_heads * head_dim;
         let (n_before, n_after) = window.unwrap_or((n_keys - 1, n_keys - 1));
         let [queries, keys, values_] = [0; 3].map(|_| random.floats(n_keys * width));
@@ -76,6 +81,7 @@ fn relative_attention_is_right_and_the_same_for_any_number_of_queries() {
             n_before,
             n_after,
             scale: 0.3,
+            bound,
         };
         let in_parts = |cpu: &Cpu, n: usize| {
             let mut out = vec![0.0; n_keys * width];
@@ -99,7 +105,8 @@ fn relative_attention_is_right_and_the_same_for_any_number_of_queries() {
                     (query + f64::from(u[dim])) * f64::from(keys[j * width + dim])
                         + (query + f64::from(v[dim])) * f64::from(positions[(n_before + j - i) * width + dim])
                 };
-                ((head..head + head_dim).map(score).sum::<f64>() * f64::from(0.3f32)).exp()
+                let score = (head..head + head_dim).map(score).sum::<f64>() * f64::from(0.3f32);
+                bound.map_or(score, |bound| f64::from(bound) * (score / f64::from(bound)).tanh()).exp()
             };
             let total: f64 = seen.clone().map(weight).sum();
             seen.map(|j| weight(j) * f64::from(values_[j * width + column])).sum::<f64>() / total

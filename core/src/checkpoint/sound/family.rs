@@ -1,6 +1,10 @@
-//! The kinds of encoders of sound, as data: their names in files, and what the files need not state.
+//! What kinds of encoders of sound differ in, as data: their names in files, and what the files need not state.
 
-use crate::media::sound::MelRules;
+use serde_json::Value as Json;
+
+use crate::checkpoint::invalid::invalid;
+use crate::error::Result;
+use crate::media::sound::{FrameLayout, MelRules};
 
 /// One kind of encoder with its adapter.
 #[derive(Debug, PartialEq)]
@@ -13,13 +17,20 @@ pub(crate) struct HearingFamily {
     pub(crate) decoders: &'static [&'static str],
     pub(crate) kind: EncoderKind,
     pub(super) names: HearingNameTable,
+    /// The map whose outputs are rows of the decoder's embedding.
+    pub(crate) last_map: &'static str,
     /// How features are computed.
     pub(crate) rules: MelRules,
     /// Frames that become one row.
     pub(crate) frames: usize,
     /// Samples of a recording.
     pub(crate) min_samples: usize,
+    pub(crate) max_samples: Option<usize>,
     pub(super) norm_eps: f32,
+    /// Whether GGUF files state a wrong epsilon of norms.
+    pub(super) misstates_eps: bool,
+    /// The control token that chat templates print for a recording.
+    pub(crate) marker: Option<&'static str>,
     /// The control tokens around the rows of a recording.
     pub(crate) around: Option<(&'static str, &'static str)>,
 }
@@ -29,8 +40,19 @@ pub(crate) struct HearingFamily {
 pub(crate) enum EncoderKind {
     /// A conformer over the whole recording, and an adapter.
     FastConformer,
+    /// A conformer that reaches backwards only, over a few rows.
+    LocalConformer,
     /// A stack of causal layers, and an adapter.
     Causal,
+}
+
+/// What the files say of an encoder.
+pub(super) struct EncoderFacts {
+    pub(super) n_layers: usize,
+    pub(super) n_heads: usize,
+    pub(super) norm_eps: f32,
+    /// Features of a frame.
+    pub(super) n_bins: usize,
 }
 
 /// Names of parts without `.weight`: in GGUF files, and in folders.
@@ -39,57 +61,37 @@ pub(super) struct HearingNameTable {
     pub(super) outside: &'static [(&'static str, &'static str)],
     /// How names of layers begin in folders.
     pub(super) layers: &'static str,
+    /// Parts of layers. If the name in folders ends in `.linear`, the ranges of a map's inputs and outputs may lie beside it.
     pub(super) in_layer: &'static [(&'static str, &'static str)],
     /// Parts of layers whose names are complete.
     pub(super) vectors: &'static [(&'static str, &'static str)],
-    /// The norm after a layer's convolution.
-    pub(super) folded_norm: (&'static str, &'static str),
+    /// The norm after a layer's convolution, if it is one by means and variances.
+    pub(super) folded_norm: Option<(&'static str, &'static str)>,
+    /// Factors in a layer of which folders have `x`, and GGUF files `ln(1 + e^x)`. The names are complete.
+    pub(super) softplus: Option<(&'static str, &'static str)>,
 }
 
-/// A FastConformer, whose rows stand bare in the prompt.
-pub(super) static LFM2_AUDIO: HearingFamily = HearingFamily {
-    projector_type: "lfm2a",
-    class: "Lfm2AudioForConditionalGeneration",
-    decoders: &["lfm2"],
-    kind: EncoderKind::FastConformer,
-    names: HearingNameTable {
-        outside: &[
-            ("a.conv1d.0", "conformer.pre_encode.conv.0"),
-            ("a.conv1d.2", "conformer.pre_encode.conv.2"),
-            ("a.conv1d.3", "conformer.pre_encode.conv.3"),
-            ("a.conv1d.5", "conformer.pre_encode.conv.5"),
-            ("a.conv1d.6", "conformer.pre_encode.conv.6"),
-            ("a.pre_encode.out", "conformer.pre_encode.out"),
-            ("mm.a.mlp.0", "audio_adapter.model.0"),
-            ("mm.a.mlp.1", "audio_adapter.model.1"),
-            ("mm.a.mlp.3", "audio_adapter.model.3"),
-        ],
-        layers: "conformer.layers.",
-        in_layer: &[
-            ("ffn_norm", "norm_feed_forward1"),
-            ("ffn_up", "feed_forward1.linear1"),
-            ("ffn_down", "feed_forward1.linear2"),
-            ("ln1", "norm_self_att"),
-            ("attn_q", "self_attn.linear_q"),
-            ("attn_k", "self_attn.linear_k"),
-            ("attn_v", "self_attn.linear_v"),
-            ("attn_out", "self_attn.linear_out"),
-            ("linear_pos", "self_attn.linear_pos"),
-            ("norm_conv", "norm_conv"),
-            ("conv_pw1", "conv.pointwise_conv1"),
-            ("conv_dw", "conv.depthwise_conv"),
-            ("conv_pw2", "conv.pointwise_conv2"),
-            ("ffn_norm_1", "norm_feed_forward2"),
-            ("ffn_up_1", "feed_forward2.linear1"),
-            ("ffn_down_1", "feed_forward2.linear2"),
-            ("ln2", "norm_out"),
-        ],
-        vectors: &[("pos_bias_u", "self_attn.pos_bias_u"), ("pos_bias_v", "self_attn.pos_bias_v")],
-        folded_norm: ("conv_norm", "conv.batch_norm"),
-    },
-    rules: MelRules::LFM2,
-    frames: 8,
-    min_samples: 160,
-    norm_eps: 1e-5,
-    around: None,
-};
+impl HearingFamily {
+    /// The frames of so many samples that the encoder reads.
+    pub(crate) fn n_frames(&self, n_samples: usize) -> usize {
+        let (n_frames, n_valid) = self.rules.n_frames(n_samples);
+        match self.rules.layout {
+            FrameLayout::Delayed => n_valid,
+            _ => n_frames,
+        }
+    }
+}
+
+/// Refuses a setting with another value than the expected one. A missing setting is the expected one.
+pub(super) fn check(part: &str, settings: &Json, key: &str, expected: &Json) -> Result<()> {
+    let is_same = |found: &Json| match (found.as_f64(), expected.as_f64()) {
+        (Some(found), Some(expected)) => found == expected,
+        _ => found == expected,
+    };
+    match settings.get(key) {
+        Some(found) if !is_same(found) && !found.is_null() => {
+            Err(invalid(format!("{key} of the {part} in config.json must be {expected}, found {found}")))
+        }
+        _ => Ok(()),
+    }
+}

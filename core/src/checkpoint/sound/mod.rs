@@ -3,6 +3,8 @@
 mod causal;
 mod description;
 mod family;
+mod gemma4;
+mod lfm2_audio;
 mod lfm3_audio;
 mod names;
 mod tensors;

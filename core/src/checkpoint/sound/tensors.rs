@@ -36,8 +36,12 @@ impl HearingArchitecture {
                 let in_folder = format!("{folder_prefix}{in_folder}");
                 found.add(format!("{prefix}{part}"), &[in_folder], RowChange::default())?;
             }
-            let (part, in_folder) = table.folded_norm;
-            fold(&mut found, &format!("{prefix}{part}"), &format!("{folder_prefix}{in_folder}"))?;
+            if let Some((part, in_folder)) = table.folded_norm {
+                fold(&mut found, &format!("{prefix}{part}"), &format!("{folder_prefix}{in_folder}"))?;
+            }
+            if let Some((part, in_folder)) = table.softplus {
+                soften(&mut found, format!("{prefix}{part}"), &format!("{folder_prefix}{in_folder}"))?;
+            }
         }
         Ok(found.tensors)
     }
@@ -54,6 +58,22 @@ fn add(found: &mut FolderTensors<'_>, part: &str, in_folder: &str) -> Result<()>
             _ => found.add(name, &[in_folder], RowChange::default())?,
         }
     }
+    if let Some(map) = in_folder.strip_suffix(".linear") {
+        for end in ["input_min", "input_max", "output_min", "output_max"] {
+            found.add(format!("{part}.{end}"), &[format!("{map}.{end}")], RowChange::default())?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds factors of which the folder has `x` as `ln(1 + e^x)`.
+fn soften(found: &mut FolderTensors<'_>, name: String, in_folder: &str) -> Result<()> {
+    found.tensors.name_in_files(name.clone(), in_folder.to_owned());
+    let Some(file) = found.folder.tensor(in_folder) else { return Ok(()) }; // which is missing, as loading will say
+    let values: Vec<f32> =
+        found.values(in_folder, &file)?.into_iter().map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p()).collect();
+    let tensor = Tensor::new(TensorType::F32, vec![values.len()], TensorSource::of_values(&values));
+    found.tensors.insert(name, tensor);
     Ok(())
 }
 

@@ -92,20 +92,11 @@ impl Operations for Candle {
         &self,
         inputs: &TensorRows,
         map: &Linear<Self>,
-        Residual { norm, factor }: Residual<'_, Self>,
+        residual: Residual<'_, Self>,
         _: &mut TensorRows,
         stream: &mut TensorRows,
     ) -> Result<()> {
-        stream.map(|stream| {
-            let mut outputs = map.apply(inputs.get()?)?;
-            if let Some((weight, epsilon)) = norm {
-                outputs = rms_norm(&outputs, weight, epsilon)?;
-            }
-            if factor != 1.0 {
-                outputs = (outputs * f64::from(factor))?;
-            }
-            stream + outputs
-        })
+        stream.map(|stream| added(stream, map.apply(inputs.get()?)?, residual))
     }
 
     fn angles(&self, rope: &Rope, positions: &[Range<usize>], angles: &mut TensorAngles) -> Result<()> {
@@ -455,4 +446,19 @@ fn convolved(rows: &Tensor, taps: &Tensor, window: &mut TensorWindow) -> TensorR
     // A copy: a view would keep all rows in memory for as long as a snapshot lives.
     window.0 = all.narrow(0, time, n_past)?.force_contiguous()?;
     Ok(mixed)
+}
+
+/// The residual stream with outputs.
+pub(super) fn added(
+    stream: &Tensor,
+    mut outputs: Tensor,
+    Residual { norm, factor }: Residual<'_, Candle>,
+) -> TensorResult<Tensor> {
+    if let Some((weight, epsilon)) = norm {
+        outputs = rms_norm(&outputs, weight, epsilon)?;
+    }
+    if factor != 1.0 {
+        outputs = (outputs * f64::from(factor))?;
+    }
+    stream + outputs
 }

@@ -8,7 +8,7 @@ use candle_nn::ops::{sigmoid, softmax_last_dim};
 use crate::error::Result;
 use crate::model::candle::backend::Candle;
 use crate::model::candle::rows::TensorRows;
-use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations};
+use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations, UnfoldedGrid};
 
 impl SoundOperations for Candle {
     fn rectify(&self, rows: &mut TensorRows) -> Result<()> {
@@ -31,6 +31,13 @@ impl SoundOperations for Candle {
         convolved.set(|| convolve(&convolution, rows))
     }
 
+    fn unfold(&self, grid: UnfoldedGrid<'_, Self>, rows: Range<usize>, unfolded: &mut TensorRows) -> Result<()> {
+        unfolded.set(|| {
+            let joined = Tensor::cat(&kernel_places(&grid, &rows)?, 2)?;
+            joined.reshape((rows.len() * grid.n_columns.div_ceil(grid.stride.1), joined.dim(2)?))
+        })
+    }
+
     fn join_columns(&self, grid: &TensorRows, n_columns: usize, joined: &mut TensorRows) -> Result<()> {
         joined.set(|| {
             let (n_places, n_channels) = grid.get()?.dims2()?;
@@ -43,45 +50,54 @@ impl SoundOperations for Candle {
         &self,
         queries: RelativeQueries<'_, Self>,
         n_heads: usize,
-        scale: f32,
         mixed: &mut TensorRows,
     ) -> Result<()> {
-        mixed.set(|| attend(&queries, n_heads, scale))
+        mixed.set(|| attend(&queries, n_heads))
     }
 }
 
-/// Sums the places of the kernel one by one, over a grid with zeros around it.
+/// Sums the places of the kernel one by one.
 fn convolve(convolution: &DepthwiseConvolution<'_, Candle>, rows: Range<usize>) -> TensorResult<Tensor> {
     let DepthwiseConvolution { grid, first_row, n_columns, taps, bias, kernel, before, stride } = *convolution;
-    let (n_places, n_channels) = grid.get()?.dims2()?;
+    let n_channels = grid.get()?.dim(1)?;
     let n_outputs = n_columns.div_ceil(stride);
-    // The first and the last place that an output reads, where the grid begins at `first_row` and `before` places of zeros.
-    let (start, end) = (rows.start * stride, (rows.end - 1) * stride + kernel.0);
-    let padded = grid.get()?.reshape((n_places / n_columns, n_columns, n_channels))?;
-    let (top, bottom) = (first_row + before.0, end.saturating_sub(first_row + before.0 + n_places / n_columns));
-    let right = ((n_outputs - 1) * stride + kernel.1).saturating_sub(n_columns + before.1);
-    let padded = padded.pad_with_zeros(0, top.saturating_sub(start), bottom)?;
-    let padded = padded.pad_with_zeros(1, before.1, right)?;
-    let skipped = start.saturating_sub(top);
-    let strided = |n: usize, first: usize| {
-        let places: Vec<u32> = (0..n).map(|at| (first + at * stride) as u32).collect(); // sizes of a recording fit
-        Tensor::new(places, grid.get()?.device())
-    };
-    let mut sum = Tensor::zeros((rows.len(), n_outputs, n_channels), padded.dtype(), padded.device())?;
+    let places = UnfoldedGrid { grid, first_row, n_columns, kernel, before, stride: (stride, stride) };
+    let mut sum = Tensor::zeros((rows.len(), n_outputs, n_channels), grid.get()?.dtype(), grid.get()?.device())?;
     if let Some(bias) = bias {
         sum = sum.broadcast_add(bias)?;
     }
-    for (i, j) in (0..kernel.0).flat_map(|i| (0..kernel.1).map(move |j| (i, j))) {
-        let inputs = padded.index_select(&strided(rows.len(), skipped + i)?, 0)?;
-        let inputs = inputs.index_select(&strided(n_outputs, j)?, 1)?;
-        let tap = taps.narrow(0, (i * kernel.1 + j) * n_channels, n_channels)?;
-        sum = (sum + inputs.broadcast_mul(&tap)?)?;
+    for (place, inputs) in kernel_places(&places, &rows)?.into_iter().enumerate() {
+        sum = (sum + inputs.broadcast_mul(&taps.narrow(0, place * n_channels, n_channels)?)?)?;
     }
     sum.reshape((rows.len() * n_outputs, n_channels))
 }
 
-fn attend(queries: &RelativeQueries<'_, Candle>, n_heads: usize, scale: f32) -> TensorResult<Tensor> {
-    let RelativeQueries { queries, first, keys, values, distances, n_before, n_after, biases } = *queries;
+/// What each place of a kernel reads for some grid rows of outputs, `(rows, columns, channels)`, over a grid with zeros around it.
+fn kernel_places(places: &UnfoldedGrid<'_, Candle>, rows: &Range<usize>) -> TensorResult<Vec<Tensor>> {
+    let UnfoldedGrid { grid, first_row, n_columns, kernel, before, stride } = *places;
+    let (n_places, n_channels) = grid.get()?.dims2()?;
+    let n_outputs = n_columns.div_ceil(stride.1);
+    // The first and the last place that an output reads, where the grid begins at `first_row` and `before` places of zeros.
+    let (start, end) = (rows.start * stride.0, (rows.end - 1) * stride.0 + kernel.0);
+    let padded = grid.get()?.reshape((n_places / n_columns, n_columns, n_channels))?;
+    let (top, bottom) = (first_row + before.0, end.saturating_sub(first_row + before.0 + n_places / n_columns));
+    let right = ((n_outputs - 1) * stride.1 + kernel.1).saturating_sub(n_columns + before.1);
+    let padded = padded.pad_with_zeros(0, top.saturating_sub(start), bottom)?;
+    let padded = padded.pad_with_zeros(1, before.1, right)?;
+    let skipped = start.saturating_sub(top);
+    let strided = |n: usize, first: usize, stride: usize| {
+        let places: Vec<u32> = (0..n).map(|at| (first + at * stride) as u32).collect(); // sizes of a recording fit
+        Tensor::new(places, grid.get()?.device())
+    };
+    let inputs = |(i, j): (usize, usize)| {
+        let rows = padded.index_select(&strided(rows.len(), skipped + i, stride.0)?, 0)?;
+        rows.index_select(&strided(n_outputs, j, stride.1)?, 1)
+    };
+    (0..kernel.0).flat_map(|i| (0..kernel.1).map(move |j| (i, j))).map(inputs).collect()
+}
+
+fn attend(queries: &RelativeQueries<'_, Candle>, n_heads: usize) -> TensorResult<Tensor> {
+    let RelativeQueries { queries, first, keys, values, distances, n_before, n_after, biases, scale, bound } = *queries;
     let (n_queries, width) = queries.get()?.dims2()?;
     let n_keys = keys.get()?.dim(0)?;
     // (heads, rows, head_dim)
@@ -101,7 +117,10 @@ fn attend(queries: &RelativeQueries<'_, Candle>, n_heads: usize, scale: f32) -> 
     let at = Tensor::from_vec(at, (1, n_queries, n_keys), device)?.to_dtype(DType::U32)?;
     let at = at.broadcast_as((n_heads, n_queries, n_keys))?.contiguous()?;
     let seen = Tensor::from_vec(seen, (1, n_queries, n_keys), device)?;
-    let scores = ((contents + places.gather(&at, D::Minus1)?)? * f64::from(scale))?.broadcast_add(&seen)?;
-    let mixed = softmax_last_dim(&scores)?.matmul(&heads(values.get()?)?)?;
+    let mut scores = ((contents + places.gather(&at, D::Minus1)?)? * f64::from(scale))?;
+    if let Some(bound) = bound {
+        scores = ((scores / f64::from(bound))?.tanh()? * f64::from(bound))?;
+    }
+    let mixed = softmax_last_dim(&scores.broadcast_add(&seen)?)?.matmul(&heads(values.get()?)?)?;
     mixed.transpose(0, 1)?.contiguous()?.reshape((n_queries, width))
 }

@@ -5,17 +5,17 @@ use std::ops::Range;
 use candle_core::quantized::QMatMul;
 use candle_core::{D, Result as TensorResult, Tensor};
 
-use crate::checkpoint::RopePairing;
+use crate::checkpoint::{Activation, RopePairing};
 use crate::error::Result;
 use crate::model::candle::attention::attend_all;
 use crate::model::candle::backend::Candle;
 use crate::model::candle::memories::TensorKeyValues;
-use crate::model::candle::operations::normalised_and_rotated;
+use crate::model::candle::operations::{added, normalised_and_rotated};
 use crate::model::candle::rotation::TensorAngles;
 use crate::model::candle::rows::{TensorRows, computation_failed};
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
-use crate::model::operations::NormFactors;
+use crate::model::operations::{NormFactors, Residual};
 use crate::model::tower::{PatchGridConvolution, TowerActivation, TowerOperations};
 
 impl TowerOperations for Candle {
@@ -120,11 +120,42 @@ impl TowerOperations for Candle {
         _: &Linear<Self>,
         inputs: &mut TensorRows,
     ) -> Result<()> {
-        inputs.set(|| match activation {
-            TowerActivation::Gelu => rows.get()?.gelu_erf(),
-            TowerActivation::GeluTanh => rows.get()?.gelu(),
-            TowerActivation::Silu => rows.get()?.silu(),
+        inputs.set(|| activate(activation, rows.get()?))
+    }
+
+    fn activate_rows(&self, activation: TowerActivation, rows: &TensorRows, activated: &mut TensorRows) -> Result<()> {
+        activated.set(|| activate(activation, rows.get()?))
+    }
+
+    fn gate_rows(
+        &self,
+        activation: Activation,
+        gate: &TensorRows,
+        up: &TensorRows,
+        gated: &mut TensorRows,
+    ) -> Result<()> {
+        gated.set(|| {
+            let gate = match activation {
+                Activation::Silu => gate.get()?.silu(),
+                Activation::GeluTanh => gate.get()?.gelu(),
+            };
+            gate? * up.get()?
         })
+    }
+
+    fn clamp(&self, rows: &TensorRows, (least, largest): (f32, f32), clamped: &mut TensorRows) -> Result<()> {
+        clamped.set(|| rows.get()?.clamp(least, largest))
+    }
+
+    fn scale_columns(&self, rows: &mut TensorRows, factors: &Tensor, shifts: Option<&Tensor>) -> Result<()> {
+        rows.map(|rows| {
+            let scaled = rows.broadcast_mul(factors)?;
+            shifts.map_or(Ok(scaled.clone()), |shifts| scaled.broadcast_add(shifts))
+        })
+    }
+
+    fn add_outputs(&self, rows: &TensorRows, residual: Residual<'_, Self>, stream: &mut TensorRows) -> Result<()> {
+        stream.map(|stream| added(stream, rows.get()?.clone(), residual))
     }
 
     fn extend(&self, part: &TensorRows, n_before: usize, all: &mut TensorRows) -> Result<()> {
@@ -144,4 +175,12 @@ fn join(patches: &Tensor, n_columns: usize, side: usize) -> TensorResult<Tensor>
     let (down, across) = (n_patches / n_columns / side, n_columns / side);
     let squares = patches.reshape((down, side, across, side * hidden))?.transpose(1, 2)?.contiguous()?;
     squares.reshape((down * across, side * side * hidden))
+}
+
+fn activate(activation: TowerActivation, rows: &Tensor) -> TensorResult<Tensor> {
+    match activation {
+        TowerActivation::Gelu => rows.gelu_erf(),
+        TowerActivation::GeluTanh => rows.gelu(),
+        TowerActivation::Silu => rows.silu(),
+    }
 }

@@ -69,8 +69,7 @@ impl<O: SoundOperations> CausalEncoder<O> {
         let stack = Stack::load(&operations, tensors, layers, hidden, &mut |_| ControlFlow::Continue(()))?;
         let output_norm = reader.vector("a.post_ln.weight", hidden)?;
         let adapter = Adapter::load(&reader, hidden)?;
-        let names = ["a.conv1d.0", adapter::FIRST, adapter::SECOND].map(|name| format!("{name}.weight"));
-        let mut fingerprint = reader.fingerprint(&names)?;
+        let mut fingerprint = reader.fingerprint(&["a.conv1d.0", adapter::FIRST, adapter::SECOND])?;
         fingerprint.extend(format!("{architecture:?}").into_bytes());
         let architecture = architecture.clone();
         let buffers = Mutex::default();

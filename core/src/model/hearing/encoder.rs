@@ -6,6 +6,8 @@ use crate::checkpoint::invalid;
 use crate::checkpoint::{CausalEncoderCheckpoint, EncoderKind, HearingArchitecture};
 use crate::error::Result;
 use crate::model::hearing::causal::CausalEncoder;
+use crate::model::hearing::fast_conformer::FastConformer;
+use crate::model::hearing::local_conformer::LocalConformer;
 use crate::model::hearing::network::{EncoderNetwork, LoadedEncoder, RecordingPass};
 use crate::model::hearing::operations::SoundOperations;
 use crate::position::EmbeddingJob;
@@ -25,11 +27,16 @@ impl SoundEncoder {
         architecture: &HearingArchitecture,
     ) -> Result<Self> {
         Ok(Self(match architecture.family.kind {
-            EncoderKind::FastConformer => Arc::new(EncoderNetwork::load(operations, files, architecture)?),
+            EncoderKind::FastConformer => {
+                Arc::new(EncoderNetwork::<O, FastConformer<O>>::load(operations, files, architecture)?)
+            }
             EncoderKind::Causal => {
                 let HearingArchitecture { n_layers, norm_eps, .. } = *architecture;
                 let checkpoint = CausalEncoderCheckpoint::read(files, n_layers, norm_eps)?;
                 Arc::new(CausalEncoder::load(operations, &checkpoint, architecture)?)
+            }
+            EncoderKind::LocalConformer => {
+                Arc::new(EncoderNetwork::<O, LocalConformer<O>>::load(operations, files, architecture)?)
             }
         }))
     }

@@ -4,6 +4,7 @@ use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::hearing::operations::{DepthwiseConvolution, RelativeQueries, SoundOperations};
+use crate::model::hearing::parts::Phase;
 use crate::model::hearing::reader::EncoderReader;
 use crate::model::hearing::stream::{EncoderBuffers, SoundStream};
 use crate::model::linear::Linear;
@@ -43,21 +44,6 @@ struct HalfFeedForward<B: Backend> {
     norm: TowerNorm<B>,
     up: Linear<B>,
     down: Linear<B>,
-}
-
-/// The phases of a layer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// The first feed-forward block; queries, keys and values.
-    Project,
-    /// Attention; what the convolution gets.
-    Attend,
-    /// The convolution and the second feed-forward block.
-    Convolve,
-}
-
-impl Phase {
-    pub(super) const ALL: [Self; 3] = [Self::Project, Self::Attend, Self::Convolve];
 }
 
 /// How outputs are added to the residual stream.
@@ -171,8 +157,10 @@ impl<O: SoundOperations> ConformerLayer<O> {
             n_before: *n_rows - 1,
             n_after: *n_rows - 1,
             biases: self.biases.each_ref(),
+            scale: self.scale,
+            bound: None,
         };
-        operations.relative_attention(queries, self.n_heads, self.scale, mixed)?;
+        operations.relative_attention(queries, self.n_heads, mixed)?;
         operations.inputs(mixed, &[&self.attention_out], inputs)?;
         operations.add_product(inputs, &self.attention_out, times(1.0), spare, &mut band.stream)?;
         self.convolution_norm.apply(operations, &band.stream, &[&self.pairs], inputs)?;
@@ -217,15 +205,7 @@ fn convolution<O: SoundOperations>(
     hidden: usize,
 ) -> Result<(O::Vector, O::Vector, usize)> {
     let name = format!("{prefix}.conv_dw");
-    let n_places = match *reader.shape(&name)? {
-        [channels, n_places] if channels == hidden && n_places % 2 == 1 && n_places <= MAX_KERNEL => n_places,
-        ref shape => {
-            return Err(invalid(format!(
-                "tensor {name}.weight must have {hidden} kernels of an odd number of elements up to {MAX_KERNEL}, \
-                 found shape {shape:?}"
-            )));
-        }
-    };
+    let n_places = depthwise_places(reader, &name, hidden)?;
     let factors = reader.flat(&format!("{prefix}.conv_norm.weight"), hidden)?;
     let shifts = reader.flat(&format!("{prefix}.conv_norm.bias"), hidden)?;
     let taps = reader.taps(&name, hidden, n_places)?;
@@ -234,4 +214,19 @@ fn convolution<O: SoundOperations>(
     let bias = bias.iter().zip(&factors).zip(&shifts).map(|((bias, factor), shift)| bias * factor + shift);
     let operations = reader.operations;
     Ok((operations.vector(taps.collect())?, operations.vector(bias.collect())?, n_places))
+}
+
+/// The elements of the kernels of a convolution over time, of which each channel has one.
+pub(super) fn depthwise_places<O: SoundOperations>(
+    reader: &EncoderReader<'_, O>,
+    name: &str,
+    hidden: usize,
+) -> Result<usize> {
+    match *reader.shape(name)? {
+        [channels, n_places] if channels == hidden && n_places % 2 == 1 && n_places <= MAX_KERNEL => Ok(n_places),
+        ref shape => Err(invalid(format!(
+            "tensor {name}.weight must have {hidden} kernels of an odd number of elements up to {MAX_KERNEL}, found shape \
+             {shape:?}"
+        ))),
+    }
 }

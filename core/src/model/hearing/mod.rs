@@ -8,9 +8,14 @@ mod causal_subsampling;
 #[cfg(test)]
 mod causal_tests;
 mod encoder;
+mod fast_conformer;
 mod layer;
+mod local_conformer;
+mod local_layer;
+mod local_subsampling;
 mod network;
 mod operations;
+mod parts;
 mod reader;
 mod stream;
 mod subsampling;
@@ -18,4 +23,4 @@ mod subsampling;
 mod tests;
 
 pub(crate) use encoder::SoundEncoder;
-pub(super) use operations::{DepthwiseConvolution, RelativeQueries, SoundOperations};
+pub(super) use operations::{DepthwiseConvolution, RelativeQueries, SoundOperations, UnfoldedGrid};

@@ -1,6 +1,5 @@
 //! An encoder and its passes: from the features of a recording to rows of the decoder's embedding, in pieces of one layer.
 
-use std::f64::consts::LN_10;
 use std::mem;
 use std::sync::Arc;
 
@@ -8,12 +7,10 @@ use parking_lot::Mutex;
 
 use crate::checkpoint::HearingArchitecture;
 use crate::error::Result;
-use crate::model::hearing::adapter::{self, Adapter};
-use crate::model::hearing::layer::{ConformerLayer, Phase};
 use crate::model::hearing::operations::SoundOperations;
+use crate::model::hearing::parts::{EncoderParts, Phase};
 use crate::model::hearing::reader::EncoderReader;
 use crate::model::hearing::stream::{EncoderBuffers, SoundStream};
-use crate::model::hearing::subsampling::{FRAMES, Subsampling};
 use crate::weights::Weights;
 
 /// Rows that are computed at once, half a minute of sound.
@@ -41,18 +38,16 @@ pub(super) trait RecordingPass: Send {
     fn advance(&mut self) -> Result<Option<Arc<[f32]>>>;
 }
 
-pub(super) struct EncoderNetwork<O: SoundOperations> {
+pub(super) struct EncoderNetwork<O: SoundOperations, P> {
     operations: O,
-    subsampling: Subsampling<O>,
-    layers: Vec<ConformerLayer<O>>,
-    adapter: Adapter<O>,
+    parts: P,
     fingerprint: Vec<u8>,
     architecture: HearingArchitecture,
     buffers: Mutex<EncoderBuffers<O>>,
 }
 
-pub(super) struct NetworkRecording<O: SoundOperations> {
-    encoder: Arc<EncoderNetwork<O>>,
+pub(super) struct NetworkRecording<O: SoundOperations, P> {
+    encoder: Arc<EncoderNetwork<O, P>>,
     /// `(frames, bins)`
     features: Vec<f32>,
     pub(super) stream: SoundStream<O>,
@@ -61,37 +56,30 @@ pub(super) struct NetworkRecording<O: SoundOperations> {
     pub(super) values: Vec<f32>,
 }
 
-impl<O: SoundOperations> EncoderNetwork<O> {
+impl<O: SoundOperations, P: EncoderParts<O>> EncoderNetwork<O, P> {
     pub(super) fn load(operations: O, files: &Weights, architecture: &HearingArchitecture) -> Result<Self> {
         let tensors = architecture.tensors(files)?;
         let reader = EncoderReader { operations: &operations, tensors: &tensors, norm_eps: architecture.norm_eps };
-        let subsampling = Subsampling::load(&reader, architecture.n_bins)?;
-        let shape = (subsampling.hidden, architecture.n_heads);
-        let layers = (0..architecture.n_layers).map(|layer| ConformerLayer::load(&reader, layer, shape));
-        let layers = layers.collect::<Result<_>>()?;
-        let adapter = Adapter::load(&reader, subsampling.hidden)?;
-        let names = ["a.conv1d.0", adapter::FIRST, adapter::SECOND].map(|name| format!("{name}.weight"));
-        let mut fingerprint = reader.fingerprint(&names)?;
+        let parts = P::load(&reader, architecture)?;
+        let mut fingerprint = reader.fingerprint(P::distinct_tensors())?;
         fingerprint.extend(format!("{architecture:?}").into_bytes());
         let architecture = architecture.clone();
-        Ok(Self { subsampling, layers, adapter, fingerprint, architecture, operations, buffers: Mutex::default() })
+        Ok(Self { parts, fingerprint, architecture, operations, buffers: Mutex::default() })
     }
-}
 
-impl<O: SoundOperations> EncoderNetwork<O> {
     #[cfg(test)]
     pub(super) fn operations(&self) -> &O {
         &self.operations
     }
 }
 
-impl<O: SoundOperations> LoadedEncoder for EncoderNetwork<O> {
+impl<O: SoundOperations, P: EncoderParts<O>> LoadedEncoder for EncoderNetwork<O, P> {
     fn architecture(&self) -> &HearingArchitecture {
         &self.architecture
     }
 
     fn row_size(&self) -> usize {
-        self.adapter.row_size
+        self.parts.row_size()
     }
 
     fn fingerprint(&self) -> Vec<u8> {
@@ -103,11 +91,11 @@ impl<O: SoundOperations> LoadedEncoder for EncoderNetwork<O> {
     }
 }
 
-impl<O: SoundOperations> RecordingPass for NetworkRecording<O> {
+impl<O: SoundOperations, P: EncoderParts<O>> RecordingPass for NetworkRecording<O, P> {
     fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
         let encoder = Arc::clone(&self.encoder);
         let mut buffers = encoder.buffers.lock();
-        let (n_bands, n_phases) = (self.stream.bands.len(), Phase::ALL.len() * encoder.layers.len() + 2);
+        let (n_bands, n_phases) = (self.stream.bands.len(), Phase::ALL.len() * encoder.parts.n_layers() + 2);
         let mut n_rows = 0;
         while n_rows < PIECE && self.n_done < n_bands * n_phases {
             let (phase, band) = (self.n_done / n_bands, self.n_done % n_bands);
@@ -119,10 +107,11 @@ impl<O: SoundOperations> RecordingPass for NetworkRecording<O> {
     }
 }
 
-impl<O: SoundOperations> NetworkRecording<O> {
+impl<O: SoundOperations, P: EncoderParts<O>> NetworkRecording<O, P> {
     /// A recording that is computed in bands of `most` rows at most.
-    pub(super) fn new(encoder: Arc<EncoderNetwork<O>>, features: Vec<f32>, most: usize) -> Self {
-        let n_rows = (features.len() / encoder.architecture.n_bins).div_ceil(FRAMES);
+    pub(super) fn new(encoder: Arc<EncoderNetwork<O, P>>, features: Vec<f32>, most: usize) -> Self {
+        let HearingArchitecture { n_bins, family, .. } = encoder.architecture;
+        let n_rows = (features.len() / n_bins).div_ceil(family.frames);
         let band = (SCORES / n_rows.max(1)).clamp(1, most);
         Self { encoder, features, stream: SoundStream::new(n_rows, band), n_done: 0, values: Vec::new() }
     }
@@ -130,40 +119,20 @@ impl<O: SoundOperations> NetworkRecording<O> {
     /// Computes a band in a phase, counted from the beginning of the encoder.
     pub(super) fn compute(
         &mut self,
-        encoder: &EncoderNetwork<O>,
+        encoder: &EncoderNetwork<O, P>,
         (phase, at): (usize, usize),
         buffers: &mut EncoderBuffers<O>,
     ) -> Result<()> {
-        let EncoderNetwork { operations, subsampling, layers, adapter, .. } = encoder;
-        if phase == 0 {
-            if at == 0 {
-                let (n_rows, hidden) = (self.stream.n_rows, subsampling.hidden);
-                let write = |row: usize, to: &mut [f32]| write_waves(n_rows as f64 - 1.0 - row as f64, to);
-                operations.upload((2 * n_rows - 1, hidden), write, &mut self.stream.waves)?;
+        let EncoderNetwork { operations, parts, .. } = encoder;
+        let Self { features, stream, values, .. } = self;
+        let n_phases = Phase::ALL.len();
+        match phase.checked_sub(1) {
+            None => parts.begin(operations, features, stream, at, buffers),
+            Some(phase) if phase / n_phases < parts.n_layers() => {
+                let place = (phase / n_phases, Phase::ALL[phase % n_phases]);
+                parts.advance(operations, place, stream, at, buffers)
             }
-            let band = &mut self.stream.bands[at];
-            return subsampling.apply(operations, &self.features, band.rows.clone(), buffers, &mut band.stream);
+            Some(_) => parts.end(operations, stream, at, buffers, values),
         }
-        let in_layers = phase - 1;
-        match layers.get(in_layers / Phase::ALL.len()) {
-            Some(layer) => {
-                let phase = Phase::ALL[in_layers % Phase::ALL.len()];
-                layer.advance(operations, phase, &mut self.stream, at, buffers)
-            }
-            None => {
-                let band = &self.stream.bands[at];
-                adapter.apply(operations, (&band.stream, band.rows.len()), buffers, &mut self.values)
-            }
-        }
-    }
-}
-
-/// Writes the sines and cosines of a distance, in turn. Their frequencies fall from 1 to a ten-thousandth.
-fn write_waves(distance: f64, to: &mut [f32]) {
-    let width = to.len() as f64;
-    for (at, to) in to.iter_mut().enumerate() {
-        let pair = (at / 2 * 2) as f64;
-        let angle = distance * (-4.0 * LN_10 / width * pair).exp();
-        *to = (if at % 2 == 0 { angle.sin() } else { angle.cos() }) as f32; // between -1 and 1
     }
 }

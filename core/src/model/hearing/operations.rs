@@ -38,6 +38,25 @@ pub(crate) struct RelativeQueries<'a, O: Operations> {
     pub(crate) n_after: usize,
     /// Added to queries when they are multiplied with keys, and when they are multiplied with distances.
     pub(crate) biases: [&'a O::Vector; 2],
+    /// Factor of the scores.
+    pub(crate) scale: f32,
+    /// If given, scaled scores are bounded: `bound * tanh(score / bound)`.
+    pub(crate) bound: Option<f32>,
+}
+
+/// Kernels over a grid of time and frequency, whose places are to be joined to rows.
+pub(crate) struct UnfoldedGrid<'a, O: Operations> {
+    /// `(grid rows * columns, channels)`: all grid rows that the outputs need, or all that there are.
+    pub(crate) grid: &'a O::Rows,
+    /// The grid row that `grid` begins with.
+    pub(crate) first_row: usize,
+    pub(crate) n_columns: usize,
+    /// Rows and columns of a kernel.
+    pub(crate) kernel: (usize, usize),
+    /// Rows and columns of a kernel before the place of its output.
+    pub(crate) before: (usize, usize),
+    /// Distance of outputs, in rows and in columns.
+    pub(crate) stride: (usize, usize),
 }
 
 pub(crate) trait SoundOperations: TowerOperations {
@@ -56,6 +75,10 @@ pub(crate) trait SoundOperations: TowerOperations {
         convolved: &mut Self::Rows,
     ) -> Result<()>;
 
+    /// The places of the kernels of some grid rows of outputs, `(grid rows * columns of outputs, kernel rows * kernel columns *
+    /// channels)`. Places beyond the edges are zeros.
+    fn unfold(&self, grid: UnfoldedGrid<'_, Self>, rows: Range<usize>, unfolded: &mut Self::Rows) -> Result<()>;
+
     /// Joins the columns of each grid row to one row, by channel and column.
     fn join_columns(&self, grid: &Self::Rows, n_columns: usize, joined: &mut Self::Rows) -> Result<()>;
 
@@ -64,7 +87,6 @@ pub(crate) trait SoundOperations: TowerOperations {
         &self,
         queries: RelativeQueries<'_, Self>,
         n_heads: usize,
-        scale: f32,
         mixed: &mut Self::Rows,
     ) -> Result<()>;
 }

@@ -3,7 +3,7 @@
 use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::linear::Linear;
-use crate::model::tower::{TowerNorm, TowerOperations};
+use crate::model::tower::{ClippedLinear, TowerNorm, TowerOperations};
 use crate::weights::{MatrixPlace, TensorPart, Tensors, dequantise};
 
 pub(super) struct EncoderReader<'a, O> {
@@ -42,6 +42,10 @@ impl<O: TowerOperations> EncoderReader<'_, O> {
         Ok(Linear { weight, bias })
     }
 
+    pub(super) fn clipped(&self, name: &str, shape: (usize, usize)) -> Result<ClippedLinear<O>> {
+        ClippedLinear::new(self.linear(name, shape)?, self.tensors, name)
+    }
+
     /// A convolution whose kernels are single places, or cover all inputs of a row, as a map.
     pub(super) fn kernels_as_map(&self, name: &str, (n_rows, n_columns): (usize, usize)) -> Result<Linear<O>> {
         let values = self.flat(&format!("{name}.weight"), n_rows * n_columns)?;
@@ -60,6 +64,12 @@ impl<O: TowerOperations> EncoderReader<'_, O> {
         Ok(TowerNorm { weight: values("weight")?, bias: Some(values("bias")?), epsilon: self.norm_eps })
     }
 
+    /// A norm by the root of the mean square.
+    pub(super) fn rms_norm(&self, name: &str, length: usize) -> Result<TowerNorm<O>> {
+        let weight = self.vector(&format!("{name}.weight"), length)?;
+        Ok(TowerNorm { weight, bias: None, epsilon: self.norm_eps })
+    }
+
     pub(super) fn vector(&self, name: &str, length: usize) -> Result<O::Vector> {
         self.operations.vector(self.flat(name, length)?)
     }
@@ -74,13 +84,14 @@ impl<O: TowerOperations> EncoderReader<'_, O> {
         self.tensors.floats(name, &shape)
     }
 
-    /// The first values of some tensors, with their types: they differ between encoders.
-    pub(super) fn fingerprint(&self, names: &[String]) -> Result<Vec<u8>> {
+    /// The first values of some parts' weights, with their types: they differ between encoders.
+    pub(super) fn fingerprint(&self, names: &[&str]) -> Result<Vec<u8>> {
         /// Blocks of each tensor.
         const N_BLOCKS: usize = 32;
         let (mut floats, mut types) = (Vec::new(), String::new());
         for name in names {
-            let blocks = self.tensors.blocks_of(name)?;
+            let name = format!("{name}.weight");
+            let blocks = self.tensors.blocks_of(&name)?;
             let n_bytes = blocks.n_bytes().min(N_BLOCKS * blocks.tensor_type().block_bytes());
             let bytes = blocks.read(0..n_bytes).map_err(|err| blocks.unreadable(err))?;
             dequantise(blocks.tensor_type(), &bytes, &mut floats);

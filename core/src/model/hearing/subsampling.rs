@@ -11,12 +11,12 @@ use crate::model::hearing::stream::EncoderBuffers;
 use crate::model::linear::Linear;
 
 /// The side of a kernel, and how far apart outputs are.
-const SIDE: usize = 3;
-const STRIDE: usize = 2;
+pub(super) const SIDE: usize = 3;
+pub(super) const STRIDE: usize = 2;
 /// Frames of one row: what three convolutions join.
-pub(super) const FRAMES: usize = STRIDE * STRIDE * STRIDE;
+const FRAMES: usize = STRIDE * STRIDE * STRIDE;
 /// Rows that are computed at once. The first convolution has 4 x 64 places for each, with hundreds of channels.
-const ROWS: usize = 16;
+pub(super) const ROWS: usize = 16;
 
 pub(super) struct Subsampling<B: Backend> {
     /// `(channels, 9)`: kernels over time and frequency.
@@ -94,11 +94,8 @@ impl<O: SoundOperations> Subsampling<O> {
     ) -> Result<()> {
         let n_frames = features.len() / self.n_bins;
         let heights = [n_frames.div_ceil(STRIDE), n_frames.div_ceil(STRIDE * STRIDE)];
-        // The grid rows of each convolution that the next one needs.
-        let needed =
-            |rows: &Range<usize>, height: usize| (STRIDE * rows.start).saturating_sub(1)..height.min(STRIDE * rows.end);
-        let second = needed(&rows, heights[1]);
-        let first = needed(&second, heights[0]);
+        let second = needed_rows(&rows, heights[1]);
+        let first = needed_rows(&second, heights[0]);
         let n_columns = self.n_bins.div_ceil(STRIDE);
         let write = |at: usize, to: &mut [f32]| {
             let (frame, bin) = (STRIDE * (first.start + at / n_columns), STRIDE * (at % n_columns));
@@ -132,8 +129,13 @@ impl<O: SoundOperations> Subsampling<O> {
     }
 }
 
+/// The grid rows that a convolution needs for some rows of outputs, in a grid of a height.
+pub(super) fn needed_rows(rows: &Range<usize>, height: usize) -> Range<usize> {
+    (STRIDE * rows.start).saturating_sub(1)..height.min(STRIDE * rows.end)
+}
+
 /// Writes the square of features around a frame and a bin, with zeros beyond the edges.
-fn write_square(features: &[f32], n_bins: usize, (frame, bin): (usize, usize), to: &mut [f32]) {
+pub(super) fn write_square(features: &[f32], n_bins: usize, (frame, bin): (usize, usize), to: &mut [f32]) {
     let n_frames = features.len() / n_bins;
     for (at, to) in to.iter_mut().enumerate() {
         let (row, column) = ((frame + at / SIDE).wrapping_sub(1), (bin + at % SIDE).wrapping_sub(1));

@@ -1,4 +1,4 @@
-//! Encoders against what liquid-audio computes, stage by stage.
+//! Encoders against what liquid-audio and transformers compute, stage by stage.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,10 +7,12 @@ use causerie_backend::Cpu;
 use serde_json::Value as Json;
 
 use crate::checkpoint::HearingArchitecture;
-use crate::media::sound::{MelFilters, MelRules};
-use crate::model::hearing::layer::Phase;
+use crate::media::sound::MelFilters;
+use crate::model::hearing::fast_conformer::FastConformer;
+use crate::model::hearing::local_conformer::LocalConformer;
 use crate::model::hearing::network::{EncoderNetwork, LoadedEncoder, NetworkRecording};
 use crate::model::hearing::operations::SoundOperations;
+use crate::model::hearing::parts::{EncoderParts, Phase};
 use crate::model::hearing::stream::EncoderBuffers;
 use crate::model::native::Native;
 use crate::options::CacheType;
@@ -27,23 +29,27 @@ fn tests_folder() -> PathBuf {
 
 /// The encodings of the golden file for one model.
 fn golden(model: &str) -> Vec<Json> {
-    let text = std::fs::read_to_string(tests_folder().join("golden/hearing.json")).unwrap();
+    let file = if model.contains("gemma4") { "gemma4_hearing.json" } else { "hearing.json" };
+    let text = std::fs::read_to_string(tests_folder().join("golden").join(file)).unwrap();
     let golden: Json = serde_json::from_str(&text).unwrap();
     let records = golden["encodings"].as_array().unwrap();
     records.iter().filter(|record| record["model"] == model).cloned().collect()
 }
 
 /// The features of a recording among the fixtures, which have one channel of 16 bits at 16 kHz.
-fn features(recording: &str) -> Vec<f32> {
+fn features(recording: &str, HearingArchitecture { family, n_bins, .. }: &HearingArchitecture) -> Vec<f32> {
     let file = std::fs::read(tests_folder().join(format!("fixtures/sounds/{recording}.wav"))).unwrap();
     let samples: Vec<f32> =
         file[44..].chunks_exact(2).map(|pair| f32::from(i16::from_le_bytes([pair[0], pair[1]])) / 32768.0).collect();
-    MelFilters::new(MelRules::LFM2).features(&samples).values
+    let mut features = MelFilters::new(family.rules).features(&samples).values;
+    features.truncate(family.n_frames(samples.len()) * n_bins);
+    features
 }
 
 fn weights(model: &str) -> Weights {
     let folder = tests_folder().join("fixtures/models");
-    let path = if model.ends_with(".gguf") { folder.join("lfm2a").join(model) } else { folder.join(model) };
+    let projectors = if model.contains("gemma4") { "gemma4-media" } else { "lfm2a" };
+    let path = if model.ends_with(".gguf") { folder.join(projectors).join(model) } else { folder.join(model) };
     Weights::open(path.to_str().unwrap()).unwrap()
 }
 
@@ -51,15 +57,15 @@ fn native(n_threads: usize) -> Native {
     Native::new(Arc::new(Cpu::new(n_threads)), CacheType::F32)
 }
 
-fn encoder<O: SoundOperations>(model: &str, operations: O) -> Arc<EncoderNetwork<O>> {
+fn encoder<O: SoundOperations, P: EncoderParts<O>>(model: &str, operations: O) -> Arc<EncoderNetwork<O, P>> {
     let weights = weights(model);
     let architecture = HearingArchitecture::read(&weights).unwrap().unwrap();
     Arc::new(EncoderNetwork::load(operations, &weights, &architecture).unwrap())
 }
 
 /// The rows of each stage, in bands of some rows.
-fn stages<O: SoundOperations>(
-    encoder: &Arc<EncoderNetwork<O>>,
+fn stages<O: SoundOperations, P: EncoderParts<O>>(
+    encoder: &Arc<EncoderNetwork<O, P>>,
     features: Vec<f32>,
     band: usize,
 ) -> Vec<(String, Vec<f32>)> {
@@ -85,11 +91,12 @@ fn stages<O: SoundOperations>(
 }
 
 #[track_caller]
-fn check<O: SoundOperations>(model: &str, operations: O, tolerance: f64) {
-    let encoder = encoder(model, operations);
+fn check<O: SoundOperations, P: EncoderParts<O>>(model: &str, operations: O, tolerance: f64) {
+    let encoder = encoder::<O, P>(model, operations);
+    assert_eq!(golden(model).len(), 3, "{model}");
     for record in golden(model) {
         let recording = record["recording"].as_str().unwrap();
-        for (name, rows) in stages(&encoder, features(recording), 384) {
+        for (name, rows) in stages(&encoder, features(recording, encoder.architecture()), 384) {
             let stage = &record["stages"][&name];
             let n_rows = stage["n_rows"].as_u64().unwrap() as usize;
             let width = rows.len() / n_rows;
@@ -113,41 +120,71 @@ fn check<O: SoundOperations>(model: &str, operations: O, tolerance: f64) {
     }
 }
 
-#[test]
-fn folders_and_projector_files_give_the_rows_of_liquid_audio_at_every_stage() {
-    check("lfm2a-hf", native(2), TOLERANCE);
-    check("mmproj-lfm2a-f16.gguf", native(2), TOLERANCE);
-    check("mmproj-lfm2a-q8_0.gguf", native(2), QUANTISED_TOLERANCE);
-}
+type Lfm2<O> = FastConformer<O>;
+type Gemma4<O> = LocalConformer<O>;
 
 #[test]
-fn bands_and_threads_change_no_bit() {
-    for model in ["lfm2a-hf", "mmproj-lfm2a-q8_0.gguf"] {
-        let of = |n_threads: usize, band: usize| {
-            let rows = stages(&encoder(model, native(n_threads)), features("long"), band);
-            rows.iter().flat_map(|(_, rows)| rows).map(|value| value.to_bits()).collect::<Vec<_>>()
-        };
-        let expect = of(1, 384);
-        for (n_threads, band) in [(3, 384), (1, 1), (3, 4), (2, 7)] {
-            assert!(of(n_threads, band) == expect, "{model}: {n_threads} threads, bands of {band}");
-        }
+fn folders_and_projector_files_give_the_rows_of_the_references_at_every_stage() {
+    check::<_, Lfm2<Native>>("lfm2a-hf", native(2), TOLERANCE);
+    check::<_, Lfm2<Native>>("mmproj-lfm2a-f16.gguf", native(2), TOLERANCE);
+    check::<_, Lfm2<Native>>("mmproj-lfm2a-q8_0.gguf", native(2), QUANTISED_TOLERANCE);
+    check::<_, Gemma4<Native>>("gemma4-media-hf", native(2), TOLERANCE);
+    check::<_, Gemma4<Native>>("mmproj-gemma4-media-f16.gguf", native(2), TOLERANCE);
+    check::<_, Gemma4<Native>>("mmproj-gemma4-media-q8_0.gguf", native(2), QUANTISED_TOLERANCE);
+}
+
+fn check_bits<P: EncoderParts<Native>>(model: &str) {
+    let of = |n_threads: usize, band: usize| {
+        let encoder = encoder::<_, P>(model, native(n_threads));
+        let rows = stages(&encoder, features("long", encoder.architecture()), band);
+        rows.iter().flat_map(|(_, rows)| rows).map(|value| value.to_bits()).collect::<Vec<_>>()
+    };
+    let expect = of(1, 384);
+    for (n_threads, band) in [(3, 384), (1, 1), (3, 4), (2, 7)] {
+        assert!(of(n_threads, band) == expect, "{model}: {n_threads} threads, bands of {band}");
     }
 }
 
 #[test]
-fn a_pass_gives_the_rows_in_pieces_and_none_for_no_frames() {
-    let encoder = encoder("lfm2a-hf", native(1));
-    let expect = stages(&encoder, features("tones"), 384).pop().unwrap().1;
-    let mut pass = Arc::clone(&encoder).begin(features("tones"));
+fn bands_and_threads_change_no_bit() {
+    ["lfm2a-hf", "mmproj-lfm2a-q8_0.gguf"].into_iter().for_each(check_bits::<Lfm2<Native>>);
+    ["gemma4-media-hf", "mmproj-gemma4-media-q8_0.gguf"].into_iter().for_each(check_bits::<Gemma4<Native>>);
+}
+
+#[test]
+fn no_row_of_gemma_4_depends_on_later_sound() {
+    let encoder = encoder::<_, Gemma4<Native>>("gemma4-media-hf", native(1));
+    let features = features("long", encoder.architecture());
+    let rows = |n_frames: usize| stages(&encoder, features[..128 * n_frames].to_vec(), 384).pop().unwrap().1;
+    let whole = rows(features.len() / 128);
+    for n_frames in [3, 40, 63] {
+        // The last frame that a row needs is the third one after its first.
+        let complete = (n_frames - 3) / 4;
+        assert!(rows(n_frames)[..32 * complete] == whole[..32 * complete], "{n_frames}");
+    }
+}
+
+fn check_pieces<P: EncoderParts<Native>>(model: &str) {
+    let encoder = encoder::<_, P>(model, native(1));
+    let tones = || features("tones", encoder.architecture());
+    let expect = stages(&encoder, tones(), 384).pop().unwrap().1;
+    let mut pass = Arc::clone(&encoder).begin(tones());
     let rows = std::iter::from_fn(|| Some(pass.advance().unwrap())).flatten().next().unwrap();
     assert_eq!(*rows, *expect);
     assert_eq!(encoder.begin(Vec::new()).advance().unwrap().unwrap().len(), 0);
 }
 
+#[test]
+fn a_pass_gives_the_rows_in_pieces_and_none_for_no_frames() {
+    check_pieces::<Lfm2<Native>>("lfm2a-hf");
+    check_pieces::<Gemma4<Native>>("gemma4-media-hf");
+}
+
 #[cfg(feature = "candle")]
 #[test]
-fn tensors_give_the_rows_of_liquid_audio() {
+fn tensors_give_the_rows_of_the_references() {
     use crate::model::candle::Candle;
     let candle = || Candle { device: candle_core::Device::Cpu };
-    check("lfm2a-hf", candle(), TOLERANCE);
+    check::<_, Lfm2<Candle>>("lfm2a-hf", candle(), TOLERANCE);
+    check::<_, Gemma4<Candle>>("gemma4-media-hf", candle(), TOLERANCE);
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use causerie_backend::{ChannelGrid, GateFunction, RelativeAttention};
 
 use crate::error::Result;
-use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations};
+use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations, UnfoldedGrid};
 use crate::model::native::backend::Native;
 use crate::model::native::rows::FloatRows;
 use crate::model::tower::TowerOperations;
@@ -41,6 +41,28 @@ impl SoundOperations for Native {
         Ok(())
     }
 
+    fn unfold(
+        &self,
+        UnfoldedGrid { grid, first_row, n_columns, kernel, before, stride }: UnfoldedGrid<'_, Self>,
+        rows: Range<usize>,
+        unfolded: &mut FloatRows,
+    ) -> Result<()> {
+        let (n_outputs, n_channels, n_rows) = (n_columns.div_ceil(stride.1), grid.width, grid.n_rows() / n_columns);
+        let write = |at: usize, to: &mut [f32]| {
+            let (row, column) = ((rows.start + at / n_outputs) * stride.0, at % n_outputs * stride.1);
+            for (place, to) in to.chunks_exact_mut(n_channels).enumerate() {
+                // Places before the first ones become too large.
+                let row = (row + place / kernel.1).wrapping_sub(before.0 + first_row);
+                let column = (column + place % kernel.1).wrapping_sub(before.1);
+                match row < n_rows && column < n_columns {
+                    true => to.copy_from_slice(grid.row(row * n_columns + column)),
+                    false => to.fill(0.0),
+                }
+            }
+        };
+        self.upload((rows.len() * n_outputs, kernel.0 * kernel.1 * n_channels), write, unfolded)
+    }
+
     fn join_columns(&self, grid: &FloatRows, n_columns: usize, joined: &mut FloatRows) -> Result<()> {
         let write = |row: usize, to: &mut [f32]| {
             for column in 0..n_columns {
@@ -55,10 +77,10 @@ impl SoundOperations for Native {
         &self,
         queries: RelativeQueries<'_, Self>,
         n_heads: usize,
-        scale: f32,
         mixed: &mut FloatRows,
     ) -> Result<()> {
-        let RelativeQueries { queries, first, keys, values, distances, n_before, n_after, biases } = queries;
+        let RelativeQueries { queries, first, keys, values, distances, n_before, n_after, biases, scale, bound } =
+            queries;
         mixed.reshape(queries.n_rows(), queries.width);
         let all = RelativeAttention {
             queries: &queries.values,
@@ -72,6 +94,7 @@ impl SoundOperations for Native {
             n_before,
             n_after,
             scale,
+            bound,
         };
         self.cpu.relative_attention(all, &mut mixed.values);
         Ok(())

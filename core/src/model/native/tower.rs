@@ -3,17 +3,20 @@
 use std::ops::Range;
 
 use causerie_backend::{
-    Activations, AttentionMask, AttentionStep, GateFunction, KeyValues, Matrix, Pairing, PatchGrid, Rotation,
+    Activations, AttentionMask, AttentionStep, GateFunction, KeyValues, Matrix, Pairing, PatchGrid, ResidualAddition,
+    Rotation,
 };
 
+use crate::checkpoint::Activation;
 use crate::error::Result;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
+use crate::model::native::kernel_names::gate_function;
 use crate::model::native::operations::{RotaryAngles, are_quantised};
 use crate::model::native::rows::FloatRows;
 use crate::model::native::storage;
-use crate::model::operations::NormFactors;
+use crate::model::operations::{NormFactors, Residual};
 use crate::model::tower::{PatchGridConvolution, TowerActivation, TowerOperations};
 
 impl TowerOperations for Native {
@@ -100,12 +103,52 @@ impl TowerOperations for Native {
         next: &Linear<Self>,
         inputs: &mut Activations,
     ) -> Result<()> {
-        let function = match activation {
-            TowerActivation::Gelu => GateFunction::Gelu,
-            TowerActivation::GeluTanh => GateFunction::GeluTanh,
-            TowerActivation::Silu => GateFunction::Silu,
+        self.cpu.activate(function(activation), (&rows.values, rows.width), next.is_quantised(), inputs);
+        Ok(())
+    }
+
+    fn activate_rows(&self, activation: TowerActivation, rows: &FloatRows, activated: &mut FloatRows) -> Result<()> {
+        activated.reshape(rows.n_rows(), rows.width);
+        self.cpu.activate_rows(function(activation), &rows.values, &mut activated.values, rows.width);
+        Ok(())
+    }
+
+    fn gate_rows(&self, activation: Activation, gate: &FloatRows, up: &FloatRows, gated: &mut FloatRows) -> Result<()> {
+        gated.reshape(gate.n_rows(), gate.width);
+        self.cpu.gate_rows(gate_function(activation), [&gate.values, &up.values], &mut gated.values, gate.width);
+        Ok(())
+    }
+
+    fn clamp(&self, rows: &FloatRows, (least, largest): (f32, f32), clamped: &mut FloatRows) -> Result<()> {
+        // Not `max` and `min`, which would hide NaN.
+        let within = |x: f32| match x {
+            x if x < least => least,
+            x if largest < x => largest,
+            x => x,
         };
-        self.cpu.activate(function, (&rows.values, rows.width), next.is_quantised(), inputs);
+        clamped.reshape(rows.n_rows(), rows.width);
+        self.cpu.for_rows(&mut clamped.values, rows.width, |row, to| {
+            to.iter_mut().zip(rows.row(row)).for_each(|(to, x)| *to = within(*x));
+        });
+        Ok(())
+    }
+
+    fn scale_columns(&self, rows: &mut FloatRows, factors: &Vec<f32>, shifts: Option<&Vec<f32>>) -> Result<()> {
+        self.cpu.for_rows(&mut rows.values, rows.width, |_, row| {
+            row.iter_mut().zip(factors).for_each(|(x, factor)| *x *= factor);
+            row.iter_mut().zip(shifts.into_iter().flatten()).for_each(|(x, shift)| *x += shift);
+        });
+        Ok(())
+    }
+
+    fn add_outputs(
+        &self,
+        rows: &FloatRows,
+        Residual { norm, factor }: Residual<'_, Self>,
+        stream: &mut FloatRows,
+    ) -> Result<()> {
+        let norm = norm.map(|(weight, epsilon)| (weight.as_slice(), epsilon));
+        self.cpu.add_outputs(&mut stream.values, &rows.values, rows.width, ResidualAddition { norm, factor });
         Ok(())
     }
 
@@ -125,5 +168,13 @@ impl TowerOperations for Native {
             }
         };
         self.upload((n_squares, side * side * hidden), write, joined)
+    }
+}
+
+fn function(activation: TowerActivation) -> GateFunction {
+    match activation {
+        TowerActivation::Gelu => GateFunction::Gelu,
+        TowerActivation::GeluTanh => GateFunction::GeluTanh,
+        TowerActivation::Silu => GateFunction::Silu,
     }
 }

@@ -10,7 +10,7 @@ use super::same_bits::{bits, decoder};
 use super::*;
 use crate::checkpoint::{Activation, QueryGrowth, Rope, RopePairing, RopeScaling, RopeSettings};
 use crate::model::feed_forward::FeedForward;
-use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations};
+use crate::model::hearing::{DepthwiseConvolution, RelativeQueries, SoundOperations, UnfoldedGrid};
 use crate::model::linear::Linear;
 use crate::model::native::Native;
 use crate::model::operations::{DeltaRows, Operations, Residual, SequencePart, Sight};
@@ -223,6 +223,34 @@ fn cases<O: SoundOperations>() -> Vec<(&'static str, Case<O>)> {
             let rows = scene.rows(1, WIDTH);
             scene.as_rows(|next, inputs| scene.operations.activate(TowerActivation::Silu, &rows, next, inputs))
         }),
+        ("activate_rows", |scene| {
+            let mut activated = O::Rows::default();
+            scene.operations.activate_rows(TowerActivation::Silu, &scene.rows(1, WIDTH), &mut activated)?;
+            Ok(activated)
+        }),
+        ("gate_rows", |scene| {
+            let (gate, up, mut gated) = (scene.rows(1, WIDTH), scene.rows(2, WIDTH), O::Rows::default());
+            scene.operations.gate_rows(Activation::GeluTanh, &gate, &up, &mut gated)?;
+            Ok(gated)
+        }),
+        ("clamp", |scene| {
+            let mut clamped = O::Rows::default();
+            scene.operations.clamp(&scene.rows(1, WIDTH), (-0.3, 0.2), &mut clamped)?;
+            Ok(clamped)
+        }),
+        ("scale_columns", |scene| {
+            let (mut rows, factors, shifts) = (scene.rows(1, WIDTH), scene.vector(2, WIDTH), scene.vector(3, WIDTH));
+            scene.operations.scale_columns(&mut rows, &factors, Some(&shifts))?;
+            scene.operations.scale_columns(&mut rows, &factors, None)?;
+            Ok(rows)
+        }),
+        ("add_outputs", |scene| {
+            let (rows, mut stream, weight) = (scene.rows(1, WIDTH), scene.rows(2, WIDTH), scene.vector(3, WIDTH));
+            scene.operations.add_outputs(&rows, Residual { norm: None, factor: 0.5 }, &mut stream)?;
+            let residual = Residual { norm: Some((&weight, EPSILON)), factor: 1.0 };
+            scene.operations.add_outputs(&rows, residual, &mut stream)?;
+            Ok(stream)
+        }),
         ("rectify", |scene| {
             let mut rows = scene.rows(1, WIDTH);
             scene.operations.rectify(&mut rows)?;
@@ -363,7 +391,7 @@ fn sound_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'stati
     let whole = Scene { operations, parts: &[(0, 0..N_ROWS)], memories: &mut [] };
     let (taps, bias) = (whole.vector(2, 9 * WIDTH), whole.vector(3, WIDTH));
     let (mut over_time, mut halved, mut joined) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut attended, mut windowed) = (Vec::new(), Vec::new());
+    let (mut unfolded, mut attended, mut windowed) = (Vec::new(), Vec::new(), Vec::new());
     let mut out = O::Rows::default();
     let line = rows(0..N_ROWS, 1, WIDTH);
     for part in chunks(N_ROWS) {
@@ -387,6 +415,10 @@ fn sound_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'stati
         let needed = (2 * part.start).saturating_sub(1)..N_ROWS.min(2 * part.end);
         let grid = rows(needed.start * N_COLUMNS..needed.end * N_COLUMNS, 1, WIDTH);
         let (kernel, before) = ((3, 3), (1, 1));
+        let places =
+            UnfoldedGrid { grid: &grid, first_row: needed.start, n_columns: N_COLUMNS, kernel, before, stride: (2, 2) };
+        operations.unfold(places, part.clone(), &mut out).unwrap();
+        operations.read(&out, 0..part.len() * N_COLUMNS.div_ceil(2), &mut unfolded).unwrap();
         let grid = DepthwiseConvolution {
             grid: &grid,
             first_row: needed.start,
@@ -405,7 +437,9 @@ fn sound_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'stati
     }
     let (keys, values) = (rows(0..N_ROWS, 2, WIDTH), rows(0..N_ROWS, 3, WIDTH));
     let biases = [whole.vector(5, WIDTH), whole.vector(6, WIDTH)];
-    for (n_before, n_after, found) in [(N_ROWS - 1, N_ROWS - 1, &mut attended), (11, 0, &mut windowed)] {
+    for (n_before, n_after, bound, found) in
+        [(N_ROWS - 1, N_ROWS - 1, None, &mut attended), (11, 0, Some(0.5), &mut windowed)]
+    {
         let distances = rows(0..n_before + 1 + n_after, 4, WIDTH);
         for part in chunks(N_ROWS) {
             let queries = rows(part.clone(), 1, WIDTH);
@@ -418,17 +452,20 @@ fn sound_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Vec<(&'stati
                 n_before,
                 n_after,
                 biases: biases.each_ref(),
+                scale: 0.25,
+                bound,
             };
-            operations.relative_attention(queries, 4, 0.25, &mut out).unwrap();
+            operations.relative_attention(queries, 4, &mut out).unwrap();
             operations.read(&out, 0..part.len(), found).unwrap();
         }
     }
     vec![
         ("convolve_channels over time", over_time),
         ("convolve_channels over a grid", halved),
+        ("unfold", unfolded),
         ("join_columns", joined),
         ("relative_attention", attended),
-        ("relative_attention in a window", windowed),
+        ("relative_attention in a window, bounded", windowed),
     ]
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A tower is written once, over [`TowerOperations`], in pieces of some rows of a layer.
 
+mod clipped;
 mod layer;
 mod network;
 mod operations;
@@ -10,6 +11,7 @@ mod stream;
 mod vision_tower;
 mod weights;
 
+pub(super) use clipped::ClippedLinear;
 pub(super) use operations::{PatchGridConvolution, TowerActivation, TowerOperations};
 pub(crate) use vision_tower::VisionTower;
 pub(super) use weights::TowerNorm;

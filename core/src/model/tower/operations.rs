@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use crate::checkpoint::Activation;
 use crate::error::Result;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
-use crate::model::operations::{NormFactors, Operations};
+use crate::model::operations::{NormFactors, Operations, Residual};
 
 /// The activation of a block without a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,28 @@ pub(crate) trait TowerOperations: Operations {
         next: &Linear<Self>,
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
+
+    /// `activation(rows)`, as rows.
+    fn activate_rows(&self, activation: TowerActivation, rows: &Self::Rows, activated: &mut Self::Rows) -> Result<()>;
+
+    /// `activation(gate) * up`, as rows.
+    fn gate_rows(
+        &self,
+        activation: Activation,
+        gate: &Self::Rows,
+        up: &Self::Rows,
+        gated: &mut Self::Rows,
+    ) -> Result<()>;
+
+    /// The values between the least and the largest of a range; values beyond it become its ends.
+    fn clamp(&self, rows: &Self::Rows, range: (f32, f32), clamped: &mut Self::Rows) -> Result<()>;
+
+    /// Replaces rows by `rows * factors + shifts`, column by column.
+    fn scale_columns(&self, rows: &mut Self::Rows, factors: &Self::Vector, shifts: Option<&Self::Vector>)
+    -> Result<()>;
+
+    /// Adds rows to the residual stream.
+    fn add_outputs(&self, rows: &Self::Rows, residual: Residual<'_, Self>, stream: &mut Self::Rows) -> Result<()>;
 
     /// Appends rows to the first `n_before` rows of others, whose further rows are dropped.
     fn extend(&self, part: &Self::Rows, n_before: usize, all: &mut Self::Rows) -> Result<()>;
