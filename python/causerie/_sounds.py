@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import operator
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -38,7 +39,7 @@ def as_rate(sample_rate: Any) -> int:
     if isinstance(sample_rate, bool) or not hasattr(sample_rate, "__index__"):
         raise TypeError(f"sample_rate must be an integer, found {sample_rate!r}")
     limit = 1 << 63
-    return max(-limit, min(sample_rate.__index__(), limit - 1))
+    return max(-limit, min(operator.index(sample_rate), limit - 1))
 
 
 def sample_bytes(source: Any) -> bytes:

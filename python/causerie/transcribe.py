@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable, variant
@@ -364,11 +364,21 @@ class Transcriber:
         return f"<Transcriber of {n_languages} language{'s' * (n_languages != 1)}>"
 
 
-class _Events:
+class _Pulled(Protocol):
+    """What events are pulled from."""
+
+    async def next(self) -> TranscriptEvent | None: ...
+    def cancel(self) -> None: ...
+
+
+Source = TypeVar("Source", bound=_Pulled)
+
+
+class _Events(Generic[Source]):
     """The events of a transcription. Leaving the loop by an error, the end of a `with` block and garbage collection stop it."""
 
-    def __init__(self, stream: ffi.TranscriptStream | ffi.LiveTranscription, fork_count: int) -> None:
-        self._ffi = stream
+    def __init__(self, stream: Source, fork_count: int) -> None:
+        self._ffi: Source = stream
         self._fork_count = fork_count
 
     def __iter__(self) -> Iterator[TranscriptEvent]:
@@ -420,7 +430,7 @@ class _Events:
 
 
 @uncopyable("read it once, and keep its events")
-class TranscriptStream(_Events):
+class TranscriptStream(_Events[ffi.TranscriptStream]):
     """The events of a transcription. Read them once, with `for` or `async for`.
 
     Nothing is computed before the first event is requested, nor while none is. An interrupted read stops it, and so do `cancel()`
@@ -429,7 +439,7 @@ class TranscriptStream(_Events):
 
 
 @uncopyable("read it once, and keep its events")
-class LiveTranscription(_Events):
+class LiveTranscription(_Events[ffi.LiveTranscription]):
     """The transcription of samples that are pushed as they come.
 
     Its events are read with `for` or `async for`, which wait for samples, while another thread or task pushes them; or with

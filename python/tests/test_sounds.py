@@ -108,7 +108,8 @@ def test_what_is_no_sound_is_refused_by_its_type(value: Any, rate: Any) -> None:
 
 
 def test_numbers_of_numpy_are_rates() -> None:
-    assert Audio([0.0], numpy.int64(16_000)) == Audio([0.0], 16_000)
+    rate: Any = numpy.int64(16_000)
+    assert Audio([0.0], rate) == Audio([0.0], 16_000)
 
 
 def test_a_sound_is_heard_as_its_file_is(hearing: ModelRunner) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 COMMAND = os.environ["CAUSERIE_COMMAND"]
@@ -10,6 +11,21 @@ MODEL = "causerie/demo"
 ROOT = pathlib.Path(__file__).parents[2]
 FUNCTIONS = json.loads((ROOT / "server/src/chat/functions.json").read_text())
 TOOLS = [f if "function" in f else {"type": "function", "function": f} for f in FUNCTIONS]
+
+
+def reading_model(folder):
+    """Puts a model into a folder that begins every reply to a text with sound, and returns its file.
+
+    It is the tiny random model that speaks, in which the rows of the token that it would write first and of the one that begins
+    sound have changed places.
+    """
+    shutil.copytree(ROOT / "tests/fixtures/models/lfm2a-speech", folder, dirs_exist_ok=True)
+    place = pathlib.Path(folder) / "lfm2a-speech-f16.gguf"
+    file = bytearray(place.read_bytes())
+    sound_start, first = (slice(14816 + 64 * token, 14880 + 64 * token) for token in (3, 419))
+    file[sound_start], file[first] = file[first], file[sound_start]
+    place.write_bytes(file)
+    return place
 
 
 class Server:

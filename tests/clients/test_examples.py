@@ -7,17 +7,16 @@ import sys
 import tempfile
 import unittest
 
-from server import MODEL, ROOT, Server
+from server import MODEL, ROOT, Server, reading_model
 
 PAGES = "".join((ROOT / "docs" / page).read_text() for page in ("http.md", "realtime.md"))
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
 NODE = pathlib.Path(sys.prefix).with_name("clients-node")
 # What stands in the page for a reader's own files, and what stands for it here.
 FILES = {"whisper-base": "whisper", "talk.mp3": str(ROOT / "tests/fixtures/sounds/long.wav")}
-# The model of the examples that speak, and what makes a tiny random model do so.
+# The model of the examples that speak, and what limits the replies of the tiny random one that stands for it.
 SPEAKS = "LFM2.5-Audio-1.5B-Q8_0"
-SPEECH = ROOT / "tests/fixtures/models/lfm2a-speech/lfm2a-speech-f16.gguf"
-SAID = {'"text", "audio"],': '"text", "audio"], temperature=0, seed=7, max_tokens=40,', "Dinner is ready.": "Dinner is ready."}
+SHORT = {'"text", "audio"],': '"text", "audio"], temperature=0, seed=7, max_tokens=40,'}
 
 
 class Examples(unittest.TestCase):
@@ -29,13 +28,14 @@ class Examples(unittest.TestCase):
         written = [text for text in examples if SPEAKS not in text]
         self.run_each(written, command, "--transcriber", str(ROOT / "tests/fixtures/models/whisper"))
         if spoken:
-            self.run_each(spoken, command, "--model", str(SPEECH), "--model-id", MODEL, "--context", "600")
+            with tempfile.TemporaryDirectory() as folder:
+                self.run_each(spoken, command, "--model", str(reading_model(folder)), "--model-id", MODEL, "--context", "300")
 
     def run_each(self, examples, command, *options):
         server = Server(*options)
         try:
             with tempfile.TemporaryDirectory() as folder:
-                files = {**FILES, **SAID, "rainbow.wav": f"{folder}/rainbow.wav", "dinner.wav": f"{folder}/dinner.wav"}
+                files = {**FILES, **SHORT, "rainbow.wav": f"{folder}/rainbow.wav", "dinner.wav": f"{folder}/dinner.wav"}
                 for text in examples:
                     for name, here in {"http://127.0.0.1:8080/v1": server.base_url, **files}.items():
                         text = text.replace(name, here)

@@ -3,12 +3,13 @@
 import base64
 import io
 import json
+import tempfile
 import unittest
 import wave
 
 import openai
 
-from server import MODEL, ROOT, Server
+from server import MODEL, ROOT, Server, reading_model
 
 FILE = ROOT / "tests/fixtures/models/lfm2a-speech/lfm2a-speech-f16.gguf"
 QUESTION = {"role": "user", "content": "Who are you?"}
@@ -60,7 +61,8 @@ class Speech(unittest.TestCase):
         self.assertEqual((base64.b64decode(data), transcript), (base64.b64decode(whole.data), whole.transcript))
         self.assertEqual((len(ids), len(expires)), (1, 1))
         with self.openai.chat.completions.stream(**self.fields("pcm16")) as stream:
-            joined = stream.get_final_completion().choices[0].message
+            for _ in stream:
+                joined = stream.current_completion_snapshot.choices[0].message
         self.assertEqual((joined.audio.data, joined.audio.transcript), (whole.data, whole.transcript))
         self.assertIsNone(joined.content)
 
@@ -89,6 +91,50 @@ class Speech(unittest.TestCase):
         self.assertIn(f"the model {MODEL} does not", raised.exception.message)
         client.close()
         server.stop()
+
+
+class Reading(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        model = reading_model(cls.folder.name)
+        cls.server = Server("--model", str(model), "--model-id", MODEL, "--context", "120")
+        cls.openai = openai.OpenAI(base_url=cls.server.base_url, api_key="placeholder", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.openai.close()
+        assert cls.server.stop() == 0
+        cls.folder.cleanup()
+
+    def fields(self, **fields):
+        extra = {"seed": 7, **fields.pop("extra_body", {})}
+        return {"model": MODEL, "voice": "alloy", "input": "Dinner is ready.", "extra_body": extra, **fields}
+
+    def test_a_file_is_read_whole_and_while_it_comes(self):
+        whole = self.openai.audio.speech.create(**self.fields(extra_body={"stream": False})).content
+        with wave.open(io.BytesIO(whole)) as file:
+            samples = file.readframes(file.getnframes())
+            self.assertEqual((file.getframerate(), 2 * file.getnframes()), (24000, len(whole) - 44))
+        with self.openai.audio.speech.with_streaming_response.create(**self.fields(response_format="pcm")) as reply:
+            self.assertEqual(reply.headers["content-type"], "audio/pcm")
+            pieces = list(reply.iter_bytes())
+        self.assertEqual(b"".join(pieces), samples)
+        self.assertGreater(len(samples), 4000)
+
+    def test_events_join_to_the_file(self):
+        pcm = self.openai.audio.speech.create(**self.fields(response_format="pcm")).content
+        fields = self.fields(response_format="pcm", stream_format="sse")
+        with self.openai.audio.speech.with_streaming_response.create(**fields) as reply:
+            self.assertEqual(reply.headers["content-type"], "text/event-stream")
+            events = [json.loads(line.removeprefix("data: ")) for line in reply.iter_lines() if line]
+        self.assertEqual(b"".join(base64.b64decode(event["audio"]) for event in events[:-1]), pcm)
+        self.assertEqual(events[-1]["type"], "speech.audio.done")
+
+    def test_a_format_that_is_not_written_is_named(self):
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.openai.audio.speech.create(**self.fields(response_format="opus"))
+        self.assertEqual(raised.exception.param, "response_format")
 
 
 if __name__ == "__main__":

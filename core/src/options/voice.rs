@@ -22,6 +22,10 @@ pub enum SpeechVoice {
 
 impl SpeechVoice {
     /// All voices.
+    ///
+    /// ```
+    /// assert_eq!(causerie::SpeechVoice::ALL[0], causerie::SpeechVoice::UsMale);
+    /// ```
     pub const ALL: [Self; 4] = [Self::UsMale, Self::UsFemale, Self::UkMale, Self::UkFemale];
 
     /// The name: `us_male`, `us_female`, `uk_male` or `uk_female`.

@@ -50,7 +50,7 @@ fn a_reply_is_a_chat_completion() {
             "completion_tokens": 2,
             "total_tokens": 24,
             "prompt_tokens_details": { "cached_tokens": 0, "audio_tokens": 0 },
-            "completion_tokens_details": { "reasoning_tokens": 0 },
+            "completion_tokens_details": { "reasoning_tokens": 0, "audio_tokens": 0 },
         },
     });
     assert_eq!(settled(reply.json()), expect);

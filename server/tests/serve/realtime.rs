@@ -109,7 +109,7 @@ fn functions_are_called_and_their_results_read() {
     let find = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
     assert_eq!(find("response.output_item.added")["item"]["name"], "now");
     let done = find("response.function_call_arguments.done");
-    assert_eq!(done["arguments"], r#"{"zone":"UTC"}"#);
+    assert_eq!(done["arguments"], r#"{"zone": "UTC"}"#);
     assert_eq!(find("response.function_call_arguments.delta")["delta"], done["arguments"]);
     let output = json!({ "type": "function_call_output", "call_id": done["call_id"], "output": "noon" });
     socket.ask(&json!({ "type": "conversation.item.create", "item": output }), "conversation.item.done");
@@ -184,6 +184,8 @@ fn what_is_committed_is_answered_in_sound() {
     let response = &events.last().unwrap()["response"];
     assert_eq!(response["status"], "incomplete"); // as many tokens as were asked for
     assert_eq!(response["output"][0]["content"][0], json!({ "type": "output_audio", "transcript": text(&events) }));
+    let bytes_of_frames = 2 * 1_920 * response["usage"]["output_token_details"]["audio_tokens"].as_u64().unwrap();
+    assert!(bytes as u64 <= bytes_of_frames); // a frame that ends sound has none
     assert!(4 <= response["usage"]["input_token_details"]["audio_tokens"].as_u64().unwrap());
     // Cut to what was heard, the reply stays in the conversation, and its sound is read again from the cache.
     let id = &response["output"][0]["id"];
@@ -315,7 +317,8 @@ fn frames_that_break_the_protocol_close_the_session() {
     ] {
         let mut socket = session(&server);
         socket.bytes(bytes);
-        let (kind, reason) = socket.next_frame().unwrap();
+        let (kind, reason) =
+            socket.next_frame().unwrap_or_else(|| panic!("the server must say why it closes: {bytes:?}"));
         assert_eq!((kind, u16::from_be_bytes([reason[0], reason[1]])), (CLOSE, code), "{bytes:?}");
         assert_eq!(socket.next_frame(), None);
     }

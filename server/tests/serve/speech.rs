@@ -2,7 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, Sound, SpeechMode, SpeechOptions};
+use causerie::{
+    ChatMessage, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Sound, SpeechMode, SpeechOptions,
+};
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
@@ -13,12 +15,16 @@ const CHAT: &str = "/v1/chat/completions";
 const SEED: u64 = 7;
 const MAX_TOKENS: usize = 40;
 
-pub(crate) fn load() -> ModelRunner {
-    let model = "/../tests/fixtures/models/lfm2a-speech/lfm2a-speech-f16.gguf";
-    ModelRunner::load(&format!("{}{model}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+fn load_with(context_size: Option<usize>) -> ModelRunner {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2a-speech/lfm2a-speech-f16.gguf");
+    ModelRunner::load_with(model, LoadOptions { context_size, ..Default::default() }).unwrap()
 }
 
-pub(crate) fn speaking(settings: Settings) -> TestServer {
+fn load() -> ModelRunner {
+    load_with(None)
+}
+
+fn speaking(settings: Settings) -> TestServer {
     TestServer::start(load(), "test/voice", settings)
 }
 
@@ -50,7 +56,7 @@ fn bytes(text: &Json) -> Vec<u8> {
     STANDARD.decode(text.as_str().unwrap()).unwrap()
 }
 
-/// The words and the samples of the same reply without a server. Samples are those of a file of 16 bits.
+/// The words and the samples of the same reply without a server. Samples have 16 bits, as in a file.
 fn reply_of_the_engine() -> (String, Vec<f32>) {
     let options = GenerationOptions {
         temperature: Some(0.0),
@@ -200,30 +206,128 @@ fn a_model_tells_whether_it_speaks() {
     let server = speaking(Settings::default());
     assert_eq!(server.get("/v1/models").json()["data"][0]["capabilities"]["speech"], json!(true));
     assert_eq!(server.get("/v1/audio/models").json(), json!({ "models": [{ "id": "test/voice" }] }));
+    let voices = server.get("/v1/audio/voices").json()["voices"].clone();
+    assert_eq!(voices[2], json!({ "id": "uk_male", "name": "UK male" }));
+    assert_eq!(voices.as_array().unwrap().len(), 4);
+}
+
+const SPEECH: &str = "/v1/audio/speech";
+
+/// A model that begins every reply to a text with sound: the rows of the token that it would write first and of the one that begins
+/// sound have changed places.
+fn reading(settings: Settings) -> TestServer {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures = format!("{}/../tests/fixtures/models/lfm2a-speech", env!("CARGO_MANIFEST_DIR"));
+    for file in std::fs::read_dir(fixtures).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    let place = folder.path().join("lfm2a-speech-f16.gguf");
+    let mut file = std::fs::read(&place).unwrap();
+    let row = |token: usize| 14_816 + 64 * token..14_816 + 64 * (token + 1);
+    let (sound_start, first) = (file[row(3)].to_vec(), file[row(419)].to_vec());
+    file[row(3)].copy_from_slice(&first);
+    file[row(419)].copy_from_slice(&sound_start);
+    std::fs::write(&place, file).unwrap();
+    let options = LoadOptions { context_size: Some(120), ..Default::default() };
+    TestServer::start(ModelRunner::load_with(place.to_str().unwrap(), options).unwrap(), "test/voice", settings)
+}
+
+/// A request to read a text aloud, with these fields.
+fn aloud(fields: Json) -> String {
+    let mut body = json!({ "model": "test/voice", "input": "Dinner is ready.", "voice": "alloy", "seed": SEED });
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    body.to_string()
 }
 
 #[test]
-fn scan_temporary() {
-    use causerie::SpeechVoice;
-    let runner = load();
-    let words = ["Hi", "Dinner is ready.", "Good morning!", "One two three", "Rain", "a", "b", "c", "d", "e", "f", "g"];
-    for n in 0..240usize {
-        let text = format!("{}{}", words[n % words.len()], ".".repeat(n / words.len()));
-        let options = GenerationOptions { seed: Some(7), max_tokens: Some(300), ..Default::default() };
-        let (mut n_samples, mut n_text) = (0, 0);
-        let mut end = String::new();
-        for event in runner.speak(&text, SpeechVoice::UsFemale, options).unwrap() {
-            match event.unwrap() {
-                MessageResponse::AudioSample { samples, .. } => n_samples += samples.len(),
-                MessageResponse::Chunk(text) => n_text += text.len(),
-                MessageResponse::Complete(done) => {
-                    end = format!("{:?} {}", done.finish_reason, done.stats.completion_tokens)
-                }
-                _ => {}
-            }
-        }
-        if 0 < n_samples {
-            println!("{text:?}: {n_samples} samples, {n_text} bytes, {end}");
-        }
+fn a_text_is_read_aloud_in_every_format_whole_and_in_pieces() {
+    let server = reading(Settings::default());
+    let read = |fields: Json| {
+        let reply = server.post(SPEECH, &aloud(fields));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, None), "{}", reply.text());
+        reply
+    };
+    let whole = read(json!({ "stream": false }));
+    assert_eq!(whole.header("content-type"), Some("audio/wav"));
+    let sound = Sound::read(&whole.body).unwrap();
+    assert!(sound.sample_rate() == 24_000 && 1_920 < sound.samples().len());
+    assert_eq!(whole.body[40..44], (2 * sound.samples().len() as u32).to_le_bytes(), "its header has its size");
+    let streamed = read(json!({}));
+    assert_eq!(streamed.header("transfer-encoding"), Some("chunked"));
+    assert!(streamed.body[..44] != whole.body[..44] && streamed.body[44..] == whole.body[44..]);
+    let flac = read(json!({ "response_format": "flac" }));
+    assert_eq!(flac.header("content-type"), Some("audio/flac"));
+    assert!(Sound::read(&flac.body).unwrap() == sound);
+    let bare = read(json!({ "response_format": "pcm", "voice": { "id": "us_female" }, "speed": 1 }));
+    assert!(bare.header("content-type") == Some("audio/pcm") && bare.body == pcm(sound.samples()));
+    let other = read(json!({ "response_format": "pcm", "voice": "uk_male" }));
+    assert!(other.body != bare.body, "the voice is part of the prompt");
+}
+
+#[test]
+fn the_events_of_a_text_join_to_its_file() {
+    let server = reading(Settings::default());
+    let file = server.post(SPEECH, &aloud(json!({ "response_format": "flac" }))).body;
+    let mut client = server.client();
+    client.ask(SPEECH, &aloud(json!({ "response_format": "flac", "stream_format": "sse" })));
+    let head = client.head().unwrap();
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    let events: Vec<Json> =
+        std::iter::from_fn(|| client.event(&head)).map(|event| serde_json::from_str(&event).unwrap()).collect();
+    let (done, deltas) = events.split_last().unwrap();
+    assert!(deltas.iter().all(|event| event["type"] == "speech.audio.delta"));
+    assert!(deltas.iter().flat_map(|event| bytes(&event["audio"])).eq(file));
+    assert_eq!(done["type"], "speech.audio.done");
+    let usage = &done["usage"];
+    let count = |name: &str| usage[name].as_u64().unwrap();
+    assert_eq!(count("total_tokens"), count("input_tokens") + count("output_tokens"));
+}
+
+#[test]
+fn a_text_that_cannot_be_read_aloud_is_refused() {
+    let server = speaking(Settings::default());
+    for (fields, param, expect) in [
+        (json!({ "input": " " }), "input", "input must have 1 to 4096 characters that can be read, found 1"),
+        (
+            json!({ "input": "a".repeat(4_097) }),
+            "input",
+            "input must have 1 to 4096 characters that can be read, found 4097",
+        ),
+        (
+            json!({ "voice": "nobody" }),
+            "voice",
+            "voice must be one of us_male, us_female, uk_male, uk_female, or a name of OpenAI's, found \"nobody\"",
+        ),
+        (
+            json!({ "response_format": "mp3" }),
+            "response_format",
+            "response_format must be wav, flac or pcm: no other is written, found \"mp3\"",
+        ),
+        (
+            json!({ "speed": 1.5 }),
+            "speed",
+            "speed must be 1: the model speaks at its own speed, and players can change it",
+        ),
+        (json!({ "temperature": 3 }), "temperature", "temperature must be between 0 and 2, found 3"),
+        (json!({ "temperature": -1 }), "temperature", "temperature must be 0 or more, found -1"),
+    ] {
+        let error = server.post(SPEECH, &aloud(fields)).json()["error"].clone();
+        assert_eq!((&error["param"], &error["message"]), (&json!(param), &json!(expect)));
     }
+    let strict = speaking(Settings { strict_fields: true, ..Settings::default() });
+    let reply = strict.post(SPEECH, &aloud(json!({ "instructions": "Be merry." })));
+    assert_eq!(reply.error(), (400, "unknown_field".to_owned(), Some("instructions".to_owned())));
+    let mute = TestServer::scripted(["good"], Settings::default());
+    let reply = mute.post(SPEECH, &aloud(json!({})));
+    assert_eq!(reply.error(), (400, "unsupported_field".to_owned(), Some("model".to_owned())));
+    assert!(reply.text().contains("the model test/script does not"), "{}", reply.text());
+    assert_eq!(mute.get("/v1/audio/voices").json(), json!({ "voices": [] }));
+}
+
+#[test]
+fn a_model_that_writes_instead_of_speaking_is_an_error() {
+    let server = TestServer::start(load_with(Some(120)), "test/voice", Settings::default());
+    let reply = server.post(SPEECH, &aloud(json!({})));
+    assert_eq!(reply.error(), (500, "no_speech".to_owned(), None));
 }

@@ -24,6 +24,10 @@ pub enum SoundFormat {
 
 impl SoundFormat {
     /// All formats.
+    ///
+    /// ```
+    /// assert_eq!(causerie::SoundFormat::ALL.map(|format| format.name()), ["wav", "flac", "pcm"]);
+    /// ```
     pub const ALL: [Self; 3] = [Self::Wav, Self::Flac, Self::Pcm];
 
     /// The name: `wav`, `flac` or `pcm`.

@@ -40,7 +40,7 @@ pub(in crate::serve) struct SpeechFields {
     /// 1.
     #[schemars(range(min = 1, max = 1))]
     speed: Option<f64>,
-    /// Of the choice of sounds; 0 takes the most probable ones.
+    /// Randomness of the choice of sounds; 0 takes the most probable ones.
     #[schemars(range(min = 0, max = 2))]
     temperature: Option<f32>,
     /// Keeps the k most probable sounds; 0 and -1 keep all.

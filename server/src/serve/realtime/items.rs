@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(history[2].function_calls.as_ref().unwrap()[0].arguments["zone"], "UTC".into());
         assert_eq!(history[3].tool_call_id.as_deref(), Some("c"));
         assert_eq!(items[2].json()["content"], json!([{ "type": "output_text", "text": "Well." }]));
-        assert_eq!(items[3].json()["arguments"], r#"{"zone":"UTC"}"#);
+        assert_eq!(items[3].json()["arguments"], r#"{"zone": "UTC"}"#);
     }
 
     #[test]

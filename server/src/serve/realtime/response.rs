@@ -286,8 +286,10 @@ impl ActiveResponse {
                 "audio_tokens": stats.audio_tokens,
                 "cached_tokens": stats.cached_prompt_tokens,
             },
-            // Tokens of text and frames of sound are counted together.
-            "output_token_details": {},
+            "output_token_details": {
+                "text_tokens": stats.completion_tokens.saturating_sub(stats.spoken_tokens),
+                "audio_tokens": stats.spoken_tokens,
+            },
         });
         let mut response = self.json(status, details, usage);
         for (name, remark) in remarks {

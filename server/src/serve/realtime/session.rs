@@ -17,8 +17,8 @@ use crate::serve::realtime::pcm;
 use crate::serve::realtime::response::{ActiveResponse, CancelReason, ResponseEvent, ResponseOutput, ResponseStart};
 use crate::serve::realtime::settings::{Abilities, SessionSettings};
 use crate::serve::realtime::transcripts::{Transcribed, Transcripts};
-use crate::serve::request::fields::read_value;
 use crate::serve::request::json::parse_object;
+use crate::serve::request::must_be;
 
 /// Bytes of all items of a session together.
 const MAX_ITEM_BYTES: usize = 64 << 20;
@@ -162,7 +162,9 @@ impl Session {
     }
 
     fn update(&mut self, session: Json) -> Result<(), HttpError> {
-        let session: Map<String, Json> = read_value("session", session)?;
+        let Json::Object(session) = session else {
+            return Err(HttpError::value("session", format!("session {}", must_be("an object", &session))));
+        };
         let mut settings = self.settings.clone();
         settings.update(&session, self.abilities)?;
         self.settings = settings;
@@ -321,7 +323,11 @@ impl Session {
             let rule = "the conversation has a response under way: wait for response.done, or cancel it";
             return Err(HttpError::new(StatusCode::BAD_REQUEST, "conversation_already_has_active_response", rule));
         }
-        let fields: Map<String, Json> = if fields.is_null() { Map::new() } else { read_value("response", fields)? };
+        let fields = match fields {
+            Json::Null => Map::new(),
+            Json::Object(fields) => fields,
+            other => return Err(HttpError::value("response", format!("response {}", must_be("an object", &other)))),
+        };
         if fields.is_empty() && 0 < self.n_unread {
             self.is_response_due = true;
             return Ok(());

@@ -31,6 +31,8 @@ pub(super) async fn run(upgraded: Upgraded, mut session: Session, service: &Arc<
         let frame = CloseFrame { code, reason: reason.into() };
         let _ = timeout(service.settings.write_timeout, socket.close(Some(frame))).await;
     }
+    // The answer to the close of a client is still to be written.
+    let _ = timeout(service.settings.write_timeout, socket.flush()).await;
 }
 
 /// Why a session is closed by the server; `None` if the client has left.
@@ -56,7 +58,7 @@ async fn carry(
                 match message? {
                     Ok(Message::Text(text)) => session.receive(&text),
                     Ok(Message::Binary(_)) => session.refuse("an event must be a text message with an object of JSON"),
-                    Ok(Message::Close(_)) => return Some((CloseCode::Normal, "")),
+                    Ok(Message::Close(_)) => return None,
                     Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
                     Err(Error::Capacity(CapacityError::MessageTooLong { .. })) => {
                         return Some((CloseCode::Size, "an event must have at most 8388608 bytes"));

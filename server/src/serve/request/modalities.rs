@@ -42,7 +42,7 @@ pub(in crate::serve) fn read_modalities(
     let is_spoken = modalities.is_some_and(|modalities| modalities.contains(&ReplyModality::Audio));
     match audio {
         Some(_) if !is_spoken => {
-            Err(HttpError::value("audio", "audio must be left out unless modalities contains \"audio\""))
+            Err(HttpError::unsupported("audio", "audio must be left out unless modalities contains \"audio\""))
         }
         _ if !is_spoken => Ok(None),
         audio => {
