@@ -107,12 +107,11 @@ def main():
     parser.add_argument("--mix-with", type=Path, metavar="GGUF", help="the model that training started from; --layers must be those of that training")
     parser.add_argument("--layers")
     parser.add_argument("--share", type=float, default=0.5, help="share of the learned weights in the mixture")
-    parser.add_argument("--keep", help="weights with this in their names stay as they were, such as operator: attention and convolutions")
     args = parser.parse_args()
     checkpoint, shape, tokenizer = load_checkpoint(args.run)
     weights = checkpoint["average"]
     if args.mix_with:
-        weights = warm_start.mix(args.mix_with, args.layers or shape.layers, weights, args.share, args.keep)
+        weights = warm_start.mix(args.mix_with, args.layers or shape.layers, weights, args.share)
     tensors = transformers_tensors(weights, shape)
     if args.gguf:
         write_gguf(args.gguf, tensors, shape, tokenizer, Type[args.type.upper()])

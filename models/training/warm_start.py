@@ -45,16 +45,11 @@ def grow(shape, weights, layers):
     return grown.shape, made
 
 
-def mix(before, layers, learned, share, kept=None):
+def mix(before, layers, learned, share):
     """Interpolates between the initial and the learned weights, with `share` of the learned ones: the mixture keeps what both know
-    (Wortsman and others, 2022). Weights with `kept` in their names stay the initial ones. In added layers, the initial output
-    matrices are zero, and all other weights are the learned ones."""
+    (Wortsman and others, 2022). In added layers, the initial output matrices are zero, and all other weights are the learned ones."""
     shape, weights, _ = read(before)
     _, begun = grow(shape, weights, layers)
     is_added = lambda name: name.startswith("layers.") and layers[int(name.split(".")[1])].isupper()
     closes = lambda name: name.endswith(("out_proj.weight", "w2.weight"))
-    share_of = lambda name: 0 if kept and kept in name else share
-    return {
-        name: weight if is_added(name) and not closes(name) else (1 - share_of(name)) * begun[name] + share_of(name) * weight
-        for name, weight in learned.items()
-    }
+    return {name: weight if is_added(name) and not closes(name) else (1 - share) * begun[name] + share * weight for name, weight in learned.items()}

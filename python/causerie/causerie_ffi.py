@@ -538,6 +538,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() != 48350:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_load_transcriber() != 41803:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_from_json() != 60591:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_to_json() != 21424:
@@ -552,6 +554,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_validate() != 50377:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_wav_of_samples() != 26136:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_fork() != 6181:
@@ -559,6 +563,8 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_conversation_functions() != 12008:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_history() != 45243:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_interrupt() != 27950:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_is_generating() != 32843:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -644,6 +650,20 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_constructor_hub_new() != 34321:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_cancel() != 36416:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_end() != 43759:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_next() != 57839:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking() != 18513:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready() != 30497:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking() != 8867:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_livetranscription_push() != 40525:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_logsink_write() != 59483:
@@ -683,6 +703,20 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_next() != 14533:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() != 27767:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriber_languages() != 62418:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription() != 7155:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription() != 19302:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples() != 25224:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriptstream_cancel() != 52772:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriptstream_next() != 37148:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking() != 60503:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
 
 # A ctypes library to expose the extern-C FFI definitions.
@@ -731,6 +765,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_load_model.restype = ctypes.c_uint1
 _UniffiLib.uniffi_causerie_ffi_checksum_func_load_scripted_model.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_load_scripted_model.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_load_transcriber.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_load_transcriber.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_from_json.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_from_json.restype = ctypes.c_uint16
@@ -752,6 +789,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_set_log_sink.restype = ctypes.c_uin
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_wav_of_samples.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_wav_of_samples.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history.restype = ctypes.c_uint16
@@ -764,6 +804,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_functions.restype = 
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_history.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_history.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_interrupt.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_interrupt.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_is_generating.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_is_generating.restype = ctypes.c_uint16
@@ -890,6 +933,27 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_hub_start_pull.restype = ctypes.c
 _UniffiLib.uniffi_causerie_ffi_checksum_constructor_hub_new.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_constructor_hub_new.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_cancel.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_cancel.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_end.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_end.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_push.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_livetranscription_push.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ctypes.c_uint16
@@ -950,6 +1014,27 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next.restype = cty
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_languages.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_languages.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_cancel.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_cancel.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_fn_func_flush_log.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
@@ -980,6 +1065,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_load_scripted_model.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_load_scripted_model.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_func_load_transcriber.argtypes = (
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_load_transcriber.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_func_messages_from_json.argtypes = (
     _UniffiRustBuffer,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1017,6 +1107,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_validate.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_validate.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_wav_of_samples.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.c_int64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_wav_of_samples.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_append_to_history.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -1038,6 +1134,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_history.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_history.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_interrupt.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_double,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_interrupt.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_is_generating.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1278,6 +1380,40 @@ _UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_constructor_hub_new.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_cancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_cancel.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_end.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_end.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next.argtypes = (
+    ctypes.c_uint64,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_blocking.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready.argtypes = (
+    ctypes.c_uint64,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_push.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_push.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.c_uint64,
     ctypes.c_float,
@@ -1394,6 +1530,47 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_next_blocking.argtypes =
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_next_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_languages.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_languages.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_int64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.c_int64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_cancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_cancel.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next.argtypes = (
+    ctypes.c_uint64,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_sdkerror_uniffi_trait_display.argtypes = (
     _UniffiRustBuffer,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1459,6 +1636,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_hub.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_hub.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_livetranscription.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_livetranscription.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_livetranscription.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_livetranscription.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_loadprogress.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1499,6 +1686,26 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriber.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriber.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_transcriber.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_transcriber.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriptstream.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriptstream.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_transcriptstream.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_transcriptstream.restype = None
 _UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_HTTP_TRANSPORT_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,_UniffiRustBuffer,ctypes.c_uint64,ctypes.c_void_p,
     ctypes.POINTER(_UniffiRustCallStatus),
 )
@@ -5115,9 +5322,10 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, drafted_tokens:SdkCount, accepted_draft_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, audio_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, drafted_tokens:SdkCount, accepted_draft_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
+        self.audio_tokens = audio_tokens
         self.completion_tokens = completion_tokens
         self.reasoning_tokens = reasoning_tokens
         self.call_tokens = call_tokens
@@ -5140,11 +5348,13 @@ class GenerationStats:
 
 
     def __str__(self):
-        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, drafted_tokens={}, accepted_draft_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.drafted_tokens, self.accepted_draft_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
+        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, audio_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, drafted_tokens={}, accepted_draft_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.audio_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.drafted_tokens, self.accepted_draft_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
     def __eq__(self, other):
         if self.prompt_tokens != other.prompt_tokens:
             return False
         if self.cached_prompt_tokens != other.cached_prompt_tokens:
+            return False
+        if self.audio_tokens != other.audio_tokens:
             return False
         if self.completion_tokens != other.completion_tokens:
             return False
@@ -5188,6 +5398,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         return GenerationStats(
             prompt_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             cached_prompt_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            audio_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             completion_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             reasoning_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             call_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
@@ -5211,6 +5422,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.prompt_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.cached_prompt_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.audio_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.completion_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.reasoning_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.call_tokens)
@@ -5233,6 +5445,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterTypeSdkCount.write(value.prompt_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.cached_prompt_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.audio_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.completion_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.reasoning_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.call_tokens, buf)
@@ -5957,7 +6170,7 @@ class ModelInfo:
     """
     Facts about a model.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, supports_audio:bool, supports_speech:bool, memory_estimate:SdkLong, vision_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, supports_audio:bool, supports_speech:bool, memory_estimate:SdkLong, vision_memory:SdkLong, hearing_memory:SdkLong, speech_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5973,6 +6186,8 @@ class ModelInfo:
         self.supports_speech = supports_speech
         self.memory_estimate = memory_estimate
         self.vision_memory = vision_memory
+        self.hearing_memory = hearing_memory
+        self.speech_memory = speech_memory
         self.unused_tensors = unused_tensors
         self.problems = problems
 
@@ -5980,7 +6195,7 @@ class ModelInfo:
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, supports_audio={}, supports_speech={}, memory_estimate={}, vision_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.supports_audio, self.supports_speech, self.memory_estimate, self.vision_memory, self.unused_tensors, self.problems)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, supports_audio={}, supports_speech={}, memory_estimate={}, vision_memory={}, hearing_memory={}, speech_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.supports_audio, self.supports_speech, self.memory_estimate, self.vision_memory, self.hearing_memory, self.speech_memory, self.unused_tensors, self.problems)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -6012,6 +6227,10 @@ class ModelInfo:
             return False
         if self.vision_memory != other.vision_memory:
             return False
+        if self.hearing_memory != other.hearing_memory:
+            return False
+        if self.speech_memory != other.speech_memory:
+            return False
         if self.unused_tensors != other.unused_tensors:
             return False
         if self.problems != other.problems:
@@ -6037,6 +6256,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             supports_speech=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
             vision_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
+            hearing_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
+            speech_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
             unused_tensors=_UniffiFfiConverterSequenceString.read(buf),
             problems=_UniffiFfiConverterSequenceString.read(buf),
         )
@@ -6058,6 +6279,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.check_lower(value.supports_speech)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.vision_memory)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.hearing_memory)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.speech_memory)
         _UniffiFfiConverterSequenceString.check_lower(value.unused_tensors)
         _UniffiFfiConverterSequenceString.check_lower(value.problems)
 
@@ -6078,6 +6301,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.write(value.supports_speech, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.vision_memory, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.hearing_memory, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.speech_memory, buf)
         _UniffiFfiConverterSequenceString.write(value.unused_tensors, buf)
         _UniffiFfiConverterSequenceString.write(value.problems, buf)
 
@@ -6622,6 +6847,614 @@ class _UniffiFfiConverterTypeTokenLogprob(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeReplySection.write(value.place, buf)
         _UniffiFfiConverterSequenceTypeScoredToken.write(value.alternatives, buf)
 
+
+
+
+
+
+class SpeechTask(enum.Enum):
+    """
+    What is written of what is heard.
+"""
+
+    TRANSCRIBE = 0
+    """
+    The words in their own language.
+"""
+
+    TRANSLATE = 1
+    """
+    The words in English.
+"""
+
+
+
+class _UniffiFfiConverterTypeSpeechTask(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return SpeechTask.TRANSCRIBE
+        if variant == 2:
+            return SpeechTask.TRANSLATE
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == SpeechTask.TRANSCRIBE:
+            return
+        if value == SpeechTask.TRANSLATE:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == SpeechTask.TRANSCRIBE:
+            buf.write_i32(1)
+        if value == SpeechTask.TRANSLATE:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeSpeechTask(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeSpeechTask.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeSpeechTask.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeSpeechTask.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterFloat32.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterFloat32.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterFloat32.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterOptionalSequenceFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterSequenceFloat32.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterSequenceFloat32.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterSequenceFloat32.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class TranscribeOptions:
+    """
+    How a sound is transcribed. The defaults are the same as in the original Whisper.
+"""
+    def __init__(self, *, language:typing.Optional[str] = None, task:typing.Optional[SpeechTask] = None, prompt:typing.Optional[str] = None, uses_previous_text:bool = True, has_times:bool = True, has_word_times:bool = False, temperatures:typing.Optional[typing.List[float]] = None, compression_ratio_threshold:typing.Optional[float] = None, logprob_threshold:typing.Optional[float] = None, no_speech_threshold:typing.Optional[float] = None, seed:typing.Optional[SdkLong] = None):
+        self.language = language
+        self.task = task
+        self.prompt = prompt
+        self.uses_previous_text = uses_previous_text
+        self.has_times = has_times
+        self.has_word_times = has_word_times
+        self.temperatures = temperatures
+        self.compression_ratio_threshold = compression_ratio_threshold
+        self.logprob_threshold = logprob_threshold
+        self.no_speech_threshold = no_speech_threshold
+        self.seed = seed
+
+
+
+
+    def __str__(self):
+        return "TranscribeOptions(language={}, task={}, prompt={}, uses_previous_text={}, has_times={}, has_word_times={}, temperatures={}, compression_ratio_threshold={}, logprob_threshold={}, no_speech_threshold={}, seed={})".format(self.language, self.task, self.prompt, self.uses_previous_text, self.has_times, self.has_word_times, self.temperatures, self.compression_ratio_threshold, self.logprob_threshold, self.no_speech_threshold, self.seed)
+    def __eq__(self, other):
+        if self.language != other.language:
+            return False
+        if self.task != other.task:
+            return False
+        if self.prompt != other.prompt:
+            return False
+        if self.uses_previous_text != other.uses_previous_text:
+            return False
+        if self.has_times != other.has_times:
+            return False
+        if self.has_word_times != other.has_word_times:
+            return False
+        if self.temperatures != other.temperatures:
+            return False
+        if self.compression_ratio_threshold != other.compression_ratio_threshold:
+            return False
+        if self.logprob_threshold != other.logprob_threshold:
+            return False
+        if self.no_speech_threshold != other.no_speech_threshold:
+            return False
+        if self.seed != other.seed:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTranscribeOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TranscribeOptions(
+            language=_UniffiFfiConverterOptionalString.read(buf),
+            task=_UniffiFfiConverterOptionalTypeSpeechTask.read(buf),
+            prompt=_UniffiFfiConverterOptionalString.read(buf),
+            uses_previous_text=_UniffiFfiConverterBoolean.read(buf),
+            has_times=_UniffiFfiConverterBoolean.read(buf),
+            has_word_times=_UniffiFfiConverterBoolean.read(buf),
+            temperatures=_UniffiFfiConverterOptionalSequenceFloat32.read(buf),
+            compression_ratio_threshold=_UniffiFfiConverterOptionalFloat32.read(buf),
+            logprob_threshold=_UniffiFfiConverterOptionalFloat32.read(buf),
+            no_speech_threshold=_UniffiFfiConverterOptionalFloat32.read(buf),
+            seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalString.check_lower(value.language)
+        _UniffiFfiConverterOptionalTypeSpeechTask.check_lower(value.task)
+        _UniffiFfiConverterOptionalString.check_lower(value.prompt)
+        _UniffiFfiConverterBoolean.check_lower(value.uses_previous_text)
+        _UniffiFfiConverterBoolean.check_lower(value.has_times)
+        _UniffiFfiConverterBoolean.check_lower(value.has_word_times)
+        _UniffiFfiConverterOptionalSequenceFloat32.check_lower(value.temperatures)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.compression_ratio_threshold)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.logprob_threshold)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.no_speech_threshold)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.seed)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalString.write(value.language, buf)
+        _UniffiFfiConverterOptionalTypeSpeechTask.write(value.task, buf)
+        _UniffiFfiConverterOptionalString.write(value.prompt, buf)
+        _UniffiFfiConverterBoolean.write(value.uses_previous_text, buf)
+        _UniffiFfiConverterBoolean.write(value.has_times, buf)
+        _UniffiFfiConverterBoolean.write(value.has_word_times, buf)
+        _UniffiFfiConverterOptionalSequenceFloat32.write(value.temperatures, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.compression_ratio_threshold, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.logprob_threshold, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.no_speech_threshold, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.seed, buf)
+
+
+
+
+
+
+class GgufType(enum.Enum):
+    """
+    A type of weights.
+"""
+
+    Q8_0 = 0
+    """
+    8.5 bits per weight: hardly distinguishable from the original.
+"""
+
+    Q6K = 1
+    """
+    6.6 bits per weight.
+"""
+
+    Q5KM = 2
+    """
+    5.7 bits per weight.
+"""
+
+    Q4KM = 3
+    """
+    4.8 bits per weight.
+"""
+
+    Q4_0 = 4
+    """
+    4.5 bits per weight.
+"""
+
+
+
+class _UniffiFfiConverterTypeGgufType(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return GgufType.Q8_0
+        if variant == 2:
+            return GgufType.Q6K
+        if variant == 3:
+            return GgufType.Q5KM
+        if variant == 4:
+            return GgufType.Q4KM
+        if variant == 5:
+            return GgufType.Q4_0
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == GgufType.Q8_0:
+            return
+        if value == GgufType.Q6K:
+            return
+        if value == GgufType.Q5KM:
+            return
+        if value == GgufType.Q4KM:
+            return
+        if value == GgufType.Q4_0:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == GgufType.Q8_0:
+            buf.write_i32(1)
+        if value == GgufType.Q6K:
+            buf.write_i32(2)
+        if value == GgufType.Q5KM:
+            buf.write_i32(3)
+        if value == GgufType.Q4KM:
+            buf.write_i32(4)
+        if value == GgufType.Q4_0:
+            buf.write_i32(5)
+
+
+
+class _UniffiFfiConverterOptionalTypeGgufType(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeGgufType.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeGgufType.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeGgufType.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class TranscriberOptions:
+    """
+    Options for loading a transcriber.
+"""
+    def __init__(self, *, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, quantize:typing.Optional[GgufType] = None):
+        self.device = device
+        self.threads = threads
+        self.cache_type = cache_type
+        self.quantize = quantize
+
+
+
+
+    def __str__(self):
+        return "TranscriberOptions(device={}, threads={}, cache_type={}, quantize={})".format(self.device, self.threads, self.cache_type, self.quantize)
+    def __eq__(self, other):
+        if self.device != other.device:
+            return False
+        if self.threads != other.threads:
+            return False
+        if self.cache_type != other.cache_type:
+            return False
+        if self.quantize != other.quantize:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTranscriberOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TranscriberOptions(
+            device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
+            threads=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            cache_type=_UniffiFfiConverterOptionalTypeCacheType.read(buf),
+            quantize=_UniffiFfiConverterOptionalTypeGgufType.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.threads)
+        _UniffiFfiConverterOptionalTypeCacheType.check_lower(value.cache_type)
+        _UniffiFfiConverterOptionalTypeGgufType.check_lower(value.quantize)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.threads, buf)
+        _UniffiFfiConverterOptionalTypeCacheType.write(value.cache_type, buf)
+        _UniffiFfiConverterOptionalTypeGgufType.write(value.quantize, buf)
+
+@dataclass
+class TranscriptWord:
+    """
+    A word with its times.
+"""
+    def __init__(self, *, word:str, start:float, end:float, probability:float):
+        self.word = word
+        self.start = start
+        self.end = end
+        self.probability = probability
+
+
+
+
+    def __str__(self):
+        return "TranscriptWord(word={}, start={}, end={}, probability={})".format(self.word, self.start, self.end, self.probability)
+    def __eq__(self, other):
+        if self.word != other.word:
+            return False
+        if self.start != other.start:
+            return False
+        if self.end != other.end:
+            return False
+        if self.probability != other.probability:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTranscriptWord(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TranscriptWord(
+            word=_UniffiFfiConverterString.read(buf),
+            start=_UniffiFfiConverterFloat64.read(buf),
+            end=_UniffiFfiConverterFloat64.read(buf),
+            probability=_UniffiFfiConverterFloat32.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.word)
+        _UniffiFfiConverterFloat64.check_lower(value.start)
+        _UniffiFfiConverterFloat64.check_lower(value.end)
+        _UniffiFfiConverterFloat32.check_lower(value.probability)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.word, buf)
+        _UniffiFfiConverterFloat64.write(value.start, buf)
+        _UniffiFfiConverterFloat64.write(value.end, buf)
+        _UniffiFfiConverterFloat32.write(value.probability, buf)
+
+class _UniffiFfiConverterSequenceTypeTranscriptWord(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeTranscriptWord.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeTranscriptWord.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeTranscriptWord.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class TranscriptSegment:
+    """
+    A part of a transcript: a sentence, or a part of one.
+"""
+    def __init__(self, *, start:float, end:float, text:str, tokens:typing.List[SdkCount], avg_logprob:float, no_speech_prob:float, compression_ratio:float, temperature:float, words:typing.List[TranscriptWord]):
+        self.start = start
+        self.end = end
+        self.text = text
+        self.tokens = tokens
+        self.avg_logprob = avg_logprob
+        self.no_speech_prob = no_speech_prob
+        self.compression_ratio = compression_ratio
+        self.temperature = temperature
+        self.words = words
+
+
+
+
+    def __str__(self):
+        return "TranscriptSegment(start={}, end={}, text={}, tokens={}, avg_logprob={}, no_speech_prob={}, compression_ratio={}, temperature={}, words={})".format(self.start, self.end, self.text, self.tokens, self.avg_logprob, self.no_speech_prob, self.compression_ratio, self.temperature, self.words)
+    def __eq__(self, other):
+        if self.start != other.start:
+            return False
+        if self.end != other.end:
+            return False
+        if self.text != other.text:
+            return False
+        if self.tokens != other.tokens:
+            return False
+        if self.avg_logprob != other.avg_logprob:
+            return False
+        if self.no_speech_prob != other.no_speech_prob:
+            return False
+        if self.compression_ratio != other.compression_ratio:
+            return False
+        if self.temperature != other.temperature:
+            return False
+        if self.words != other.words:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTranscriptSegment(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TranscriptSegment(
+            start=_UniffiFfiConverterFloat64.read(buf),
+            end=_UniffiFfiConverterFloat64.read(buf),
+            text=_UniffiFfiConverterString.read(buf),
+            tokens=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+            avg_logprob=_UniffiFfiConverterFloat32.read(buf),
+            no_speech_prob=_UniffiFfiConverterFloat32.read(buf),
+            compression_ratio=_UniffiFfiConverterFloat32.read(buf),
+            temperature=_UniffiFfiConverterFloat32.read(buf),
+            words=_UniffiFfiConverterSequenceTypeTranscriptWord.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterFloat64.check_lower(value.start)
+        _UniffiFfiConverterFloat64.check_lower(value.end)
+        _UniffiFfiConverterString.check_lower(value.text)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.tokens)
+        _UniffiFfiConverterFloat32.check_lower(value.avg_logprob)
+        _UniffiFfiConverterFloat32.check_lower(value.no_speech_prob)
+        _UniffiFfiConverterFloat32.check_lower(value.compression_ratio)
+        _UniffiFfiConverterFloat32.check_lower(value.temperature)
+        _UniffiFfiConverterSequenceTypeTranscriptWord.check_lower(value.words)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterFloat64.write(value.start, buf)
+        _UniffiFfiConverterFloat64.write(value.end, buf)
+        _UniffiFfiConverterString.write(value.text, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.tokens, buf)
+        _UniffiFfiConverterFloat32.write(value.avg_logprob, buf)
+        _UniffiFfiConverterFloat32.write(value.no_speech_prob, buf)
+        _UniffiFfiConverterFloat32.write(value.compression_ratio, buf)
+        _UniffiFfiConverterFloat32.write(value.temperature, buf)
+        _UniffiFfiConverterSequenceTypeTranscriptWord.write(value.words, buf)
+
+class _UniffiFfiConverterSequenceTypeTranscriptSegment(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeTranscriptSegment.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeTranscriptSegment.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeTranscriptSegment.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class Transcript:
+    """
+    The text of a sound.
+"""
+    def __init__(self, *, text:str, language:str, duration:float, segments:typing.List[TranscriptSegment], was_cancelled:bool):
+        self.text = text
+        self.language = language
+        self.duration = duration
+        self.segments = segments
+        self.was_cancelled = was_cancelled
+
+
+
+
+    def __str__(self):
+        return "Transcript(text={}, language={}, duration={}, segments={}, was_cancelled={})".format(self.text, self.language, self.duration, self.segments, self.was_cancelled)
+    def __eq__(self, other):
+        if self.text != other.text:
+            return False
+        if self.language != other.language:
+            return False
+        if self.duration != other.duration:
+            return False
+        if self.segments != other.segments:
+            return False
+        if self.was_cancelled != other.was_cancelled:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTranscript(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return Transcript(
+            text=_UniffiFfiConverterString.read(buf),
+            language=_UniffiFfiConverterString.read(buf),
+            duration=_UniffiFfiConverterFloat64.read(buf),
+            segments=_UniffiFfiConverterSequenceTypeTranscriptSegment.read(buf),
+            was_cancelled=_UniffiFfiConverterBoolean.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.text)
+        _UniffiFfiConverterString.check_lower(value.language)
+        _UniffiFfiConverterFloat64.check_lower(value.duration)
+        _UniffiFfiConverterSequenceTypeTranscriptSegment.check_lower(value.segments)
+        _UniffiFfiConverterBoolean.check_lower(value.was_cancelled)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.text, buf)
+        _UniffiFfiConverterString.write(value.language, buf)
+        _UniffiFfiConverterFloat64.write(value.duration, buf)
+        _UniffiFfiConverterSequenceTypeTranscriptSegment.write(value.segments, buf)
+        _UniffiFfiConverterBoolean.write(value.was_cancelled, buf)
+
 @dataclass
 class Validation:
     """
@@ -6975,29 +7808,6 @@ class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
             buf.write_i32(4)
 
 
-
-class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        for item in value:
-            _UniffiFfiConverterFloat32.check_lower(item)
-
-    @classmethod
-    def write(cls, value, buf):
-        items = len(value)
-        buf.write_i32(items)
-        for item in value:
-            _UniffiFfiConverterFloat32.write(item, buf)
-
-    @classmethod
-    def read(cls, buf):
-        count = buf.read_i32()
-        if count < 0:
-            raise InternalError("Unexpected negative sequence length")
-
-        return [
-            _UniffiFfiConverterFloat32.read(buf) for i in range(count)
-        ]
 
 class _UniffiFfiConverterSequenceTypeTokenLogprob(_UniffiConverterRustBuffer):
     @classmethod
@@ -8395,6 +9205,238 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             buf.write_i32(19)
             _UniffiFfiConverterString.write(value.reason, buf)
 
+
+
+
+
+
+class TranscriptEvent:
+    """
+    An event of a transcription. The last one is `Complete`, or an error.
+"""
+    def __init__(self):
+        raise RuntimeError("TranscriptEvent cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class LANGUAGE:
+        """
+        The language that is spoken.
+"""
+
+        def __init__(self, code:str, probability:float):
+            self.code = code
+
+            """
+        The code of the language.
+"""
+
+            self.probability = probability
+
+            """
+        Its probability among all languages; 1 if it was given.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "TranscriptEvent.LANGUAGE(code={}, probability={})".format(self.code, self.probability)
+        def __eq__(self, other):
+            if not isinstance(other, TranscriptEvent):
+                return NotImplemented
+            if not other.is_LANGUAGE():
+                return False
+            if self.code != other.code:
+                return False
+            if self.probability != other.probability:
+                return False
+            return True
+
+    @dataclass
+    class PARTIAL:
+        """
+        The text after the last segment so far. It replaces the one before, and may still change.
+"""
+
+        def __init__(self, text:str):
+            self.text = text
+
+            """
+        The text.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "TranscriptEvent.PARTIAL(text={})".format(self.text)
+        def __eq__(self, other):
+            if not isinstance(other, TranscriptEvent):
+                return NotImplemented
+            if not other.is_PARTIAL():
+                return False
+            if self.text != other.text:
+                return False
+            return True
+
+    @dataclass
+    class SEGMENT:
+        """
+        A segment, which does not change any more.
+"""
+
+        def __init__(self, segment:TranscriptSegment):
+            self.segment = segment
+
+            """
+        The segment.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "TranscriptEvent.SEGMENT(segment={})".format(self.segment)
+        def __eq__(self, other):
+            if not isinstance(other, TranscriptEvent):
+                return NotImplemented
+            if not other.is_SEGMENT():
+                return False
+            if self.segment != other.segment:
+                return False
+            return True
+
+    @dataclass
+    class COMPLETE:
+        """
+        The whole transcript, which comes last.
+"""
+
+        def __init__(self, transcript:Transcript):
+            self.transcript = transcript
+
+            """
+        The transcript.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "TranscriptEvent.COMPLETE(transcript={})".format(self.transcript)
+        def __eq__(self, other):
+            if not isinstance(other, TranscriptEvent):
+                return NotImplemented
+            if not other.is_COMPLETE():
+                return False
+            if self.transcript != other.transcript:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_LANGUAGE(self) -> bool:
+        return isinstance(self, TranscriptEvent.LANGUAGE)
+    def is_language(self) -> bool:
+        return isinstance(self, TranscriptEvent.LANGUAGE)
+    def is_PARTIAL(self) -> bool:
+        return isinstance(self, TranscriptEvent.PARTIAL)
+    def is_partial(self) -> bool:
+        return isinstance(self, TranscriptEvent.PARTIAL)
+    def is_SEGMENT(self) -> bool:
+        return isinstance(self, TranscriptEvent.SEGMENT)
+    def is_segment(self) -> bool:
+        return isinstance(self, TranscriptEvent.SEGMENT)
+    def is_COMPLETE(self) -> bool:
+        return isinstance(self, TranscriptEvent.COMPLETE)
+    def is_complete(self) -> bool:
+        return isinstance(self, TranscriptEvent.COMPLETE)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+TranscriptEvent.LANGUAGE = type("TranscriptEvent.LANGUAGE", (TranscriptEvent.LANGUAGE, TranscriptEvent,), {})  # type: ignore
+TranscriptEvent.PARTIAL = type("TranscriptEvent.PARTIAL", (TranscriptEvent.PARTIAL, TranscriptEvent,), {})  # type: ignore
+TranscriptEvent.SEGMENT = type("TranscriptEvent.SEGMENT", (TranscriptEvent.SEGMENT, TranscriptEvent,), {})  # type: ignore
+TranscriptEvent.COMPLETE = type("TranscriptEvent.COMPLETE", (TranscriptEvent.COMPLETE, TranscriptEvent,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeTranscriptEvent(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return TranscriptEvent.LANGUAGE(
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterFloat32.read(buf),
+            )
+        if variant == 2:
+            return TranscriptEvent.PARTIAL(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 3:
+            return TranscriptEvent.SEGMENT(
+                _UniffiFfiConverterTypeTranscriptSegment.read(buf),
+            )
+        if variant == 4:
+            return TranscriptEvent.COMPLETE(
+                _UniffiFfiConverterTypeTranscript.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_LANGUAGE():
+            _UniffiFfiConverterString.check_lower(value.code)
+            _UniffiFfiConverterFloat32.check_lower(value.probability)
+            return
+        if value.is_PARTIAL():
+            _UniffiFfiConverterString.check_lower(value.text)
+            return
+        if value.is_SEGMENT():
+            _UniffiFfiConverterTypeTranscriptSegment.check_lower(value.segment)
+            return
+        if value.is_COMPLETE():
+            _UniffiFfiConverterTypeTranscript.check_lower(value.transcript)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_LANGUAGE():
+            buf.write_i32(1)
+            _UniffiFfiConverterString.write(value.code, buf)
+            _UniffiFfiConverterFloat32.write(value.probability, buf)
+        if value.is_PARTIAL():
+            buf.write_i32(2)
+            _UniffiFfiConverterString.write(value.text, buf)
+        if value.is_SEGMENT():
+            buf.write_i32(3)
+            _UniffiFfiConverterTypeTranscriptSegment.write(value.segment, buf)
+        if value.is_COMPLETE():
+            buf.write_i32(4)
+            _UniffiFfiConverterTypeTranscript.write(value.transcript, buf)
+
+
+
 class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -9110,6 +10152,14 @@ class ConversationProtocol(typing.Protocol):
         functions.
 """
         raise NotImplementedError
+    def interrupt(self, played_until: float) -> None:
+        """
+        Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+        replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+        heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+        remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+"""
+        raise NotImplementedError
     def is_generating(self, ) -> bool:
         """
         Whether a reply is being generated, or waits for its turn.
@@ -9273,6 +10323,27 @@ class Conversation(ConversationProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_history,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def interrupt(self, played_until: float) -> None:
+        """
+        Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+        replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+        heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+        remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+"""
+
+        _UniffiFfiConverterFloat64.check_lower(played_until)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterFloat64.lower(played_until),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_interrupt,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -10639,6 +11710,248 @@ class _UniffiFfiConverterTypeHub:
     def write(cls, value: Hub, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
+class _UniffiFfiConverterOptionalTypeTranscriptEvent(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeTranscriptEvent.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeTranscriptEvent.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeTranscriptEvent.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+class LiveTranscriptionProtocol(typing.Protocol):
+    """
+    A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+    segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+"""
+
+    def cancel(self, ) -> None:
+        """
+        Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+        again, or after the end, does nothing.
+"""
+        raise NotImplementedError
+    def end(self, ) -> None:
+        """
+        Says that no more samples come.
+"""
+        raise NotImplementedError
+    async def next(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, which waits for samples; none after the last one.
+"""
+        raise NotImplementedError
+    def next_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        raise NotImplementedError
+    async def next_ready(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event that the samples so far give; none if more are needed, and after the last event.
+"""
+        raise NotImplementedError
+    def next_ready_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event that the samples so far give, for callers that wait on a thread of their own.
+"""
+        raise NotImplementedError
+    def push(self, samples: bytes) -> None:
+        """
+        Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+        `UnsupportedContent` if a sample is NaN or infinite.
+"""
+        raise NotImplementedError
+
+class LiveTranscription(LiveTranscriptionProtocol):
+    """
+    A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+    segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_livetranscription, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_livetranscription, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cancel(self, ) -> None:
+        """
+        Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+        again, or after the end, does nothing.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_cancel,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def end(self, ) -> None:
+        """
+        Says that no more samples come.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_end,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def next(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, which waits for samples; none after the last one.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def next_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_blocking,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def next_ready(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event that the samples so far give; none if more are needed, and after the last event.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def next_ready_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event that the samples so far give, for callers that wait on a thread of their own.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def push(self, samples: bytes) -> None:
+        """
+        Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+        `UnsupportedContent` if a sample is NaN or infinite.
+"""
+
+        _UniffiFfiConverterBytes.check_lower(samples)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterBytes.lower(samples),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_push,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeLiveTranscription:
+    @staticmethod
+    def lift(value: int) -> LiveTranscription:
+        return LiveTranscription._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: LiveTranscription):
+        if not isinstance(value, LiveTranscription):
+            raise TypeError("Expected LiveTranscription instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: LiveTranscription) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> LiveTranscription:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: LiveTranscription, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
 
 class LoadProgress():
     """
@@ -10924,6 +12237,301 @@ class _UniffiFfiConverterTypeLogSink:
     def write(cls, value: LogSink, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
+
+class TranscriptStreamProtocol(typing.Protocol):
+    """
+    The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+    the stream stops the computation.
+"""
+
+    def cancel(self, ) -> None:
+        """
+        Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+        again, or after the end, does nothing.
+"""
+        raise NotImplementedError
+    async def next(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event; none after the last one.
+"""
+        raise NotImplementedError
+    def next_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        raise NotImplementedError
+
+class TranscriptStream(TranscriptStreamProtocol):
+    """
+    The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+    the stream stops the computation.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_transcriptstream, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriptstream, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cancel(self, ) -> None:
+        """
+        Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+        again, or after the end, does nothing.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_cancel,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def next(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event; none after the last one.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def next_blocking(self, ) -> typing.Optional[TranscriptEvent]:
+        """
+        The next event, for callers that wait on a thread of their own.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeTranscriptEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeTranscriptStream:
+    @staticmethod
+    def lift(value: int) -> TranscriptStream:
+        return TranscriptStream._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: TranscriptStream):
+        if not isinstance(value, TranscriptStream):
+            raise TypeError("Expected TranscriptStream instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: TranscriptStream) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> TranscriptStream:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: TranscriptStream, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
+class TranscriberProtocol(typing.Protocol):
+    """
+    A Whisper model in memory, which writes what it hears.
+"""
+
+    def languages(self, ) -> typing.List[str]:
+        """
+        The codes of the languages that the model knows.
+"""
+        raise NotImplementedError
+    def start_live_transcription(self, sample_rate: int,options: TranscribeOptions) -> LiveTranscription:
+        """
+        Starts the transcription of samples that are pushed as they come.
+"""
+        raise NotImplementedError
+    def start_transcription(self, file: bytes,options: TranscribeOptions) -> TranscriptStream:
+        """
+        Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+"""
+        raise NotImplementedError
+    def start_transcription_of_samples(self, samples: bytes,sample_rate: int,options: TranscribeOptions) -> TranscriptStream:
+        """
+        Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+"""
+        raise NotImplementedError
+
+class Transcriber(TranscriberProtocol):
+    """
+    A Whisper model in memory, which writes what it hears.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_transcriber, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_transcriber, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def languages(self, ) -> typing.List[str]:
+        """
+        The codes of the languages that the model knows.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterSequenceString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_languages,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_live_transcription(self, sample_rate: int,options: TranscribeOptions) -> LiveTranscription:
+        """
+        Starts the transcription of samples that are pushed as they come.
+"""
+
+        _UniffiFfiConverterInt64.check_lower(sample_rate)
+
+        _UniffiFfiConverterTypeTranscribeOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterInt64.lower(sample_rate),
+            _UniffiFfiConverterTypeTranscribeOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeLiveTranscription.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_transcription(self, file: bytes,options: TranscribeOptions) -> TranscriptStream:
+        """
+        Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+"""
+
+        _UniffiFfiConverterBytes.check_lower(file)
+
+        _UniffiFfiConverterTypeTranscribeOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterBytes.lower(file),
+            _UniffiFfiConverterTypeTranscribeOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTranscriptStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_transcription_of_samples(self, samples: bytes,sample_rate: int,options: TranscribeOptions) -> TranscriptStream:
+        """
+        Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+"""
+
+        _UniffiFfiConverterBytes.check_lower(samples)
+
+        _UniffiFfiConverterInt64.check_lower(sample_rate)
+
+        _UniffiFfiConverterTypeTranscribeOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterBytes.lower(samples),
+            _UniffiFfiConverterInt64.lower(sample_rate),
+            _UniffiFfiConverterTypeTranscribeOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTranscriptStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeTranscriber:
+    @staticmethod
+    def lift(value: int) -> Transcriber:
+        return Transcriber._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: Transcriber):
+        if not isinstance(value, Transcriber):
+            raise TypeError("Expected Transcriber instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: Transcriber) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> Transcriber:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: Transcriber, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
 class _UniffiFfiConverterOptionalTypeLoadProgress(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -11131,6 +12739,29 @@ def load_scripted_model(script: str) -> ModelRunner:
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+async def load_transcriber(path: str,options: TranscriberOptions) -> Transcriber:
+    """
+    Loads a model of speech to text: a Hugging Face folder, or a file of ggml, which whisper.cpp reads. Loading runs on a thread of its
+    own.
+"""
+
+    _UniffiFfiConverterString.check_lower(path)
+
+    _UniffiFfiConverterTypeTranscriberOptions.check_lower(options)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterString.lower(path),
+        _UniffiFfiConverterTypeTranscriberOptions.lower(options),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterTypeTranscriber.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    return await _uniffi_rust_call_async(
+        _UniffiLib.uniffi_causerie_ffi_fn_func_load_transcriber(*_uniffi_lowered_args),
+        _UniffiLib.ffi_causerie_ffi_rust_future_poll_u64,
+        _UniffiLib.ffi_causerie_ffi_rust_future_complete_u64,
+        _UniffiLib.ffi_causerie_ffi_rust_future_free_u64,
+        _uniffi_lift_return,
+        _uniffi_error_converter,
+    )
 def messages_from_json(text: str) -> typing.List[ChatMessage]:
     """
     Reads a history from JSON text: an array of chat-completions messages.
@@ -11261,6 +12892,28 @@ def validate(call: SdkFunctionCall,functions: typing.List[SdkFunction]) -> Valid
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+def wav_of_samples(samples: bytes,sample_rate: int) -> bytes:
+    """
+    Returns samples of one channel, usually between -1 and 1, as a WAV file with 16 bits for each sample: the data of an audio part of
+    a message. `sample_rate` is their number per second. `UnsupportedContent` if a sample is NaN or infinite, or if no sound has the
+    rate.
+"""
+
+    _UniffiFfiConverterBytes.check_lower(samples)
+
+    _UniffiFfiConverterInt64.check_lower(sample_rate)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterBytes.lower(samples),
+        _UniffiFfiConverterInt64.lower(sample_rate),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterBytes.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_wav_of_samples,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 
 __all__ = [
     "InternalError",
@@ -11282,11 +12935,14 @@ __all__ = [
     "LogLevel",
     "PullState",
     "ReplySection",
+    "SpeechTask",
+    "GgufType",
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",
     "PullEvent",
     "SdkError",
+    "TranscriptEvent",
     "CachedModel",
     "Diagnostic",
     "SdkFunctionCall",
@@ -11312,6 +12968,11 @@ __all__ = [
     "RoundOptions",
     "ScoredToken",
     "TokenLogprob",
+    "TranscribeOptions",
+    "TranscriberOptions",
+    "TranscriptWord",
+    "TranscriptSegment",
+    "Transcript",
     "Validation",
     "flush_log",
     "function_schema",
@@ -11319,6 +12980,7 @@ __all__ = [
     "functions_to_json",
     "load_model",
     "load_scripted_model",
+    "load_transcriber",
     "messages_from_json",
     "messages_to_json",
     "plans_from_lock",
@@ -11326,6 +12988,7 @@ __all__ = [
     "read_reply",
     "set_log_sink",
     "validate",
+    "wav_of_samples",
     "ResponseStream",
     "ResponseStreamProtocol",
     "ModelRunner",
@@ -11342,8 +13005,14 @@ __all__ = [
     "HttpTransport",
     "Hub",
     "HubProtocol",
+    "LiveTranscription",
+    "LiveTranscriptionProtocol",
     "LoadProgressImpl",
     "LoadProgress",
     "LogSinkImpl",
     "LogSink",
+    "TranscriptStream",
+    "TranscriptStreamProtocol",
+    "Transcriber",
+    "TranscriberProtocol",
 ]

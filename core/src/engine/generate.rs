@@ -422,11 +422,9 @@ impl Generation {
 
     /// Samples among the tokens that are allowed; `None` if there is none.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
+        self.exclude_banned(logits);
         let (constraint, section) = (&mut self.constraint, self.transcript.section());
         let held = self.transcript.held();
-        for token in &self.banned {
-            logits.get_mut(*token as usize).into_iter().for_each(|logit| *logit = f32::NEG_INFINITY);
-        }
         constraint.mask(section, logits);
         if constraint.has_failed() {
             return Ok(None);
@@ -452,12 +450,7 @@ impl Generation {
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
         }
-        // A call is written without a pause for sound.
-        let is_call = [before, self.transcript.section()].contains(&ReplySection::Calls);
-        if let Some(speech) = self.speech.as_mut().filter(|_| !is_call) {
-            speech.follow_token(token);
-            self.begin_mixed();
-        }
+        self.follow_speech(token, before);
         if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);
         } else if self.transcript.reply.has_stopped() || self.repeats || self.constraint.is_done() && !self.ignores_end

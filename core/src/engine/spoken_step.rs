@@ -6,6 +6,7 @@ use crate::engine::speech::Speech;
 use crate::error::Result;
 use crate::options::SpeechMode;
 use crate::position::Position;
+use crate::response::ReplySection;
 
 /// Frames after which the state is kept, for a reply that is cut where its listener interrupts it: about a second.
 const N_BETWEEN_PAUSES: usize = 12;
@@ -18,6 +19,22 @@ impl Generation {
         self.positions.extend(begun.opening.map(Position::Token));
         (self.speech, self.banned) = (begun.speech, begun.banned);
         Ok(())
+    }
+
+    /// Follows a token of the reply's text, which came in or after a section. A call is written without a pause for sound.
+    pub(super) fn follow_speech(&mut self, token: u32, before: ReplySection) {
+        let is_call = [before, self.transcript.section()].contains(&ReplySection::Calls);
+        if let Some(speech) = self.speech.as_mut().filter(|_| !is_call) {
+            speech.follow_token(token);
+            self.begin_mixed();
+        }
+    }
+
+    /// Excludes the tokens that the reply must not have.
+    pub(super) fn exclude_banned(&self, logits: &mut [f32]) {
+        for token in &self.banned {
+            logits.get_mut(*token as usize).into_iter().for_each(|logit| *logit = f32::NEG_INFINITY);
+        }
     }
 
     /// Notes in the reply that a part with text and sound in turn has begun, if it has.

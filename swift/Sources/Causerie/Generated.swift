@@ -666,6 +666,14 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func historySnapshot()  -> [ChatMessage]
 
     /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+    func interrupt(playedUntil: Double)
+
+    /**
      * Whether a reply is being generated, or waits for its turn.
      */
     func generatingSnapshot()  -> Bool
@@ -843,6 +851,21 @@ open func historySnapshot() -> [ChatMessage]  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+open func interrupt(playedUntil: Double)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_interrupt(
+            self.uniffiCloneHandle(),
+        FfiConverterDouble.lower(playedUntil),uniffiCallStatus
+    )
+}
 }
 
     /**
@@ -3014,6 +3037,255 @@ public func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
 
 
 /**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+public protocol RawLiveTranscriptionProtocol: AnyObject, Sendable {
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+    func cancel()
+
+    /**
+     * Says that no more samples come.
+     */
+    func end()
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+    func next() async throws  -> TranscriptEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    func nextBlocking() throws  -> TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+    func nextReady() async throws  -> TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+    func nextReadyBlocking() throws  -> TranscriptEvent?
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+    func push(samples: Data) throws
+
+}
+/**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+open class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_livetranscription(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_livetranscription(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Says that no more samples come.
+     */
+open func end()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_end(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+open func next()async throws  -> TranscriptEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_livetranscription_next(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+open func nextBlocking()throws  -> TranscriptEvent?  {
+    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+open func nextReady()async throws  -> TranscriptEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_livetranscription_next_ready(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+open func nextReadyBlocking()throws  -> TranscriptEvent?  {
+    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+open func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_push(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawLiveTranscription: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawLiveTranscription
+
+    public static func lift(_ handle: UInt64) throws -> RawLiveTranscription {
+        return RawLiveTranscription(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RawLiveTranscription) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLiveTranscription {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawLiveTranscription, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawLiveTranscription_lift(_ handle: UInt64) throws -> RawLiveTranscription {
+    return try FfiConverterTypeRawLiveTranscription.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
+    return FfiConverterTypeRawLiveTranscription.lower(value)
+}
+
+
+
+
+
+
+/**
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
@@ -3214,6 +3486,366 @@ public func FfiConverterTypeRawResponseStream_lift(_ handle: UInt64) throws -> R
 #endif
 public func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
     return FfiConverterTypeRawResponseStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+ * the stream stops the computation.
+ */
+public protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+    func cancel()
+
+    /**
+     * The next event; none after the last one.
+     */
+    func next() async throws  -> TranscriptEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    func nextBlocking() throws  -> TranscriptEvent?
+
+}
+/**
+ * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+ * the stream stops the computation.
+ */
+open class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriptstream(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_transcriptstream(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriptstream_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * The next event; none after the last one.
+     */
+open func next()async throws  -> TranscriptEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_transcriptstream_next(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+open func nextBlocking()throws  -> TranscriptEvent?  {
+    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawTranscriptStream: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawTranscriptStream
+
+    public static func lift(_ handle: UInt64) throws -> RawTranscriptStream {
+        return RawTranscriptStream(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RawTranscriptStream) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawTranscriptStream {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawTranscriptStream, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawTranscriptStream_lift(_ handle: UInt64) throws -> RawTranscriptStream {
+    return try FfiConverterTypeRawTranscriptStream.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
+    return FfiConverterTypeRawTranscriptStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+public protocol TranscriberProtocol: AnyObject, Sendable {
+
+    /**
+     * The codes of the languages that the model knows.
+     */
+    func languages()  -> [String]
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+    func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions) throws  -> RawLiveTranscription
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */
+    func startTranscription(file: Data, options: TranscribeOptions)  -> RawTranscriptStream
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */
+    func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions)  -> RawTranscriptStream
+
+}
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+open class Transcriber: TranscriberProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriber(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_transcriber(handle, $0) }
+    }
+
+
+
+
+    /**
+     * The codes of the languages that the model knows.
+     */
+open func languages() -> [String]  {
+    return try!  FfiConverterSequenceString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_languages(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+open func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions)throws  -> RawLiveTranscription  {
+    return try  FfiConverterTypeRawLiveTranscription_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(
+            self.uniffiCloneHandle(),
+        FfiConverterInt64.lower(sampleRate),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */
+open func startTranscription(file: Data, options: TranscribeOptions) -> RawTranscriptStream  {
+    return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_transcription(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(file),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */
+open func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions) -> RawTranscriptStream  {
+    return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),
+        FfiConverterInt64.lower(sampleRate),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriber: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = Transcriber
+
+    public static func lift(_ handle: UInt64) throws -> Transcriber {
+        return Transcriber(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: Transcriber) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcriber {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: Transcriber, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriber_lift(_ handle: UInt64) throws -> Transcriber {
+    return try FfiConverterTypeTranscriber.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriber_lower(_ value: Transcriber) -> UInt64 {
+    return FfiConverterTypeTranscriber.lower(value)
 }
 
 
@@ -4031,6 +4663,10 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var cachedPromptTokens: SdkCount
     /**
+     * Tokens of the prompt that are sound: rows of 80 ms, for example.
+     */
+    public var audioTokens: SdkCount
+    /**
      * Tokens that the model wrote, including calls and reasoning.
      */
     public var completionTokens: SdkCount
@@ -4109,6 +4745,9 @@ public struct GenerationStats: Equatable, Hashable {
          * Prompt tokens taken from the prefix cache instead of being prefilled.
          */cachedPromptTokens: SdkCount,
         /**
+         * Tokens of the prompt that are sound: rows of 80 ms, for example.
+         */audioTokens: SdkCount,
+        /**
          * Tokens that the model wrote, including calls and reasoning.
          */completionTokens: SdkCount,
         /**
@@ -4161,6 +4800,7 @@ public struct GenerationStats: Equatable, Hashable {
          */peakMemory: SdkLong?) {
         self.promptTokens = promptTokens
         self.cachedPromptTokens = cachedPromptTokens
+        self.audioTokens = audioTokens
         self.completionTokens = completionTokens
         self.reasoningTokens = reasoningTokens
         self.callTokens = callTokens
@@ -4198,6 +4838,7 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
             try GenerationStats(
                 promptTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 cachedPromptTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                audioTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 completionTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 reasoningTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 callTokens: FfiConverterTypeSdkCount.read(from: &buf),
@@ -4221,6 +4862,7 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
     public static func write(_ value: GenerationStats, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.promptTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.cachedPromptTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.audioTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.completionTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.reasoningTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.callTokens, into: &buf)
@@ -4844,6 +5486,14 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var visionMemory: SdkLong
     /**
+     * The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
+     */
+    public var hearingMemory: SdkLong
+    /**
+     * The part of it that the parts which speak take; 0 if the model does not speak.
+     */
+    public var speechMemory: SdkLong
+    /**
      * Names in the files of tensors that nothing reads, in order.
      */
     public var unusedTensors: [String]
@@ -4902,6 +5552,12 @@ public struct ModelInfo: Equatable, Hashable {
          * The part of it that the vision tower and its projector take; 0 if the model takes no images.
          */visionMemory: SdkLong,
         /**
+         * The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
+         */hearingMemory: SdkLong,
+        /**
+         * The part of it that the parts which speak take; 0 if the model does not speak.
+         */speechMemory: SdkLong,
+        /**
          * Names in the files of tensors that nothing reads, in order.
          */unusedTensors: [String],
         /**
@@ -4922,6 +5578,8 @@ public struct ModelInfo: Equatable, Hashable {
         self.supportsSpeech = supportsSpeech
         self.memoryEstimate = memoryEstimate
         self.visionMemory = visionMemory
+        self.hearingMemory = hearingMemory
+        self.speechMemory = speechMemory
         self.unusedTensors = unusedTensors
         self.problems = problems
     }
@@ -4957,6 +5615,8 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 supportsSpeech: FfiConverterBool.read(from: &buf),
                 memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf),
                 visionMemory: FfiConverterTypeSdkLong.read(from: &buf),
+                hearingMemory: FfiConverterTypeSdkLong.read(from: &buf),
+                speechMemory: FfiConverterTypeSdkLong.read(from: &buf),
                 unusedTensors: FfiConverterSequenceString.read(from: &buf),
                 problems: FfiConverterSequenceString.read(from: &buf)
         )
@@ -4978,6 +5638,8 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterBool.write(value.supportsSpeech, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
         FfiConverterTypeSdkLong.write(value.visionMemory, into: &buf)
+        FfiConverterTypeSdkLong.write(value.hearingMemory, into: &buf)
+        FfiConverterTypeSdkLong.write(value.speechMemory, into: &buf)
         FfiConverterSequenceString.write(value.unusedTensors, into: &buf)
         FfiConverterSequenceString.write(value.problems, into: &buf)
     }
@@ -6167,6 +6829,587 @@ public func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuf
 
 
 /**
+ * How a sound is transcribed. The defaults are the same as in the original Whisper.
+ */
+public struct TranscribeOptions: Equatable, Hashable {
+    /**
+     * The code of the language that is spoken, such as `en`. Default: the model detects it.
+     */
+    public var language: String?
+    /**
+     * Whether the words are translated. Default: they are not.
+     */
+    public var task: SpeechTask?
+    /**
+     * Text that may come before the sound: names and terms that occur, and the style of the transcript.
+     */
+    public var prompt: String?
+    /**
+     * Whether the text of a window is given to the next one, which keeps names and style, and sometimes repeats itself.
+     */
+    public var usesPreviousText: Bool
+    /**
+     * Whether the model writes times. Without them, a segment is a window of the sound.
+     */
+    public var hasTimes: Bool
+    /**
+     * Whether each word gets its times.
+     */
+    public var hasWordTimes: Bool
+    /**
+     * Temperatures, of which the next is tried while the text is not good enough by the thresholds. 0 picks the most probable
+     * token. Default: 0, 0.2, 0.4, 0.6, 0.8 and 1.
+     */
+    public var temperatures: [Float]?
+    /**
+     * A text whose size divided by its compressed size is larger repeats itself; infinity for no limit. Default 2.4.
+     */
+    public var compressionRatioThreshold: Float?
+    /**
+     * A text with a lower mean of its tokens' log-probabilities is not good enough; minus infinity for no limit. Default -1.
+     */
+    public var logprobThreshold: Float?
+    /**
+     * A window whose probability of no speech is larger, and whose text is not probable enough, is silent; infinity for no limit.
+     * Default 0.6.
+     */
+    public var noSpeechThreshold: Float?
+    /**
+     * The seed of temperatures above 0. Default 0.
+     */
+    public var seed: SdkLong?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The code of the language that is spoken, such as `en`. Default: the model detects it.
+         */language: String? = nil,
+        /**
+         * Whether the words are translated. Default: they are not.
+         */task: SpeechTask? = nil,
+        /**
+         * Text that may come before the sound: names and terms that occur, and the style of the transcript.
+         */prompt: String? = nil,
+        /**
+         * Whether the text of a window is given to the next one, which keeps names and style, and sometimes repeats itself.
+         */usesPreviousText: Bool = true,
+        /**
+         * Whether the model writes times. Without them, a segment is a window of the sound.
+         */hasTimes: Bool = true,
+        /**
+         * Whether each word gets its times.
+         */hasWordTimes: Bool = false,
+        /**
+         * Temperatures, of which the next is tried while the text is not good enough by the thresholds. 0 picks the most probable
+         * token. Default: 0, 0.2, 0.4, 0.6, 0.8 and 1.
+         */temperatures: [Float]? = nil,
+        /**
+         * A text whose size divided by its compressed size is larger repeats itself; infinity for no limit. Default 2.4.
+         */compressionRatioThreshold: Float? = nil,
+        /**
+         * A text with a lower mean of its tokens' log-probabilities is not good enough; minus infinity for no limit. Default -1.
+         */logprobThreshold: Float? = nil,
+        /**
+         * A window whose probability of no speech is larger, and whose text is not probable enough, is silent; infinity for no limit.
+         * Default 0.6.
+         */noSpeechThreshold: Float? = nil,
+        /**
+         * The seed of temperatures above 0. Default 0.
+         */seed: SdkLong? = nil) {
+        self.language = language
+        self.task = task
+        self.prompt = prompt
+        self.usesPreviousText = usesPreviousText
+        self.hasTimes = hasTimes
+        self.hasWordTimes = hasWordTimes
+        self.temperatures = temperatures
+        self.compressionRatioThreshold = compressionRatioThreshold
+        self.logprobThreshold = logprobThreshold
+        self.noSpeechThreshold = noSpeechThreshold
+        self.seed = seed
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscribeOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscribeOptions {
+        return
+            try TranscribeOptions(
+                language: FfiConverterOptionString.read(from: &buf),
+                task: FfiConverterOptionTypeSpeechTask.read(from: &buf),
+                prompt: FfiConverterOptionString.read(from: &buf),
+                usesPreviousText: FfiConverterBool.read(from: &buf),
+                hasTimes: FfiConverterBool.read(from: &buf),
+                hasWordTimes: FfiConverterBool.read(from: &buf),
+                temperatures: FfiConverterOptionSequenceFloat.read(from: &buf),
+                compressionRatioThreshold: FfiConverterOptionFloat.read(from: &buf),
+                logprobThreshold: FfiConverterOptionFloat.read(from: &buf),
+                noSpeechThreshold: FfiConverterOptionFloat.read(from: &buf),
+                seed: FfiConverterOptionTypeSdkLong.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TranscribeOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.language, into: &buf)
+        FfiConverterOptionTypeSpeechTask.write(value.task, into: &buf)
+        FfiConverterOptionString.write(value.prompt, into: &buf)
+        FfiConverterBool.write(value.usesPreviousText, into: &buf)
+        FfiConverterBool.write(value.hasTimes, into: &buf)
+        FfiConverterBool.write(value.hasWordTimes, into: &buf)
+        FfiConverterOptionSequenceFloat.write(value.temperatures, into: &buf)
+        FfiConverterOptionFloat.write(value.compressionRatioThreshold, into: &buf)
+        FfiConverterOptionFloat.write(value.logprobThreshold, into: &buf)
+        FfiConverterOptionFloat.write(value.noSpeechThreshold, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.seed, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscribeOptions_lift(_ buf: RustBuffer) throws -> TranscribeOptions {
+    return try FfiConverterTypeTranscribeOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscribeOptions_lower(_ value: TranscribeOptions) -> RustBuffer {
+    return FfiConverterTypeTranscribeOptions.lower(value)
+}
+
+
+/**
+ * Options for loading a transcriber.
+ */
+public struct TranscriberOptions: Equatable, Hashable {
+    /**
+     * The device that computes. Default: the CPU.
+     */
+    public var device: Device?
+    /**
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+     */
+    public var threads: SdkCount?
+    /**
+     * The storage format of the decoder's keys and values. Default: F16.
+     */
+    public var cacheType: CacheType?
+    /**
+     * Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in the
+     * files.
+     */
+    public var quantize: GgufType?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The device that computes. Default: the CPU.
+         */device: Device? = nil,
+        /**
+         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+         */threads: SdkCount? = nil,
+        /**
+         * The storage format of the decoder's keys and values. Default: F16.
+         */cacheType: CacheType? = nil,
+        /**
+         * Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in the
+         * files.
+         */quantize: GgufType? = nil) {
+        self.device = device
+        self.threads = threads
+        self.cacheType = cacheType
+        self.quantize = quantize
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscriberOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriberOptions {
+        return
+            try TranscriberOptions(
+                device: FfiConverterOptionTypeDevice.read(from: &buf),
+                threads: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                cacheType: FfiConverterOptionTypeCacheType.read(from: &buf),
+                quantize: FfiConverterOptionTypeGgufType.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TranscriberOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeDevice.write(value.device, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
+        FfiConverterOptionTypeCacheType.write(value.cacheType, into: &buf)
+        FfiConverterOptionTypeGgufType.write(value.quantize, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriberOptions_lift(_ buf: RustBuffer) throws -> TranscriberOptions {
+    return try FfiConverterTypeTranscriberOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriberOptions_lower(_ value: TranscriberOptions) -> RustBuffer {
+    return FfiConverterTypeTranscriberOptions.lower(value)
+}
+
+
+/**
+ * The text of a sound.
+ */
+public struct Transcript: Equatable, Hashable {
+    /**
+     * The texts of all segments, one after the other, without white space around.
+     */
+    public var text: String
+    /**
+     * The code of the language that is spoken.
+     */
+    public var language: String
+    /**
+     * How long the sound plays, in seconds.
+     */
+    public var duration: Double
+    /**
+     * The parts of the text, in order.
+     */
+    public var segments: [TranscriptSegment]
+    /**
+     * Whether the transcription was cancelled; the segments are those before.
+     */
+    public var wasCancelled: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The texts of all segments, one after the other, without white space around.
+         */text: String,
+        /**
+         * The code of the language that is spoken.
+         */language: String,
+        /**
+         * How long the sound plays, in seconds.
+         */duration: Double,
+        /**
+         * The parts of the text, in order.
+         */segments: [TranscriptSegment],
+        /**
+         * Whether the transcription was cancelled; the segments are those before.
+         */wasCancelled: Bool) {
+        self.text = text
+        self.language = language
+        self.duration = duration
+        self.segments = segments
+        self.wasCancelled = wasCancelled
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Transcript: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcript {
+        return
+            try Transcript(
+                text: FfiConverterString.read(from: &buf),
+                language: FfiConverterString.read(from: &buf),
+                duration: FfiConverterDouble.read(from: &buf),
+                segments: FfiConverterSequenceTypeTranscriptSegment.read(from: &buf),
+                wasCancelled: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Transcript, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterString.write(value.language, into: &buf)
+        FfiConverterDouble.write(value.duration, into: &buf)
+        FfiConverterSequenceTypeTranscriptSegment.write(value.segments, into: &buf)
+        FfiConverterBool.write(value.wasCancelled, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscript_lift(_ buf: RustBuffer) throws -> Transcript {
+    return try FfiConverterTypeTranscript.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscript_lower(_ value: Transcript) -> RustBuffer {
+    return FfiConverterTypeTranscript.lower(value)
+}
+
+
+/**
+ * A part of a transcript: a sentence, or a part of one.
+ */
+public struct TranscriptSegment: Equatable, Hashable {
+    /**
+     * When it begins, in seconds.
+     */
+    public var start: Double
+    /**
+     * When it ends, in seconds.
+     */
+    public var end: Double
+    /**
+     * The text, mostly with a space before it.
+     */
+    public var text: String
+    /**
+     * The tokens of the text, with the tokens of its times.
+     */
+    public var tokens: [SdkCount]
+    /**
+     * The mean of the log-probabilities of the window's tokens.
+     */
+    public var avgLogprob: Float
+    /**
+     * The probability that nobody speaks in the window.
+     */
+    public var noSpeechProb: Float
+    /**
+     * The size of the window's text divided by its compressed size.
+     */
+    public var compressionRatio: Float
+    /**
+     * The temperature that the text was written with.
+     */
+    public var temperature: Float
+    /**
+     * The words with their times, if they were requested.
+     */
+    public var words: [TranscriptWord]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * When it begins, in seconds.
+         */start: Double,
+        /**
+         * When it ends, in seconds.
+         */end: Double,
+        /**
+         * The text, mostly with a space before it.
+         */text: String,
+        /**
+         * The tokens of the text, with the tokens of its times.
+         */tokens: [SdkCount],
+        /**
+         * The mean of the log-probabilities of the window's tokens.
+         */avgLogprob: Float,
+        /**
+         * The probability that nobody speaks in the window.
+         */noSpeechProb: Float,
+        /**
+         * The size of the window's text divided by its compressed size.
+         */compressionRatio: Float,
+        /**
+         * The temperature that the text was written with.
+         */temperature: Float,
+        /**
+         * The words with their times, if they were requested.
+         */words: [TranscriptWord]) {
+        self.start = start
+        self.end = end
+        self.text = text
+        self.tokens = tokens
+        self.avgLogprob = avgLogprob
+        self.noSpeechProb = noSpeechProb
+        self.compressionRatio = compressionRatio
+        self.temperature = temperature
+        self.words = words
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscriptSegment: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSegment {
+        return
+            try TranscriptSegment(
+                start: FfiConverterDouble.read(from: &buf),
+                end: FfiConverterDouble.read(from: &buf),
+                text: FfiConverterString.read(from: &buf),
+                tokens: FfiConverterSequenceTypeSdkCount.read(from: &buf),
+                avgLogprob: FfiConverterFloat.read(from: &buf),
+                noSpeechProb: FfiConverterFloat.read(from: &buf),
+                compressionRatio: FfiConverterFloat.read(from: &buf),
+                temperature: FfiConverterFloat.read(from: &buf),
+                words: FfiConverterSequenceTypeTranscriptWord.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TranscriptSegment, into buf: inout [UInt8]) {
+        FfiConverterDouble.write(value.start, into: &buf)
+        FfiConverterDouble.write(value.end, into: &buf)
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.tokens, into: &buf)
+        FfiConverterFloat.write(value.avgLogprob, into: &buf)
+        FfiConverterFloat.write(value.noSpeechProb, into: &buf)
+        FfiConverterFloat.write(value.compressionRatio, into: &buf)
+        FfiConverterFloat.write(value.temperature, into: &buf)
+        FfiConverterSequenceTypeTranscriptWord.write(value.words, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptSegment_lift(_ buf: RustBuffer) throws -> TranscriptSegment {
+    return try FfiConverterTypeTranscriptSegment.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptSegment_lower(_ value: TranscriptSegment) -> RustBuffer {
+    return FfiConverterTypeTranscriptSegment.lower(value)
+}
+
+
+/**
+ * A word with its times.
+ */
+public struct TranscriptWord: Equatable, Hashable {
+    /**
+     * The word, mostly with a space before it.
+     */
+    public var word: String
+    /**
+     * When it begins, in seconds.
+     */
+    public var start: Double
+    /**
+     * When it ends, in seconds.
+     */
+    public var end: Double
+    /**
+     * The mean probability of its tokens.
+     */
+    public var probability: Float
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The word, mostly with a space before it.
+         */word: String,
+        /**
+         * When it begins, in seconds.
+         */start: Double,
+        /**
+         * When it ends, in seconds.
+         */end: Double,
+        /**
+         * The mean probability of its tokens.
+         */probability: Float) {
+        self.word = word
+        self.start = start
+        self.end = end
+        self.probability = probability
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscriptWord: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptWord {
+        return
+            try TranscriptWord(
+                word: FfiConverterString.read(from: &buf),
+                start: FfiConverterDouble.read(from: &buf),
+                end: FfiConverterDouble.read(from: &buf),
+                probability: FfiConverterFloat.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TranscriptWord, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.word, into: &buf)
+        FfiConverterDouble.write(value.start, into: &buf)
+        FfiConverterDouble.write(value.end, into: &buf)
+        FfiConverterFloat.write(value.probability, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptWord_lift(_ buf: RustBuffer) throws -> TranscriptWord {
+    return try FfiConverterTypeTranscriptWord.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptWord_lower(_ value: TranscriptWord) -> RustBuffer {
+    return FfiConverterTypeTranscriptWord.lower(value)
+}
+
+
+/**
  * A call compared with its function.
  */
 public struct Validation: Equatable, Hashable {
@@ -7151,6 +8394,111 @@ public func FfiConverterTypeFunctionOutcome_lift(_ buf: RustBuffer) throws -> Fu
 #endif
 public func FfiConverterTypeFunctionOutcome_lower(_ value: FunctionOutcome) -> RustBuffer {
     return FfiConverterTypeFunctionOutcome.lower(value)
+}
+
+
+
+/**
+ * A type of weights.
+ */
+
+public enum GgufType: Equatable, Hashable {
+
+    /**
+     * 8.5 bits per weight: hardly distinguishable from the original.
+     */
+    case q80
+    /**
+     * 6.6 bits per weight.
+     */
+    case q6k
+    /**
+     * 5.7 bits per weight.
+     */
+    case q5km
+    /**
+     * 4.8 bits per weight.
+     */
+    case q4km
+    /**
+     * 4.5 bits per weight.
+     */
+    case q40
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension GgufType: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
+    typealias SwiftType = GgufType
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GgufType {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .q80
+
+        case 2: return .q6k
+
+        case 3: return .q5km
+
+        case 4: return .q4km
+
+        case 5: return .q40
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: GgufType, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .q80:
+            writeInt(&buf, Int32(1))
+
+
+        case .q6k:
+            writeInt(&buf, Int32(2))
+
+
+        case .q5km:
+            writeInt(&buf, Int32(3))
+
+
+        case .q4km:
+            writeInt(&buf, Int32(4))
+
+
+        case .q40:
+            writeInt(&buf, Int32(5))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeGgufType_lift(_ buf: RustBuffer) throws -> GgufType {
+    return try FfiConverterTypeGgufType.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
+    return FfiConverterTypeGgufType.lower(value)
 }
 
 
@@ -8689,6 +10037,81 @@ public func FfiConverterTypeSpeechMode_lower(_ value: SpeechMode) -> RustBuffer 
 
 
 /**
+ * What is written of what is heard.
+ */
+
+public enum SpeechTask: Equatable, Hashable {
+
+    /**
+     * The words in their own language.
+     */
+    case transcribe
+    /**
+     * The words in English.
+     */
+    case translate
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SpeechTask: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
+    typealias SwiftType = SpeechTask
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechTask {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .transcribe
+
+        case 2: return .translate
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SpeechTask, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .transcribe:
+            writeInt(&buf, Int32(1))
+
+
+        case .translate:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechTask_lift(_ buf: RustBuffer) throws -> SpeechTask {
+    return try FfiConverterTypeSpeechTask.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechTask_lower(_ value: SpeechTask) -> RustBuffer {
+    return FfiConverterTypeSpeechTask.lower(value)
+}
+
+
+
+/**
  * Treatment of calls that needed repairs.
  */
 
@@ -8935,6 +10358,129 @@ public func FfiConverterTypeToolChoice_lift(_ buf: RustBuffer) throws -> ToolCho
 #endif
 public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer {
     return FfiConverterTypeToolChoice.lower(value)
+}
+
+
+
+/**
+ * An event of a transcription. The last one is `Complete`, or an error.
+ */
+
+public enum TranscriptEvent: Equatable, Hashable {
+
+    /**
+     * The language that is spoken.
+     */
+    case language(
+        /**
+         * The code of the language.
+         */code: String,
+        /**
+         * Its probability among all languages; 1 if it was given.
+         */probability: Float
+    )
+    /**
+     * The text after the last segment so far. It replaces the one before, and may still change.
+     */
+    case partial(
+        /**
+         * The text.
+         */text: String
+    )
+    /**
+     * A segment, which does not change any more.
+     */
+    case segment(
+        /**
+         * The segment.
+         */segment: TranscriptSegment
+    )
+    /**
+     * The whole transcript, which comes last.
+     */
+    case complete(
+        /**
+         * The transcript.
+         */transcript: Transcript
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscriptEvent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
+    typealias SwiftType = TranscriptEvent
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptEvent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .language(code: try FfiConverterString.read(from: &buf), probability: try FfiConverterFloat.read(from: &buf)
+        )
+
+        case 2: return .partial(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .segment(segment: try FfiConverterTypeTranscriptSegment.read(from: &buf)
+        )
+
+        case 4: return .complete(transcript: try FfiConverterTypeTranscript.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: TranscriptEvent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .language(code,probability):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(code, into: &buf)
+            FfiConverterFloat.write(probability, into: &buf)
+
+
+        case let .partial(text):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .segment(segment):
+            writeInt(&buf, Int32(3))
+            FfiConverterTypeTranscriptSegment.write(segment, into: &buf)
+
+
+        case let .complete(transcript):
+            writeInt(&buf, Int32(4))
+            FfiConverterTypeTranscript.write(transcript, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptEvent_lift(_ buf: RustBuffer) throws -> TranscriptEvent {
+    return try FfiConverterTypeTranscriptEvent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptEvent_lower(_ value: TranscriptEvent) -> RustBuffer {
+    return FfiConverterTypeTranscriptEvent.lower(value)
 }
 
 
@@ -9301,6 +10847,30 @@ fileprivate struct FfiConverterOptionTypeFunctionNames: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeGgufType: FfiConverterRustBuffer {
+    typealias SwiftType = GgufType?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeGgufType.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeGgufType.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
     typealias SwiftType = OnBusy?
 
@@ -9421,6 +10991,30 @@ fileprivate struct FfiConverterOptionTypeSpeechMode: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeSpeechTask: FfiConverterRustBuffer {
+    typealias SwiftType = SpeechTask?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSpeechTask.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSpeechTask.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
     typealias SwiftType = Strictness?
 
@@ -9493,6 +11087,30 @@ fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeTranscriptEvent: FfiConverterRustBuffer {
+    typealias SwiftType = TranscriptEvent?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeTranscriptEvent.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeTranscriptEvent.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
     typealias SwiftType = [Int64]?
 
@@ -9509,6 +11127,30 @@ fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceInt64.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionSequenceFloat: FfiConverterRustBuffer {
+    typealias SwiftType = [Float]?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterSequenceFloat.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterSequenceFloat.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -10160,6 +11802,56 @@ fileprivate struct FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeTranscriptSegment: FfiConverterRustBuffer {
+    typealias SwiftType = [TranscriptSegment]
+
+    public static func write(_ value: [TranscriptSegment], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeTranscriptSegment.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptSegment] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [TranscriptSegment]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeTranscriptSegment.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeTranscriptWord: FfiConverterRustBuffer {
+    typealias SwiftType = [TranscriptWord]
+
+    public static func write(_ value: [TranscriptWord], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeTranscriptWord.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptWord] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [TranscriptWord]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeTranscriptWord.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustBuffer {
     typealias SwiftType = [ChatMessageContent]
 
@@ -10617,6 +12309,38 @@ public func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  
     )
 })
 }
+/**
+ * Returns samples of one channel, usually between -1 and 1, as a WAV file with 16 bits for each sample: the data of an audio part of
+ * a message. `sample_rate` is their number per second. `UnsupportedContent` if a sample is NaN or infinite, or if no sound has the
+ * rate.
+ */
+public func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
+    return try  FfiConverterData.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_wav_of_samples(
+        FfiConverterData.lower(samples),
+        FfiConverterInt64.lower(sampleRate),uniffiCallStatus
+    )
+})
+}
+/**
+ * Loads a model of speech to text: a Hugging Face folder, or a file of ggml, which whisper.cpp reads. Loading runs on a thread of its
+ * own.
+ */
+public func loadTranscriberRaw(path: String, options: TranscriberOptions)async throws  -> Transcriber  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_func_load_transcriber(FfiConverterString.lower(path),FfiConverterTypeTranscriberOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_u64,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_u64,
+            freeFunc: ffi_causerie_ffi_rust_future_free_u64,
+            liftFunc: FfiConverterTypeTranscriber_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
 
 private enum InitializationResult {
     case ok
@@ -10672,6 +12396,12 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_func_read_model_info() != 21593) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_func_wav_of_samples() != 26136) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_func_load_transcriber() != 41803) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -10682,6 +12412,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_history() != 45243) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_conversation_interrupt() != 27950) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_is_generating() != 32843) {
@@ -10844,6 +12577,48 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() != 27767) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_cancel() != 36416) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_end() != 43759) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_next() != 57839) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking() != 18513) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_next_ready() != 30497) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking() != 8867) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_livetranscription_push() != 40525) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriber_languages() != 62418) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription() != 7155) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriber_start_transcription() != 19302) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples() != 25224) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriptstream_cancel() != 52772) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriptstream_next() != 37148) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking() != 60503) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_httpsink_begin() != 58371) {

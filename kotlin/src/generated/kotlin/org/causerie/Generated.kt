@@ -776,6 +776,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_read_model_info(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_func_wav_of_samples(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_func_load_transcriber(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_append_to_history(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_fork(
@@ -783,6 +787,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_method_conversation_functions(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_history(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_conversation_interrupt(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_is_generating(
     ): Int
@@ -892,6 +898,34 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_responsestream_next_blocking(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_cancel(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_end(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_next(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_next_ready(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_livetranscription_push(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriber_languages(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriber_start_transcription(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriptstream_cancel(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriptstream_next(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_httpsink_begin(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_httpsink_fail(
@@ -943,6 +977,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_conversation_history(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_conversation_interrupt(`ptr`: Long,`playedUntil`: Double,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_is_generating(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
     external fun uniffi_causerie_ffi_fn_method_conversation_model_runner(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1087,6 +1123,46 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_responsestream_next_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_clone_livetranscription(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_livetranscription(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_end(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_next(`ptr`: Long,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_next_ready(`ptr`: Long,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_livetranscription_push(`ptr`: Long,`samples`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_clone_transcriber(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_transcriber(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_transcriber_languages(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(`ptr`: Long,`sampleRate`: Long,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_transcriber_start_transcription(`ptr`: Long,`file`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(`ptr`: Long,`samples`: RustBuffer.ByValue,`sampleRate`: Long,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_clone_transcriptstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_transcriptstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_transcriptstream_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_transcriptstream_next(`ptr`: Long,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_clone_httpsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_httpsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1137,6 +1213,10 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_func_read_model_info(`path`: RustBuffer.ByValue,`contextSize`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_wav_of_samples(`samples`: RustBuffer.ByValue,`sampleRate`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_load_transcriber(`path`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
+    ): Long
     external fun ffi_causerie_ffi_rustbuffer_alloc(`size`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun ffi_causerie_ffi_rustbuffer_from_bytes(`bytes`: ForeignBytes.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1295,6 +1375,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_read_model_info() and 0xFFFF) != 21593) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_func_wav_of_samples() and 0xFFFF) != 26136) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_func_load_transcriber() and 0xFFFF) != 41803) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() and 0xFFFF) != 41754) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1305,6 +1391,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_history() and 0xFFFF) != 45243) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_interrupt() and 0xFFFF) != 27950) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_is_generating() and 0xFFFF) != 32843) {
@@ -1467,6 +1556,48 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() and 0xFFFF) != 27767) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_cancel() and 0xFFFF) != 36416) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_end() and 0xFFFF) != 43759) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_next() and 0xFFFF) != 57839) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_blocking() and 0xFFFF) != 18513) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready() and 0xFFFF) != 30497) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_next_ready_blocking() and 0xFFFF) != 8867) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_livetranscription_push() and 0xFFFF) != 40525) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriber_languages() and 0xFFFF) != 62418) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriber_start_live_transcription() and 0xFFFF) != 7155) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription() and 0xFFFF) != 19302) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriber_start_transcription_of_samples() and 0xFFFF) != 25224) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriptstream_cancel() and 0xFFFF) != 52772) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriptstream_next() and 0xFFFF) != 37148) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking() and 0xFFFF) != 60503) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_httpsink_begin() and 0xFFFF) != 58371) {
@@ -2058,6 +2189,14 @@ public interface ConversationInterface {
     val `history`: List<ChatMessage>
 
     /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+    fun `interrupt`(`playedUntil`: kotlin.Double)
+
+    /**
      * Whether a reply is being generated, or waits for its turn.
      */
     val `isGenerating`: kotlin.Boolean
@@ -2305,6 +2444,25 @@ open class Conversation: Disposable, AutoCloseable, ConversationMembers
     }
     )
     }
+
+
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */override fun `interrupt`(`playedUntil`: kotlin.Double)
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_interrupt(
+        it,
+
+        FfiConverterDouble.lower(`playedUntil`),_status)
+}
+    }
+
 
 
 
@@ -4612,6 +4770,422 @@ public object FfiConverterTypeHub: FfiConverter<Hub, Long> {
 
 
 /**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+public interface LiveTranscriptionInterface {
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+    fun `cancel`()
+
+    /**
+     * Says that no more samples come.
+     */
+    fun `end`()
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+    suspend fun `next`(): TranscriptEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    fun `nextBlocking`(): TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+    suspend fun `nextReady`(): TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+    fun `nextReadyBlocking`(): TranscriptEvent?
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+    fun `push`(`samples`: kotlin.ByteArray)
+
+    companion object
+}
+
+/**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+open class LiveTranscription: Disposable, AutoCloseable, LiveTranscriptionMembers
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_livetranscription(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_livetranscription(handle, status)
+        }
+    }
+
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */override fun `cancel`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_cancel(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * Says that no more samples come.
+     */override fun `end`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_end(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`() : TranscriptEvent? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeTranscriptEvent.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    @Throws(SdkException::class)override fun `nextBlocking`(): TranscriptEvent? {
+            return FfiConverterOptionalTypeTranscriptEvent.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `nextReady`() : TranscriptEvent? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeTranscriptEvent.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+    @Throws(SdkException::class)override fun `nextReadyBlocking`(): TranscriptEvent? {
+            return FfiConverterOptionalTypeTranscriptEvent.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+    @Throws(SdkException::class)override fun `push`(`samples`: kotlin.ByteArray)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_push(
+        it,
+
+        FfiConverterByteArray.lower(`samples`),_status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLiveTranscription: FfiConverter<LiveTranscription, Long> {
+    override fun lower(value: LiveTranscription): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): LiveTranscription {
+        return LiveTranscription(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): LiveTranscription {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: LiveTranscription) = 8UL
+
+    override fun write(value: LiveTranscription, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
  * Watches a model while it is loaded. It is called on the thread that loads.
  */
 public interface LoadProgress {
@@ -6088,6 +6662,665 @@ public object FfiConverterTypeResponseStream: FfiConverter<ResponseStream, Long>
 }
 
 
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+public interface TranscriberInterface {
+
+    /**
+     * The codes of the languages that the model knows.
+     */
+    val `languages`: List<kotlin.String>
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+    fun `startLiveTranscription`(`sampleRate`: kotlin.Long, `options`: TranscribeOptions): LiveTranscription
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */
+    fun `startTranscription`(`file`: kotlin.ByteArray, `options`: TranscribeOptions): TranscriptStream
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */
+    fun `startTranscriptionOfSamples`(`samples`: kotlin.ByteArray, `sampleRate`: kotlin.Long, `options`: TranscribeOptions): TranscriptStream
+
+    companion object
+}
+
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+open class Transcriber: Disposable, AutoCloseable, TranscriberMembers
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_transcriber(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_transcriber(handle, status)
+        }
+    }
+
+
+    /**
+     * The codes of the languages that the model knows.
+     */override val `languages`: List<kotlin.String> get() {
+            return FfiConverterSequenceString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_languages(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+    @Throws(SdkException::class)override fun `startLiveTranscription`(`sampleRate`: kotlin.Long, `options`: TranscribeOptions): LiveTranscription {
+            return FfiConverterTypeLiveTranscription.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(
+        it,
+
+        FfiConverterLong.lower(`sampleRate`),
+        FfiConverterTypeTranscribeOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */override fun `startTranscription`(`file`: kotlin.ByteArray, `options`: TranscribeOptions): TranscriptStream {
+            return FfiConverterTypeTranscriptStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription(
+        it,
+
+        FfiConverterByteArray.lower(`file`),
+        FfiConverterTypeTranscribeOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */override fun `startTranscriptionOfSamples`(`samples`: kotlin.ByteArray, `sampleRate`: kotlin.Long, `options`: TranscribeOptions): TranscriptStream {
+            return FfiConverterTypeTranscriptStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(
+        it,
+
+        FfiConverterByteArray.lower(`samples`),
+        FfiConverterLong.lower(`sampleRate`),
+        FfiConverterTypeTranscribeOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object : TranscriberLoading
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriber: FfiConverter<Transcriber, Long> {
+    override fun lower(value: Transcriber): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): Transcriber {
+        return Transcriber(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): Transcriber {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: Transcriber) = 8UL
+
+    override fun write(value: Transcriber, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+ * the stream stops the computation.
+ */
+public interface TranscriptStreamInterface {
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+    fun `cancel`()
+
+    /**
+     * The next event; none after the last one.
+     */
+    suspend fun `next`(): TranscriptEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    fun `nextBlocking`(): TranscriptEvent?
+
+    companion object
+}
+
+/**
+ * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
+ * the stream stops the computation.
+ */
+open class TranscriptStream: Disposable, AutoCloseable, TranscriptStreamInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_transcriptstream(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_transcriptstream(handle, status)
+        }
+    }
+
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */override fun `cancel`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_cancel(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * The next event; none after the last one.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`() : TranscriptEvent? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeTranscriptEvent.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    @Throws(SdkException::class)override fun `nextBlocking`(): TranscriptEvent? {
+            return FfiConverterOptionalTypeTranscriptEvent.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriptStream: FfiConverter<TranscriptStream, Long> {
+    override fun lower(value: TranscriptStream): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): TranscriptStream {
+        return TranscriptStream(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): TranscriptStream {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: TranscriptStream) = 8UL
+
+    override fun write(value: TranscriptStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
 
 /**
  * A model in the cache.
@@ -6704,6 +7937,11 @@ data class GenerationStats (
     val `cachedPromptTokens`: SdkCount
     ,
     /**
+     * Tokens of the prompt that are sound: rows of 80 ms, for example.
+     */
+    val `audioTokens`: SdkCount
+    ,
+    /**
      * Tokens that the model wrote, including calls and reasoning.
      */
     val `completionTokens`: SdkCount
@@ -6811,6 +8049,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
@@ -6828,6 +8067,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
     override fun allocationSize(value: GenerationStats) = (
             FfiConverterTypeSdkCount.allocationSize(value.`promptTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`cachedPromptTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`audioTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`completionTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`reasoningTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`callTokens`) +
@@ -6850,6 +8090,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
     override fun write(value: GenerationStats, buf: ByteBuffer) {
             FfiConverterTypeSdkCount.write(value.`promptTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`cachedPromptTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`audioTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`completionTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`reasoningTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`callTokens`, buf)
@@ -7330,6 +8571,16 @@ data class ModelInfo (
     val `visionMemory`: SdkLong
     ,
     /**
+     * The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
+     */
+    val `hearingMemory`: SdkLong
+    ,
+    /**
+     * The part of it that the parts which speak take; 0 if the model does not speak.
+     */
+    val `speechMemory`: SdkLong
+    ,
+    /**
      * Names in the files of tensors that nothing reads, in order.
      */
     val `unusedTensors`: List<kotlin.String>
@@ -7369,6 +8620,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.read(buf),
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterTypeSdkLong.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
+            FfiConverterTypeSdkLong.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterSequenceString.read(buf),
         )
@@ -7390,6 +8643,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.allocationSize(value.`supportsSpeech`) +
             FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`) +
             FfiConverterTypeSdkLong.allocationSize(value.`visionMemory`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`hearingMemory`) +
+            FfiConverterTypeSdkLong.allocationSize(value.`speechMemory`) +
             FfiConverterSequenceString.allocationSize(value.`unusedTensors`) +
             FfiConverterSequenceString.allocationSize(value.`problems`)
     )
@@ -7410,6 +8665,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.write(value.`supportsSpeech`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
             FfiConverterTypeSdkLong.write(value.`visionMemory`, buf)
+            FfiConverterTypeSdkLong.write(value.`hearingMemory`, buf)
+            FfiConverterTypeSdkLong.write(value.`speechMemory`, buf)
             FfiConverterSequenceString.write(value.`unusedTensors`, buf)
             FfiConverterSequenceString.write(value.`problems`, buf)
     }
@@ -8278,6 +9535,431 @@ public object FfiConverterTypeTokenLogprob: FfiConverterRustBuffer<TokenLogprob>
 
 
 /**
+ * How a sound is transcribed. The defaults are the same as in the original Whisper.
+ */
+data class TranscribeOptions (
+    /**
+     * The code of the language that is spoken, such as `en`. Default: the model detects it.
+     */
+    val `language`: kotlin.String? = null
+    ,
+    /**
+     * Whether the words are translated. Default: they are not.
+     */
+    val `task`: SpeechTask? = null
+    ,
+    /**
+     * Text that may come before the sound: names and terms that occur, and the style of the transcript.
+     */
+    val `prompt`: kotlin.String? = null
+    ,
+    /**
+     * Whether the text of a window is given to the next one, which keeps names and style, and sometimes repeats itself.
+     */
+    val `usesPreviousText`: kotlin.Boolean = true
+    ,
+    /**
+     * Whether the model writes times. Without them, a segment is a window of the sound.
+     */
+    val `hasTimes`: kotlin.Boolean = true
+    ,
+    /**
+     * Whether each word gets its times.
+     */
+    val `hasWordTimes`: kotlin.Boolean = false
+    ,
+    /**
+     * Temperatures, of which the next is tried while the text is not good enough by the thresholds. 0 picks the most probable
+     * token. Default: 0, 0.2, 0.4, 0.6, 0.8 and 1.
+     */
+    val `temperatures`: List<kotlin.Float>? = null
+    ,
+    /**
+     * A text whose size divided by its compressed size is larger repeats itself; infinity for no limit. Default 2.4.
+     */
+    val `compressionRatioThreshold`: kotlin.Float? = null
+    ,
+    /**
+     * A text with a lower mean of its tokens' log-probabilities is not good enough; minus infinity for no limit. Default -1.
+     */
+    val `logprobThreshold`: kotlin.Float? = null
+    ,
+    /**
+     * A window whose probability of no speech is larger, and whose text is not probable enough, is silent; infinity for no limit.
+     * Default 0.6.
+     */
+    val `noSpeechThreshold`: kotlin.Float? = null
+    ,
+    /**
+     * The seed of temperatures above 0. Default 0.
+     */
+    val `seed`: SdkLong? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer<TranscribeOptions> {
+    override fun read(buf: ByteBuffer): TranscribeOptions {
+        return TranscribeOptions(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeSpeechTask.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterOptionalSequenceFloat.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TranscribeOptions) = (
+            FfiConverterOptionalString.allocationSize(value.`language`) +
+            FfiConverterOptionalTypeSpeechTask.allocationSize(value.`task`) +
+            FfiConverterOptionalString.allocationSize(value.`prompt`) +
+            FfiConverterBoolean.allocationSize(value.`usesPreviousText`) +
+            FfiConverterBoolean.allocationSize(value.`hasTimes`) +
+            FfiConverterBoolean.allocationSize(value.`hasWordTimes`) +
+            FfiConverterOptionalSequenceFloat.allocationSize(value.`temperatures`) +
+            FfiConverterOptionalFloat.allocationSize(value.`compressionRatioThreshold`) +
+            FfiConverterOptionalFloat.allocationSize(value.`logprobThreshold`) +
+            FfiConverterOptionalFloat.allocationSize(value.`noSpeechThreshold`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`seed`)
+    )
+
+    override fun write(value: TranscribeOptions, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`language`, buf)
+            FfiConverterOptionalTypeSpeechTask.write(value.`task`, buf)
+            FfiConverterOptionalString.write(value.`prompt`, buf)
+            FfiConverterBoolean.write(value.`usesPreviousText`, buf)
+            FfiConverterBoolean.write(value.`hasTimes`, buf)
+            FfiConverterBoolean.write(value.`hasWordTimes`, buf)
+            FfiConverterOptionalSequenceFloat.write(value.`temperatures`, buf)
+            FfiConverterOptionalFloat.write(value.`compressionRatioThreshold`, buf)
+            FfiConverterOptionalFloat.write(value.`logprobThreshold`, buf)
+            FfiConverterOptionalFloat.write(value.`noSpeechThreshold`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`seed`, buf)
+    }
+}
+
+
+
+/**
+ * Options for loading a transcriber.
+ */
+data class TranscriberOptions (
+    /**
+     * The device that computes. Default: the CPU.
+     */
+    val `device`: Device? = null
+    ,
+    /**
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+     */
+    val `threads`: SdkCount? = null
+    ,
+    /**
+     * The storage format of the decoder's keys and values. Default: F16.
+     */
+    val `cacheType`: CacheType? = null
+    ,
+    /**
+     * Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in the
+     * files.
+     */
+    val `quantize`: GgufType? = null
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer<TranscriberOptions> {
+    override fun read(buf: ByteBuffer): TranscriberOptions {
+        return TranscriberOptions(
+            FfiConverterOptionalTypeDevice.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalTypeCacheType.read(buf),
+            FfiConverterOptionalTypeGgufType.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TranscriberOptions) = (
+            FfiConverterOptionalTypeDevice.allocationSize(value.`device`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`threads`) +
+            FfiConverterOptionalTypeCacheType.allocationSize(value.`cacheType`) +
+            FfiConverterOptionalTypeGgufType.allocationSize(value.`quantize`)
+    )
+
+    override fun write(value: TranscriberOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeDevice.write(value.`device`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`threads`, buf)
+            FfiConverterOptionalTypeCacheType.write(value.`cacheType`, buf)
+            FfiConverterOptionalTypeGgufType.write(value.`quantize`, buf)
+    }
+}
+
+
+
+/**
+ * The text of a sound.
+ */
+data class Transcript (
+    /**
+     * The texts of all segments, one after the other, without white space around.
+     */
+    val `text`: kotlin.String
+    ,
+    /**
+     * The code of the language that is spoken.
+     */
+    val `language`: kotlin.String
+    ,
+    /**
+     * How long the sound plays, in seconds.
+     */
+    val `duration`: kotlin.Double
+    ,
+    /**
+     * The parts of the text, in order.
+     */
+    val `segments`: List<TranscriptSegment>
+    ,
+    /**
+     * Whether the transcription was cancelled; the segments are those before.
+     */
+    val `wasCancelled`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscript: FfiConverterRustBuffer<Transcript> {
+    override fun read(buf: ByteBuffer): Transcript {
+        return Transcript(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterSequenceTypeTranscriptSegment.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Transcript) = (
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterString.allocationSize(value.`language`) +
+            FfiConverterDouble.allocationSize(value.`duration`) +
+            FfiConverterSequenceTypeTranscriptSegment.allocationSize(value.`segments`) +
+            FfiConverterBoolean.allocationSize(value.`wasCancelled`)
+    )
+
+    override fun write(value: Transcript, buf: ByteBuffer) {
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterString.write(value.`language`, buf)
+            FfiConverterDouble.write(value.`duration`, buf)
+            FfiConverterSequenceTypeTranscriptSegment.write(value.`segments`, buf)
+            FfiConverterBoolean.write(value.`wasCancelled`, buf)
+    }
+}
+
+
+
+/**
+ * A part of a transcript: a sentence, or a part of one.
+ */
+data class TranscriptSegment (
+    /**
+     * When it begins, in seconds.
+     */
+    val `start`: kotlin.Double
+    ,
+    /**
+     * When it ends, in seconds.
+     */
+    val `end`: kotlin.Double
+    ,
+    /**
+     * The text, mostly with a space before it.
+     */
+    val `text`: kotlin.String
+    ,
+    /**
+     * The tokens of the text, with the tokens of its times.
+     */
+    val `tokens`: List<SdkCount>
+    ,
+    /**
+     * The mean of the log-probabilities of the window's tokens.
+     */
+    val `avgLogprob`: kotlin.Float
+    ,
+    /**
+     * The probability that nobody speaks in the window.
+     */
+    val `noSpeechProb`: kotlin.Float
+    ,
+    /**
+     * The size of the window's text divided by its compressed size.
+     */
+    val `compressionRatio`: kotlin.Float
+    ,
+    /**
+     * The temperature that the text was written with.
+     */
+    val `temperature`: kotlin.Float
+    ,
+    /**
+     * The words with their times, if they were requested.
+     */
+    val `words`: List<TranscriptWord>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer<TranscriptSegment> {
+    override fun read(buf: ByteBuffer): TranscriptSegment {
+        return TranscriptSegment(
+            FfiConverterDouble.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterSequenceTypeSdkCount.read(buf),
+            FfiConverterFloat.read(buf),
+            FfiConverterFloat.read(buf),
+            FfiConverterFloat.read(buf),
+            FfiConverterFloat.read(buf),
+            FfiConverterSequenceTypeTranscriptWord.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TranscriptSegment) = (
+            FfiConverterDouble.allocationSize(value.`start`) +
+            FfiConverterDouble.allocationSize(value.`end`) +
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterSequenceTypeSdkCount.allocationSize(value.`tokens`) +
+            FfiConverterFloat.allocationSize(value.`avgLogprob`) +
+            FfiConverterFloat.allocationSize(value.`noSpeechProb`) +
+            FfiConverterFloat.allocationSize(value.`compressionRatio`) +
+            FfiConverterFloat.allocationSize(value.`temperature`) +
+            FfiConverterSequenceTypeTranscriptWord.allocationSize(value.`words`)
+    )
+
+    override fun write(value: TranscriptSegment, buf: ByteBuffer) {
+            FfiConverterDouble.write(value.`start`, buf)
+            FfiConverterDouble.write(value.`end`, buf)
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterSequenceTypeSdkCount.write(value.`tokens`, buf)
+            FfiConverterFloat.write(value.`avgLogprob`, buf)
+            FfiConverterFloat.write(value.`noSpeechProb`, buf)
+            FfiConverterFloat.write(value.`compressionRatio`, buf)
+            FfiConverterFloat.write(value.`temperature`, buf)
+            FfiConverterSequenceTypeTranscriptWord.write(value.`words`, buf)
+    }
+}
+
+
+
+/**
+ * A word with its times.
+ */
+data class TranscriptWord (
+    /**
+     * The word, mostly with a space before it.
+     */
+    val `word`: kotlin.String
+    ,
+    /**
+     * When it begins, in seconds.
+     */
+    val `start`: kotlin.Double
+    ,
+    /**
+     * When it ends, in seconds.
+     */
+    val `end`: kotlin.Double
+    ,
+    /**
+     * The mean probability of its tokens.
+     */
+    val `probability`: kotlin.Float
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriptWord: FfiConverterRustBuffer<TranscriptWord> {
+    override fun read(buf: ByteBuffer): TranscriptWord {
+        return TranscriptWord(
+            FfiConverterString.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterFloat.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TranscriptWord) = (
+            FfiConverterString.allocationSize(value.`word`) +
+            FfiConverterDouble.allocationSize(value.`start`) +
+            FfiConverterDouble.allocationSize(value.`end`) +
+            FfiConverterFloat.allocationSize(value.`probability`)
+    )
+
+    override fun write(value: TranscriptWord, buf: ByteBuffer) {
+            FfiConverterString.write(value.`word`, buf)
+            FfiConverterDouble.write(value.`start`, buf)
+            FfiConverterDouble.write(value.`end`, buf)
+            FfiConverterFloat.write(value.`probability`, buf)
+    }
+}
+
+
+
+/**
  * A call compared with its function.
  */
 data class Validation (
@@ -9036,6 +10718,63 @@ public object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<FunctionO
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * A type of weights.
+ */
+
+enum class GgufType {
+
+    /**
+     * 8.5 bits per weight: hardly distinguishable from the original.
+     */
+    Q8_0,
+    /**
+     * 6.6 bits per weight.
+     */
+    Q6K,
+    /**
+     * 5.7 bits per weight.
+     */
+    Q5KM,
+    /**
+     * 4.8 bits per weight.
+     */
+    Q4KM,
+    /**
+     * 4.5 bits per weight.
+     */
+    Q4_0;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeGgufType: FfiConverterRustBuffer<GgufType> {
+    override fun read(buf: ByteBuffer) = try {
+
+        GgufType.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: GgufType) = 4UL
+
+    override fun write(value: GgufType, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -10790,6 +12529,51 @@ public object FfiConverterTypeSpeechMode: FfiConverterRustBuffer<SpeechMode> {
 
 
 /**
+ * What is written of what is heard.
+ */
+
+enum class SpeechTask {
+
+    /**
+     * The words in their own language.
+     */
+    TRANSCRIBE,
+    /**
+     * The words in English.
+     */
+    TRANSLATE;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSpeechTask: FfiConverterRustBuffer<SpeechTask> {
+    override fun read(buf: ByteBuffer) = try {
+
+        SpeechTask.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: SpeechTask) = 4UL
+
+    override fun write(value: SpeechTask, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Treatment of calls that needed repairs.
  */
 
@@ -10988,6 +12772,171 @@ public object FfiConverterTypeToolChoice : FfiConverterRustBuffer<ToolChoice>{
             is ToolChoice.Function -> {
                 buf.putInt(4)
                 FfiConverterString.write(value.`name`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * An event of a transcription. The last one is `Complete`, or an error.
+ */
+sealed class TranscriptEvent {
+
+    /**
+     * The language that is spoken.
+     */
+    data class Language(
+        /**
+         * The code of the language.
+         */
+        val `code`: kotlin.String,
+        /**
+         * Its probability among all languages; 1 if it was given.
+         */
+        val `probability`: kotlin.Float) : TranscriptEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The text after the last segment so far. It replaces the one before, and may still change.
+     */
+    data class Partial(
+        /**
+         * The text.
+         */
+        val `text`: kotlin.String) : TranscriptEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A segment, which does not change any more.
+     */
+    data class Segment(
+        /**
+         * The segment.
+         */
+        val `segment`: org.causerie.TranscriptSegment) : TranscriptEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The whole transcript, which comes last.
+     */
+    data class Complete(
+        /**
+         * The transcript.
+         */
+        val `transcript`: org.causerie.Transcript) : TranscriptEvent()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTranscriptEvent : FfiConverterRustBuffer<TranscriptEvent>{
+    override fun read(buf: ByteBuffer): TranscriptEvent {
+        return when(buf.getInt()) {
+            1 -> TranscriptEvent.Language(
+                FfiConverterString.read(buf),
+                FfiConverterFloat.read(buf),
+                )
+            2 -> TranscriptEvent.Partial(
+                FfiConverterString.read(buf),
+                )
+            3 -> TranscriptEvent.Segment(
+                FfiConverterTypeTranscriptSegment.read(buf),
+                )
+            4 -> TranscriptEvent.Complete(
+                FfiConverterTypeTranscript.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: TranscriptEvent): ULong = when(value) {
+        is TranscriptEvent.Language -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`code`)
+                + FfiConverterFloat.allocationSize(value.`probability`)
+            )
+        }
+        is TranscriptEvent.Partial -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is TranscriptEvent.Segment -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeTranscriptSegment.allocationSize(value.`segment`)
+            )
+        }
+        is TranscriptEvent.Complete -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeTranscript.allocationSize(value.`transcript`)
+            )
+        }
+    }
+
+    override fun write(value: TranscriptEvent, buf: ByteBuffer) {
+        when(value) {
+            is TranscriptEvent.Language -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`code`, buf)
+                FfiConverterFloat.write(value.`probability`, buf)
+                Unit
+            }
+            is TranscriptEvent.Partial -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is TranscriptEvent.Segment -> {
+                buf.putInt(3)
+                FfiConverterTypeTranscriptSegment.write(value.`segment`, buf)
+                Unit
+            }
+            is TranscriptEvent.Complete -> {
+                buf.putInt(4)
+                FfiConverterTypeTranscript.write(value.`transcript`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -11482,6 +13431,38 @@ public object FfiConverterOptionalTypeFunctionNames: FfiConverterRustBuffer<Func
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeGgufType: FfiConverterRustBuffer<GgufType?> {
+    override fun read(buf: ByteBuffer): GgufType? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeGgufType.read(buf)
+    }
+
+    override fun allocationSize(value: GgufType?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeGgufType.allocationSize(value)
+        }
+    }
+
+    override fun write(value: GgufType?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeGgufType.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeMessageResponse: FfiConverterRustBuffer<MessageResponse?> {
     override fun read(buf: ByteBuffer): MessageResponse? {
         if (buf.get().toInt() == 0) {
@@ -11642,6 +13623,38 @@ public object FfiConverterOptionalTypeSpeechMode: FfiConverterRustBuffer<SpeechM
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeSpeechTask: FfiConverterRustBuffer<SpeechTask?> {
+    override fun read(buf: ByteBuffer): SpeechTask? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSpeechTask.read(buf)
+    }
+
+    override fun allocationSize(value: SpeechTask?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSpeechTask.allocationSize(value)
+        }
+    }
+
+    override fun write(value: SpeechTask?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSpeechTask.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeStrictness: FfiConverterRustBuffer<Strictness?> {
     override fun read(buf: ByteBuffer): Strictness? {
         if (buf.get().toInt() == 0) {
@@ -11738,6 +13751,38 @@ public object FfiConverterOptionalTypeToolChoice: FfiConverterRustBuffer<ToolCho
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeTranscriptEvent: FfiConverterRustBuffer<TranscriptEvent?> {
+    override fun read(buf: ByteBuffer): TranscriptEvent? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeTranscriptEvent.read(buf)
+    }
+
+    override fun allocationSize(value: TranscriptEvent?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeTranscriptEvent.allocationSize(value)
+        }
+    }
+
+    override fun write(value: TranscriptEvent?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeTranscriptEvent.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalSequenceLong: FfiConverterRustBuffer<List<kotlin.Long>?> {
     override fun read(buf: ByteBuffer): List<kotlin.Long>? {
         if (buf.get().toInt() == 0) {
@@ -11760,6 +13805,38 @@ public object FfiConverterOptionalSequenceLong: FfiConverterRustBuffer<List<kotl
         } else {
             buf.put(1)
             FfiConverterSequenceLong.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalSequenceFloat: FfiConverterRustBuffer<List<kotlin.Float>?> {
+    override fun read(buf: ByteBuffer): List<kotlin.Float>? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterSequenceFloat.read(buf)
+    }
+
+    override fun allocationSize(value: List<kotlin.Float>?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterSequenceFloat.allocationSize(value)
+        }
+    }
+
+    override fun write(value: List<kotlin.Float>?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterSequenceFloat.write(value, buf)
         }
     }
 }
@@ -12526,6 +14603,62 @@ public object FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeTranscriptSegment: FfiConverterRustBuffer<List<TranscriptSegment>> {
+    override fun read(buf: ByteBuffer): List<TranscriptSegment> {
+        val len = buf.getInt()
+        return List<TranscriptSegment>(len) {
+            FfiConverterTypeTranscriptSegment.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<TranscriptSegment>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeTranscriptSegment.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<TranscriptSegment>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeTranscriptSegment.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeTranscriptWord: FfiConverterRustBuffer<List<TranscriptWord>> {
+    override fun read(buf: ByteBuffer): List<TranscriptWord> {
+        val len = buf.getInt()
+        return List<TranscriptWord>(len) {
+            FfiConverterTypeTranscriptWord.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<TranscriptWord>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeTranscriptWord.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<TranscriptWord>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeTranscriptWord.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeChatMessageContent: FfiConverterRustBuffer<List<ChatMessageContent>> {
     override fun read(buf: ByteBuffer): List<ChatMessageContent> {
         val len = buf.getInt()
@@ -12994,5 +15127,44 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
     )
     }
 
+
+        /**
+         * Returns samples of one channel, usually between -1 and 1, as a WAV file with 16 bits for each sample: the data of an audio part of
+         * a message. `sample_rate` is their number per second. `UnsupportedContent` if a sample is NaN or infinite, or if no sound has the
+         * rate.
+         */
+    @Throws(SdkException::class) fun `wavOfSamples`(`samples`: kotlin.ByteArray, `sampleRate`: kotlin.Long): kotlin.ByteArray {
+            return FfiConverterByteArray.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_wav_of_samples(
+
+
+        FfiConverterByteArray.lower(`samples`),
+        FfiConverterLong.lower(`sampleRate`),_status)
+}
+    )
+    }
+
+
+        /**
+         * Loads a model of speech to text: a Hugging Face folder, or a file of ggml, which whisper.cpp reads. Loading runs on a thread of its
+         * own.
+         */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+     suspend fun `loadTranscriber`(`path`: kotlin.String, `options`: TranscriberOptions) : Transcriber {
+        return uniffiRustCallAsync(
+        UniffiLib.uniffi_causerie_ffi_fn_func_load_transcriber(
+        FfiConverterString.lower(`path`),
+        FfiConverterTypeTranscriberOptions.lower(`options`),),
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterTypeTranscriber.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
 
 
