@@ -143,11 +143,16 @@ fn equal_models_make_equal_bundles() {
 fn a_cancelled_bundle_leaves_nothing() {
     let scratch = Scratch::new("cancelled-bundle");
     let mut reports = 0;
-    let made = bundle::make(fixture("models/lfm2-q4_0.gguf").as_str(), &BundleParts::default(), scratch.path("a.bundle"), |fraction| {
-        assert!((0.0..=1.0).contains(&fraction));
-        reports += 1;
-        if reports == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
+    let made = bundle::make(
+        fixture("models/lfm2-q4_0.gguf").as_str(),
+        &BundleParts::default(),
+        scratch.path("a.bundle"),
+        |fraction| {
+            assert!((0.0..=1.0).contains(&fraction));
+            reports += 1;
+            if reports == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
     assert_eq!(made.unwrap_err().kind(), ErrorKind::LoadCancelled);
     assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 0);
 }

@@ -206,17 +206,6 @@ impl Cpu {
         self.for_rows(out, width, |row, y| self.tier.run(Activate { function, x: &x[row * width..][..width], y }));
     }
 
-    /// The function of rows, times other rows. All have `width` elements.
-    ///
-    /// # Panics
-    /// If sizes do not match.
-    pub fn gate_rows(&self, function: GateFunction, [gate, up]: [&[f32]; 2], out: &mut [f32], width: usize) {
-        self.for_rows(out, width, |row, y| {
-            let row = row * width..(row + 1) * width;
-            self.tier.run(Gate { function, gate: &gate[row.clone()], up: &up[row], y });
-        });
-    }
-
     /// Replaces values by their sigmoid, `1 / (1 + e^-x)`.
     pub fn sigmoid(&self, values: &mut [f32]) {
         self.tier.run(Sigmoid(values));

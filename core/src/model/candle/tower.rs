@@ -127,22 +127,6 @@ impl TowerOperations for Candle {
         activated.set(|| activate(activation, rows.get()?))
     }
 
-    fn gate_rows(
-        &self,
-        activation: Activation,
-        gate: &TensorRows,
-        up: &TensorRows,
-        gated: &mut TensorRows,
-    ) -> Result<()> {
-        gated.set(|| {
-            let gate = match activation {
-                Activation::Silu => gate.get()?.silu(),
-                Activation::GeluTanh => gate.get()?.gelu(),
-            };
-            gate? * up.get()?
-        })
-    }
-
     fn clamp(&self, rows: &TensorRows, (least, largest): (f32, f32), clamped: &mut TensorRows) -> Result<()> {
         clamped.set(|| rows.get()?.clamp(least, largest))
     }

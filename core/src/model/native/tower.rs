@@ -113,12 +113,6 @@ impl TowerOperations for Native {
         Ok(())
     }
 
-    fn gate_rows(&self, activation: Activation, gate: &FloatRows, up: &FloatRows, gated: &mut FloatRows) -> Result<()> {
-        gated.reshape(gate.n_rows(), gate.width);
-        self.cpu.gate_rows(gate_function(activation), [&gate.values, &up.values], &mut gated.values, gate.width);
-        Ok(())
-    }
-
     fn clamp(&self, rows: &FloatRows, (least, largest): (f32, f32), clamped: &mut FloatRows) -> Result<()> {
         // Not `max` and `min`, which would hide NaN.
         let within = |x: f32| match x {

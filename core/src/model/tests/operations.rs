@@ -228,11 +228,6 @@ fn cases<O: SoundOperations>() -> Vec<(&'static str, Case<O>)> {
             scene.operations.activate_rows(TowerActivation::Silu, &scene.rows(1, WIDTH), &mut activated)?;
             Ok(activated)
         }),
-        ("gate_rows", |scene| {
-            let (gate, up, mut gated) = (scene.rows(1, WIDTH), scene.rows(2, WIDTH), O::Rows::default());
-            scene.operations.gate_rows(Activation::GeluTanh, &gate, &up, &mut gated)?;
-            Ok(gated)
-        }),
         ("clamp", |scene| {
             let mut clamped = O::Rows::default();
             scene.operations.clamp(&scene.rows(1, WIDTH), (-0.3, 0.2), &mut clamped)?;

@@ -103,15 +103,6 @@ pub(crate) trait TowerOperations: Operations {
     /// `activation(rows)`, as rows.
     fn activate_rows(&self, activation: TowerActivation, rows: &Self::Rows, activated: &mut Self::Rows) -> Result<()>;
 
-    /// `activation(gate) * up`, as rows.
-    fn gate_rows(
-        &self,
-        activation: Activation,
-        gate: &Self::Rows,
-        up: &Self::Rows,
-        gated: &mut Self::Rows,
-    ) -> Result<()>;
-
     /// The values between the least and the largest of a range; values beyond it become its ends.
     fn clamp(&self, rows: &Self::Rows, range: (f32, f32), clamped: &mut Self::Rows) -> Result<()>;
 
