@@ -59,14 +59,14 @@ fn is_empty(message: &ChatMessage) -> bool {
 
 /// The parts of a reply, with all of its samples: a frame may get its samples only with the next stretch.
 struct ReplySound {
-    parts: Vec<ReplyPart>,
+    parts: Vec<HeardPart>,
     samples: Vec<f32>,
     sample_rate: u32,
     /// Frames that have samples, all of them as many.
     n_frames: usize,
 }
 
-enum ReplyPart {
+enum HeardPart {
     Spoken(SpokenSound),
     Other(ChatMessageContent),
 }
@@ -76,15 +76,15 @@ impl ReplySound {
     fn read(content: &[ChatMessageContent]) -> Option<Self> {
         let part = |part: &ChatMessageContent| match part {
             ChatMessageContent::Audio(file) => {
-                SpokenSound::read(file).map_or_else(|| ReplyPart::Other(part.clone()), ReplyPart::Spoken)
+                SpokenSound::read(file).map_or_else(|| HeardPart::Other(part.clone()), HeardPart::Spoken)
             }
-            _ => ReplyPart::Other(part.clone()),
+            _ => HeardPart::Other(part.clone()),
         };
-        let parts: Vec<ReplyPart> = content.iter().map(part).collect();
+        let parts: Vec<HeardPart> = content.iter().map(part).collect();
         let spoken = || {
             parts.iter().filter_map(|part| match part {
-                ReplyPart::Spoken(sound) => Some(sound),
-                ReplyPart::Other(_) => None,
+                HeardPart::Spoken(sound) => Some(sound),
+                HeardPart::Other(_) => None,
             })
         };
         let sample_rate = spoken().next()?.sample_rate;
@@ -107,8 +107,8 @@ impl ReplySound {
                 break;
             }
             content.push(match part {
-                ReplyPart::Other(part) => part,
-                ReplyPart::Spoken(mut sound) => {
+                HeardPart::Other(part) => part,
+                HeardPart::Spoken(mut sound) => {
                     sound.keep(n_frames - n_done);
                     let n_kept = sound.n_sounding(sound.spoken.frames.len());
                     sound.samples = self.samples[end_of(n_done)..end_of(n_done + n_kept)].to_vec();

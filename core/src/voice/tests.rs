@@ -303,7 +303,12 @@ fn functions_are_called_in_a_spoken_conversation_as_in_a_written_one() {
     let now = SdkFunction::new("now", "Tell the time.", vec![]);
     let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("noon")).offer([now]);
     let choice = ToolChoice::Required;
-    let options = GenerationOptions { tool_choice: choice, stop_after_tool_calls: true, ..options(SpeechMode::Auto) };
+    let options = GenerationOptions {
+        tool_choice: choice,
+        parallel_tool_calls: false,
+        stop_after_tool_calls: true,
+        ..options(SpeechMode::Auto)
+    };
     let (mut calls, mut results, mut n_samples, mut completion) = (Vec::new(), Vec::new(), 0, None);
     for event in conversation.respond_with_functions(spoken_question(), &handlers, options) {
         match event.unwrap() {

@@ -114,7 +114,7 @@ fn repository() -> Repository {
         ("demo-Q8_0-00001-of-00002.gguf", first),
         ("demo-Q8_0-00002-of-00002.gguf", second),
         ("demo-Q4_0.gguf", content(4, 1_000)),
-        ("vocoder-demo-F16.gguf", content(5, 1_000)),
+        ("imatrix-demo.gguf", content(5, 1_000)),
     ])
 }
 

@@ -105,7 +105,7 @@ pub fn demo() -> Repository {
         ("demo-Q8_0-00001-of-00002.gguf", content(8, 300_000)),
         ("demo-Q8_0-00002-of-00002.gguf", content(9, 200_000)),
         ("demo-Q4_0.gguf", content(4, 150_000)),
-        ("vocoder-demo-F16.gguf", content(5, 1000)),
+        ("imatrix-demo.gguf", content(5, 1000)),
         ("sub/notes #1.txt", b"notes".to_vec()),
     ])
 }

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::weights::{Tensors, Weights};
 
 /// The tensors and the facts of a codec.
+#[expect(clippy::large_enum_variant, reason = "a model has one, for as long as it is loaded")]
 pub(crate) enum CodecCheckpoint {
     Detokenizer(DetokenizerCheckpoint),
     Mimi(MimiCheckpoint),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use candle_core::quantized::QMatMul;
 use candle_core::{D, Result as TensorResult, Tensor};
 
-use crate::checkpoint::{Activation, RopePairing};
+use crate::checkpoint::RopePairing;
 use crate::error::Result;
 use crate::model::candle::attention::attend_all;
 use crate::model::candle::backend::Candle;

@@ -23,7 +23,7 @@ const ROWS: usize = 16;
 pub(super) struct CausalSubsampling<B: Backend> {
     /// `(channels, 9)`: kernels over time and frequency.
     first: Linear<B>,
-    halvings: [Halving<B>; 2],
+    halvings: [CausalHalving<B>; 2],
     /// `(hidden, channels * columns)`
     out: Linear<B>,
     /// Features of a frame.
@@ -33,7 +33,7 @@ pub(super) struct CausalSubsampling<B: Backend> {
 }
 
 /// A convolution of each channel, and a map of all channels.
-struct Halving<B: Backend> {
+struct CausalHalving<B: Backend> {
     /// `(9, channels)`
     taps: B::Vector,
     bias: B::Vector,
@@ -61,10 +61,10 @@ impl<O: SoundOperations> CausalSubsampling<O> {
             weight: operations.matrix_of(&kernels, (n_channels, SIDE * SIDE))?,
             bias: Some(reader.vector("a.conv1d.0.bias", n_channels)?),
         };
-        let halving = |depthwise: &str, pointwise: &str| -> Result<Halving<O>> {
+        let halving = |depthwise: &str, pointwise: &str| -> Result<CausalHalving<O>> {
             let taps = reader.taps(depthwise, n_channels, SIDE * SIDE)?;
             let places = (0..SIDE * SIDE).flat_map(|place| taps[swapped(place) * n_channels..][..n_channels].to_vec());
-            Ok(Halving {
+            Ok(CausalHalving {
                 taps: operations.vector(places.collect())?,
                 bias: reader.vector(&format!("{depthwise}.bias"), n_channels)?,
                 map: reader.kernels_as_map(pointwise, (n_channels, n_channels))?,
@@ -125,7 +125,7 @@ impl<O: SoundOperations> CausalSubsampling<O> {
         operations.inputs(convolved, &[&self.first], inputs)?;
         operations.product(inputs, [(&self.first, &mut *grid)])?;
         let (mut first_row, mut n_columns) = (first.start, n_columns);
-        for (Halving { taps, bias, map }, rows) in self.halvings.iter().zip([second, rows]) {
+        for (CausalHalving { taps, bias, map }, rows) in self.halvings.iter().zip([second, rows]) {
             // The map's weights are not quantised, so its inputs are the values.
             operations.activate(TowerActivation::Silu, grid, map, inputs)?;
             operations.input_rows(inputs, grid)?;

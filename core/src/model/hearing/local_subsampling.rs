@@ -13,7 +13,7 @@ use crate::model::tower::TowerNorm;
 
 pub(super) struct LocalSubsampling<O: SoundOperations> {
     /// Kernels over time, frequency and channels.
-    convolutions: [Convolution<O>; 2],
+    convolutions: [SubsamplingConvolution<O>; 2],
     /// `(hidden, columns * channels)`
     out: Linear<O>,
     /// Features of a frame.
@@ -23,12 +23,12 @@ pub(super) struct LocalSubsampling<O: SoundOperations> {
 }
 
 /// A convolution, as a map of its kernel's places, and the norm of its outputs.
-struct Convolution<O: SoundOperations> {
+struct SubsamplingConvolution<O: SoundOperations> {
     map: Linear<O>,
     norm: TowerNorm<O>,
 }
 
-impl<O: SoundOperations> Convolution<O> {
+impl<O: SoundOperations> SubsamplingConvolution<O> {
     fn load(reader: &EncoderReader<'_, O>, index: usize, n_inputs: usize) -> Result<(Self, usize)> {
         let name = format!("a.conv1d.{index}");
         let n_outputs = match *reader.shape(&name)? {
@@ -66,8 +66,8 @@ impl<O: SoundOperations> Convolution<O> {
 
 impl<O: SoundOperations> LocalSubsampling<O> {
     pub(super) fn load(reader: &EncoderReader<'_, O>, n_bins: usize) -> Result<Self> {
-        let (first, n_channels) = Convolution::load(reader, 0, 1)?;
-        let (second, n_channels) = Convolution::load(reader, 1, n_channels)?;
+        let (first, n_channels) = SubsamplingConvolution::load(reader, 0, 1)?;
+        let (second, n_channels) = SubsamplingConvolution::load(reader, 1, n_channels)?;
         let out = "a.input_projection";
         let hidden = reader.rows(out)?;
         let n_columns = n_bins.div_ceil(STRIDE).div_ceil(STRIDE);

@@ -7,12 +7,10 @@ use causerie_backend::{
     Rotation,
 };
 
-use crate::checkpoint::Activation;
 use crate::error::Result;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
-use crate::model::native::kernel_names::gate_function;
 use crate::model::native::operations::{RotaryAngles, are_quantised};
 use crate::model::native::rows::FloatRows;
 use crate::model::native::storage;

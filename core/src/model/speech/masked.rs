@@ -127,7 +127,8 @@ impl<O: Operations> MaskedFrames<O> {
         let (operations, MaskedBuffers { stack: Buffers { inputs, mixed, .. }, normed, row }) =
             (&self.operations, buffers);
         let (mut logits, MaskedCodebook { embedding, norm }) = (Vec::new(), &self.codebooks[codebook]);
-        operations.select(normed, &[codebook..codebook + 1], row)?;
+        let of_codebook = codebook..codebook + 1;
+        operations.select(normed, &[of_codebook], row)?;
         operations.norm(row, (norm, self.stack.norm_eps), &[embedding], inputs)?;
         operations.product(inputs, [(embedding, &mut *mixed)])?;
         operations.read(mixed, 0..1, &mut logits)?;

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::checkpoint::Activation;
 use crate::error::Result;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;

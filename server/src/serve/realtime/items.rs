@@ -16,7 +16,7 @@ use crate::serve::request::must_be;
 
 /// An item of the conversation.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct ConversationItem {
     pub(super) id: String,
     pub(super) status: ItemStatus,
     pub(super) body: ItemBody,
@@ -45,13 +45,13 @@ pub(super) struct ItemMessage {
 }
 
 #[derive(Debug, Deserialize)]
-struct ItemFields {
+struct ConversationItemFields {
     id: Option<String>,
     r#type: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct MessageFields {
+struct ItemMessageFields {
     role: String,
     content: Option<Json>,
 }
@@ -80,7 +80,7 @@ impl ItemStatus {
     }
 }
 
-impl Item {
+impl ConversationItem {
     pub(super) fn new(id: String, body: ItemBody) -> Self {
         Self { id, status: ItemStatus::Completed, body }
     }
@@ -92,7 +92,7 @@ impl Item {
         sample_rate: u32,
         new_id: impl FnOnce() -> String,
     ) -> Result<Self, HttpError> {
-        let fields: ItemFields = read_value(place, item.clone())?;
+        let fields: ConversationItemFields = read_value(place, item.clone())?;
         let body = match fields.r#type.as_deref() {
             Some("message") | None => ItemBody::Message(read_message(place, item, sample_rate)?),
             Some("function_call") => {
@@ -186,7 +186,7 @@ fn input_part(part: &ChatMessageContent) -> Json {
 }
 
 fn read_message(place: &str, item: &Json, sample_rate: u32) -> Result<ItemMessage, HttpError> {
-    let MessageFields { role, content } = read_value(place, item.clone())?;
+    let ItemMessageFields { role, content } = read_value(place, item.clone())?;
     let role = match role.as_str() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -233,7 +233,10 @@ pub(super) fn sound(place: &str, samples: &[i16], sample_rate: u32) -> Result<Ch
 }
 
 /// The history of a conversation: a reply and the calls after it are one message.
-pub(super) fn history<'a>(instructions: &str, items: impl IntoIterator<Item = &'a Item>) -> Vec<ChatMessage> {
+pub(super) fn history<'a>(
+    instructions: &str,
+    items: impl IntoIterator<Item = &'a ConversationItem>,
+) -> Vec<ChatMessage> {
     let mut history = Vec::new();
     if !instructions.is_empty() {
         add_instructions(&mut history, vec![ChatMessageContent::Text(instructions.to_owned())]);
@@ -267,8 +270,8 @@ mod tests {
     use super::*;
     use crate::serve::dialect::Dialect;
 
-    fn read(item: Json) -> Result<Item, String> {
-        let read = Item::read("item", &item, 24_000, || "item_new".to_owned());
+    fn read(item: Json) -> Result<ConversationItem, String> {
+        let read = ConversationItem::read("item", &item, 24_000, || "item_new".to_owned());
         read.map_err(|error| error.json(Dialect::Realtime, None)["error"]["message"].as_str().unwrap().to_owned())
     }
 
@@ -281,7 +284,7 @@ mod tests {
             json!({ "type": "function_call", "call_id": "c", "name": "now", "arguments": "{\"zone\": \"UTC\"}" }),
             json!({ "type": "function_call_output", "call_id": "c", "output": "noon" }),
         ];
-        let items: Vec<Item> = items.into_iter().map(|item| read(item).unwrap()).collect();
+        let items: Vec<ConversationItem> = items.into_iter().map(|item| read(item).unwrap()).collect();
         assert_eq!((items[0].id.as_str(), items[1].id.as_str()), ("item_new", "mine"));
         let history = history("You help.", &items);
         let texts: Vec<String> = history.iter().map(ChatMessage::text).collect();

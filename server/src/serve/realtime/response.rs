@@ -14,7 +14,7 @@ use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::metrics::Metrics;
 use crate::serve::realtime::events::{event, new_id};
-use crate::serve::realtime::items::{Item, ItemBody, ItemMessage, ItemStatus};
+use crate::serve::realtime::items::{ConversationItem, ItemBody, ItemMessage, ItemStatus};
 use crate::serve::realtime::pcm;
 use crate::serve::realtime::settings::{RATE, ReplySettings};
 
@@ -78,9 +78,9 @@ pub(super) enum ResponseEvent {
     /// An event that is sent as it is.
     Send(String),
     /// An item joins the conversation.
-    Add(Item),
+    Add(ConversationItem),
     /// An item is done.
-    Done(Item),
+    Done(ConversationItem),
 }
 
 impl ResponseOutput {
@@ -208,19 +208,19 @@ impl ActiveResponse {
         }
     }
 
-    fn item(&self, id: String, status: ItemStatus, mut message: ChatMessage) -> Item {
+    fn item(&self, id: String, status: ItemStatus, mut message: ChatMessage) -> ConversationItem {
         message.content.retain(|part| !matches!(part, ChatMessageContent::Text(text) if text.is_empty()));
         let body = ItemBody::Message(ItemMessage { message, is_spoken: self.settings.is_spoken });
-        Item { id, status, body }
+        ConversationItem { id, status, body }
     }
 
-    fn add(&self, item: Item, index: usize, out: &mut ResponseOutput) {
+    fn add(&self, item: ConversationItem, index: usize, out: &mut ResponseOutput) {
         let added = json!({ "response_id": self.id, "output_index": index, "item": item.json() });
         out.send("response.output_item.added", added);
         out.events.push(ResponseEvent::Add(item));
     }
 
-    fn done(&mut self, item: Item, index: usize, out: &mut ResponseOutput) {
+    fn done(&mut self, item: ConversationItem, index: usize, out: &mut ResponseOutput) {
         let shown = item.json();
         let done = json!({ "response_id": self.id, "output_index": index, "item": shown });
         out.send("response.output_item.done", done);
@@ -232,14 +232,15 @@ impl ActiveResponse {
         let index = self.n_items;
         self.n_items += 1;
         let id = new_id("item");
-        let item = Item { id: id.clone(), status: ItemStatus::InProgress, body: ItemBody::Call(call.clone()) };
+        let item =
+            ConversationItem { id: id.clone(), status: ItemStatus::InProgress, body: ItemBody::Call(call.clone()) };
         self.add(item, index, out);
         let arguments = arguments(call);
         let place = || json!({ "response_id": self.id, "item_id": id, "output_index": index, "call_id": call.call_id });
         out.send("response.function_call_arguments.delta", with(place(), json!({ "delta": arguments })));
         let whole = json!({ "arguments": arguments, "name": call.name });
         out.send("response.function_call_arguments.done", with(place(), whole));
-        self.done(Item::new(id, ItemBody::Call(call.clone())), index, out);
+        self.done(ConversationItem::new(id, ItemBody::Call(call.clone())), index, out);
     }
 
     /// Ends the item of text and sound. What was cut is not shown any more.

@@ -12,7 +12,7 @@ use crate::serve::Service;
 use crate::serve::error::HttpError;
 use crate::serve::realtime::events::{error_event, event, new_id};
 use crate::serve::realtime::input::{InputBuffer, InputChange};
-use crate::serve::realtime::items::{self, Item, ItemBody, ItemMessage, ItemStatus};
+use crate::serve::realtime::items::{self, ConversationItem, ItemBody, ItemMessage, ItemStatus};
 use crate::serve::realtime::pcm;
 use crate::serve::realtime::response::{ActiveResponse, CancelReason, ResponseEvent, ResponseOutput, ResponseStart};
 use crate::serve::realtime::settings::{Abilities, SessionSettings};
@@ -37,7 +37,7 @@ pub(super) struct Session {
     input: InputBuffer,
     /// The id of the item that the turn under way becomes.
     turn_id: Option<String>,
-    items: Vec<Item>,
+    items: Vec<ConversationItem>,
     pub(super) response: Option<ActiveResponse>,
     /// Whether a response to the conversation follows once the one under way has ended and all turns are written down.
     is_response_due: bool,
@@ -224,7 +224,7 @@ impl Session {
         if !self.abilities.hears {
             shown.message.content.clear(); // the model reads what is written down of it
         }
-        let item = Item::new(id.clone(), ItemBody::Message(shown));
+        let item = ConversationItem::new(id.clone(), ItemBody::Message(shown));
         self.check_size(&item)?;
         let previous = self.items.last().map(|item| item.id.clone());
         self.send("input_audio_buffer.committed", json!({ "previous_item_id": previous, "item_id": id }));
@@ -243,7 +243,7 @@ impl Session {
         match result {
             Ok((text, seconds)) => {
                 let item = self.items.iter_mut().find(|item| item.id == item_id);
-                if let Some(Item { body: ItemBody::Message(shown), .. }) = item
+                if let Some(ConversationItem { body: ItemBody::Message(shown), .. }) = item
                     && !self.abilities.hears
                 {
                     shown.message.content = vec![ChatMessageContent::Text(text.clone())];
@@ -271,7 +271,7 @@ impl Session {
     }
 
     fn create_item(&mut self, CreateItemFields { previous_item_id, item }: CreateItemFields) -> Result<(), HttpError> {
-        let item = Item::read("item", &item, self.settings.input_rate, || new_id("item"))?;
+        let item = ConversationItem::read("item", &item, self.settings.input_rate, || new_id("item"))?;
         if self.items.iter().any(|other| other.id == item.id) {
             let rule = format!("item.id must be new, found {:?}", item.id);
             return Err(HttpError::value("item.id", rule).at_exactly("item.id"));
@@ -358,7 +358,7 @@ impl Session {
         let history = match fields.get("input").and_then(Json::as_array) {
             Some(input) => {
                 let read = |(i, item): (usize, &Json)| self.read_input(&format!("response.input[{i}]"), item);
-                let input = input.iter().enumerate().map(read).collect::<Result<Vec<Item>, _>>()?;
+                let input = input.iter().enumerate().map(read).collect::<Result<Vec<ConversationItem>, _>>()?;
                 items::history(instructions, &input)
             }
             None => items::history(instructions, &self.items),
@@ -390,12 +390,12 @@ impl Session {
     }
 
     /// An item of a response's own input: one of the conversation by its id, or a new one.
-    fn read_input(&self, place: &str, item: &Json) -> Result<Item, HttpError> {
+    fn read_input(&self, place: &str, item: &Json) -> Result<ConversationItem, HttpError> {
         if item["type"] == "item_reference" {
             let id = item["id"].as_str().unwrap_or_default();
             return Ok(self.items[self.find(id)?].clone());
         }
-        Item::read(place, item, self.settings.input_rate, || new_id("item"))
+        ConversationItem::read(place, item, self.settings.input_rate, || new_id("item"))
     }
 
     fn cancel(&mut self, CancelFields { response_id }: &CancelFields) -> Result<(), HttpError> {
@@ -435,7 +435,7 @@ impl Session {
         }
     }
 
-    fn add(&mut self, at: usize, item: Item) {
+    fn add(&mut self, at: usize, item: ConversationItem) {
         let is_done = item.status != ItemStatus::InProgress;
         self.items.insert(at, item);
         self.send_item("conversation.item.added", at);
@@ -457,8 +457,8 @@ impl Session {
         })
     }
 
-    fn check_size(&self, item: &Item) -> Result<(), HttpError> {
-        let n_bytes: usize = self.items.iter().chain([item]).map(Item::size).sum();
+    fn check_size(&self, item: &ConversationItem) -> Result<(), HttpError> {
+        let n_bytes: usize = self.items.iter().chain([item]).map(ConversationItem::size).sum();
         if n_bytes <= MAX_ITEM_BYTES && self.items.len() < MAX_ITEMS {
             return Ok(());
         }

@@ -89,7 +89,8 @@ impl<O: CodecOperations> CausalConvolution<O> {
             let windows = RowWindows { size: self.n_taps, stride: 1, padding: 0 };
             operations.windows(memory, windows, 0..n_rows, &self.map, inputs)?;
             let mut last = O::Rows::default();
-            operations.select(memory, &[n_rows..n_rows + n_before], &mut last)?;
+            let kept = n_rows..n_rows + n_before;
+            operations.select(memory, &[kept], &mut last)?;
             *memory = mem::take(&mut last);
         }
         operations.product(inputs, [(&self.map, &mut *out)])?;

@@ -29,7 +29,7 @@ pub(in crate::model::speech) struct Mimi<O: CodecOperations> {
     rope: Rope,
     layers: Vec<MimiLayer<O>>,
     first: CausalConvolution<O>,
-    stages: Vec<Stage<O>>,
+    stages: Vec<MimiStage<O>>,
     last: CausalConvolution<O>,
     n_codes: usize,
     code_width: usize,
@@ -37,7 +37,7 @@ pub(in crate::model::speech) struct Mimi<O: CodecOperations> {
 }
 
 /// More rows of fewer channels, and a residual block.
-struct Stage<O: CodecOperations> {
+struct MimiStage<O: CodecOperations> {
     upsampling: CausalConvolution<O>,
     block: [CausalConvolution<O>; 2],
 }
@@ -83,7 +83,7 @@ impl<O: CodecOperations> Mimi<O> {
                 CausalConvolution::load(&reader, &name(&format!("{}.block.{part}.conv.conv", at + 1)), n_channels)
             };
             let (inner, n_inner) = block(1, n_outputs)?;
-            stages.push(Stage { upsampling, block: [inner, block(3, n_inner)?.0] });
+            stages.push(MimiStage { upsampling, block: [inner, block(3, n_inner)?.0] });
             n_channels = n_outputs;
         }
         let last = format!("decoder.model.{}.conv.conv", 2 + 3 * checkpoint.n_stages);
@@ -117,7 +117,7 @@ impl<O: CodecOperations> Mimi<O> {
 
     fn memories(&self) -> Result<Memories<O>> {
         let operations = &self.operations;
-        let stages = self.stages.iter().map(|Stage { upsampling, block: [inner, outer] }| {
+        let stages = self.stages.iter().map(|MimiStage { upsampling, block: [inner, outer] }| {
             Ok([upsampling.memory(operations)?, inner.memory(operations)?, outer.memory(operations)?])
         });
         Ok(Memories {
@@ -132,7 +132,8 @@ impl<O: CodecOperations> Mimi<O> {
         let (operations, mut n_rows) = (&self.operations, UPSAMPLING);
         let MimiBuffers { stream, inputs, projected: [rows, activated, _], mixed, .. } = buffers;
         self.first.apply(operations, (stream, n_rows), &mut memories.first, inputs, rows)?;
-        for (Stage { upsampling, block: [inner, outer] }, memories) in self.stages.iter().zip(&mut memories.stages) {
+        for (MimiStage { upsampling, block: [inner, outer] }, memories) in self.stages.iter().zip(&mut memories.stages)
+        {
             operations.elu(rows, activated)?;
             upsampling.apply(operations, (activated, n_rows), &mut memories[0], inputs, rows)?;
             n_rows *= upsampling.n_out;
