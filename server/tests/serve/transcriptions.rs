@@ -108,8 +108,8 @@ fn formats_are_those_of_the_transcript() {
     let verbose = ask(&fields).json();
     let mut whole: Json = serde_json::from_str(&expect.to_json()).unwrap();
     whole["task"] = json!("transcribe");
-    whole["language"] = json!("english");
-    assert_eq!(expect.language, "en");
+    whole["language"] = json!("chinese");
+    assert_eq!(expect.language, "zh");
     whole["usage"] = json!({ "type": "duration", "seconds": 2.0 });
     assert!(!expect.segments.is_empty());
     assert_eq!(verbose, whole);
