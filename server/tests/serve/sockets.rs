@@ -7,6 +7,7 @@ use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
 use serde_json::Value as Json;
 
+use crate::client::Client;
 use crate::server::{TestServer, ask};
 
 /// Sends bytes, and checks the status, 0 if the connection is closed without one, and that the connection is closed.
@@ -314,6 +315,13 @@ fn an_unread_reply_gives_way_to_a_request_that_waits() {
         server.wait_for("requests_running", "1");
         server.wait_for("requests_waiting", n_waiting);
     }
+    // Until then, another request might get the first reply of the script.
+    let has_begun = |client: &mut Client| {
+        let mut unread = [0; 2048];
+        let n_bytes = client.stream().peek(&mut unread).unwrap();
+        String::from_utf8_lossy(&unread[..n_bytes]).contains("So")
+    };
+    while !has_begun(&mut running) {}
     drop(running);
     let head = waiting.head().unwrap();
     assert!(std::iter::from_fn(|| waiting.event(&head)).any(|event| event.contains("good")));

@@ -31,10 +31,8 @@ public interface TranscriberLoading {
 /** Loads a model of speech to text and blocks the thread. See [TranscriberLoading.load]. */
 @JvmOverloads
 @Throws(SdkException::class, InterruptedException::class)
-public fun loadTranscriberBlocking(
-    path: String,
-    options: TranscriberOptions = TranscriberOptions()
-): Transcriber = runBlocking { Transcriber.load(path, options) }
+public fun loadTranscriberBlocking(path: String, options: TranscriberOptions = TranscriberOptions()): Transcriber =
+    runBlocking { Transcriber.load(path, options) }
 
 /** What a [Transcriber] can do beside the calls of the engine. */
 public interface TranscriberMembers : TranscriberInterface {
