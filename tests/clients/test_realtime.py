@@ -64,7 +64,7 @@ class Realtime(unittest.TestCase):
             self.assertEqual(events[-1].response.output[0].content[0].text, spoken)
 
     def test_a_turn_is_found_and_answered_in_sound_and_cut(self):
-        client = self.serve("--model", str(SPEAKING), "--model-id", MODEL, "--context-size", "2048")
+        client = self.serve("--model", str(SPEAKING), "--model-id", MODEL, "--context", "2048")
         turns = {"type": "server_vad", "silence_duration_ms": 200, "interrupt_response": False}
         format = {"type": "audio/pcm", "rate": RATE}
         with client.realtime.connect(model=MODEL) as connection:

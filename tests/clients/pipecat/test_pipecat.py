@@ -48,7 +48,7 @@ class Listener(FrameProcessor):
 
 class Pipecat(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
-        self.server = Server("--model", str(SPEAKING), "--model-id", MODEL, "--context-size", "2048")
+        self.server = Server("--model", str(SPEAKING), "--model-id", MODEL, "--context", "2048")
         self.addCleanup(self.server.stop)
 
     async def test_an_agent_hears_a_turn_and_speaks(self):
