@@ -18,7 +18,7 @@ from server import MODEL, ROOT, Server
 
 SPEAKING = ROOT / "tests/fixtures/models/lfm2a-speech/lfm2a-speech-f16.gguf"
 RATE = 24000
-SECONDS = 120
+SECONDS = 20
 """Only ends a test that fails."""
 
 
@@ -52,6 +52,15 @@ class Pipecat(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.server.stop)
 
     async def test_an_agent_hears_a_turn_and_speaks(self):
+        # About one reply of the random weights in a hundred ends before its sound, and Pipecat cannot ask for temperature 0.
+        for is_last in (False, False, True):
+            try:
+                return await self.hear_and_speak()
+            except asyncio.TimeoutError:
+                if is_last:
+                    raise
+
+    async def hear_and_speak(self):
         turns = events.TurnDetection(silence_duration_ms=200)
         properties = events.SessionProperties(
             audio=events.AudioConfiguration(input=events.AudioInput(turn_detection=turns)), max_output_tokens=40
