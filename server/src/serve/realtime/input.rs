@@ -15,7 +15,15 @@ pub(super) struct InputBuffer {
     samples: Vec<i16>,
     /// The number of the first of these samples in the session.
     start: u64,
-    detector: Option<(TurnSettings, TurnDetector)>,
+    detection: Option<Detection>,
+}
+
+/// A detector, which counts samples from the first that it has heard.
+struct Detection {
+    settings: TurnSettings,
+    detector: TurnDetector,
+    /// The number of that sample in the session.
+    start: u64,
 }
 
 /// What was found in sound that arrived. Times count from the beginning of the session.
@@ -33,16 +41,17 @@ pub(super) enum InputChange {
 
 impl InputBuffer {
     pub(super) fn new(sample_rate: u32, turns: Option<&TurnSettings>) -> Self {
-        let detector = turns.map(|turns| detector(sample_rate, turns));
-        Self { sample_rate, samples: Vec::new(), start: 0, detector }
+        let detection = turns.map(|turns| Detection::new(sample_rate, turns, 0));
+        Self { sample_rate, samples: Vec::new(), start: 0, detection }
     }
 
     /// Follows new settings. What waits stays, unless the rate changes.
     pub(super) fn set(&mut self, sample_rate: u32, turns: Option<&TurnSettings>) {
         if sample_rate != self.sample_rate {
             *self = Self::new(sample_rate, turns);
-        } else if self.detector.as_ref().map(|(settings, _)| settings) != turns {
-            self.detector = turns.map(|turns| detector(sample_rate, turns));
+        } else if self.detection.as_ref().map(|detection| &detection.settings) != turns {
+            let end = self.start + self.samples.len() as u64;
+            self.detection = turns.map(|turns| Detection::new(sample_rate, turns, end));
         }
     }
 
@@ -56,11 +65,11 @@ impl InputBuffer {
             return Err(HttpError::new(hyper::StatusCode::BAD_REQUEST, "input_audio_buffer_full", rule));
         }
         self.samples.extend_from_slice(samples);
-        let Some((settings, detector)) = &mut self.detector else { return Ok(Vec::new()) };
+        let Some(Detection { settings, detector, start }) = &mut self.detection else { return Ok(Vec::new()) };
         let (mut changes, padding) = (Vec::new(), settings.prefix_ms);
-        detector.push(samples, |change| changes.push(change));
+        detector.push(samples, |change| changes.push(change.after(*start)));
         let found = changes.into_iter().map(|change| self.take(change, padding)).collect();
-        if self.detector.as_ref().is_some_and(|(_, detector)| !detector.is_speech()) {
+        if self.detection.as_ref().is_some_and(|detection| !detection.detector.is_speech()) {
             let n_kept = self.n_samples(u64::from(padding) + LOOK_BACK_MS);
             self.drop_before((self.start + self.samples.len() as u64).saturating_sub(n_kept));
         }
@@ -69,8 +78,8 @@ impl InputBuffer {
 
     /// Takes all samples, as one turn.
     pub(super) fn commit(&mut self) -> Vec<i16> {
-        if let Some((_, detector)) = &mut self.detector {
-            detector.end_turn();
+        if let Some(detection) = &mut self.detection {
+            detection.detector.end_turn();
         }
         self.start += self.samples.len() as u64;
         std::mem::take(&mut self.samples)
@@ -88,7 +97,8 @@ impl InputBuffer {
                 InputChange::Began { ms: self.milliseconds(self.start) }
             }
             TurnChange::Ended { at } => {
-                let n_samples = usize::try_from(at - self.start).unwrap_or(usize::MAX).min(self.samples.len());
+                let n_samples =
+                    usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX).min(self.samples.len());
                 let rest = self.samples.split_off(n_samples);
                 self.start = at;
                 InputChange::Ended { ms: self.milliseconds(at), samples: std::mem::replace(&mut self.samples, rest) }
@@ -112,8 +122,11 @@ impl InputBuffer {
     }
 }
 
-fn detector(sample_rate: u32, turns: &TurnSettings) -> (TurnSettings, TurnDetector) {
-    (turns.clone(), TurnDetector::new(sample_rate, turns.threshold, turns.silence_ms))
+impl Detection {
+    fn new(sample_rate: u32, turns: &TurnSettings, start: u64) -> Self {
+        let detector = TurnDetector::new(sample_rate, turns.threshold, turns.silence_ms);
+        Self { settings: turns.clone(), detector, start }
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +158,20 @@ mod tests {
             ];
             assert!(found == expect, "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn a_turn_after_a_change_of_settings_has_its_place_in_the_session() {
+        let mut buffer = InputBuffer::new(RATE, None);
+        buffer.push(&samples(0, 1_000)).unwrap();
+        buffer.commit();
+        buffer.set(RATE, Some(&turns()));
+        let sound = [samples(0, 500), samples(9_000, 300), samples(0, 300)].concat();
+        let expect = [
+            InputChange::Began { ms: 1_400 },
+            InputChange::Ended { ms: 2_000, samples: sound[8 * 400..8 * 1_000].to_vec() },
+        ];
+        assert!(buffer.push(&sound).unwrap() == expect);
     }
 
     #[test]

@@ -28,6 +28,16 @@ pub(super) enum TurnChange {
     Ended { at: u64 },
 }
 
+impl TurnChange {
+    /// The same change, counted from a sample that many before.
+    pub(super) fn after(self, n_samples: u64) -> Self {
+        match self {
+            Self::Began { at } => Self::Began { at: at + n_samples },
+            Self::Ended { at } => Self::Ended { at: at + n_samples },
+        }
+    }
+}
+
 /// Finds turns.
 pub(super) struct TurnDetector {
     window: WindowLevel,
