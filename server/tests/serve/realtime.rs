@@ -352,3 +352,14 @@ fn a_server_that_stops_closes_its_sessions() {
     assert_eq!((kind, &reason[..2]), (CLOSE, &1001u16.to_be_bytes()[..]));
     server.join();
 }
+
+#[test]
+fn an_item_that_is_named_too_often_is_refused() {
+    let server = scripted(["unused"]);
+    let mut socket = session(&server);
+    let added = socket.ask(&user(&"x".repeat(1 << 20)), "conversation.item.done");
+    let reference = json!({ "type": "item_reference", "id": added["item"]["id"] });
+    let input = vec![reference; 65];
+    let error = socket.ask(&json!({ "type": "response.create", "response": { "input": input } }), "error");
+    assert_eq!(error["error"]["code"], "conversation_full");
+}

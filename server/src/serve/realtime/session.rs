@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use causerie::{ChatMessageContent, Role};
+use causerie::{ChatMessageContent, Role, SpeechMode};
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -25,8 +25,6 @@ const MAX_ITEM_BYTES: usize = 64 << 20;
 const MAX_ITEMS: usize = 10_000;
 /// The shortest sound that can be committed.
 const MIN_COMMIT_MS: u64 = 100;
-/// The system prompt with which published models that speak alternate between text and sound.
-const SPOKEN: &str = "Respond with interleaved text and audio.";
 
 pub(super) struct Session {
     service: Arc<Service>,
@@ -352,15 +350,11 @@ impl Session {
         let is_beside = fields.get("conversation").is_some_and(|conversation| conversation == "none");
         let (options, functions) = settings.apply()?;
         let instructions = match settings.instructions.as_str() {
-            "" if settings.is_spoken => SPOKEN,
+            "" if settings.is_spoken => SpeechMode::INTERLEAVED_PROMPT,
             instructions => instructions,
         };
         let history = match fields.get("input").and_then(Json::as_array) {
-            Some(input) => {
-                let read = |(i, item): (usize, &Json)| self.read_input(&format!("response.input[{i}]"), item);
-                let input = input.iter().enumerate().map(read).collect::<Result<Vec<ConversationItem>, _>>()?;
-                items::history(instructions, &input)
-            }
+            Some(input) => items::history(instructions, &self.read_input(input)?),
             None => items::history(instructions, &self.items),
         };
         let runner = self.service.runner()?;
@@ -389,13 +383,23 @@ impl Session {
         Ok(())
     }
 
-    /// An item of a response's own input: one of the conversation by its id, or a new one.
-    fn read_input(&self, place: &str, item: &Json) -> Result<ConversationItem, HttpError> {
-        if item["type"] == "item_reference" {
-            let id = item["id"].as_str().unwrap_or_default();
-            return Ok(self.items[self.find(id)?].clone());
+    /// The items of a response's own input: each one of the conversation by its id, or a new one. Together they have the limits of a
+    /// conversation, because a short event can name a long item many times.
+    fn read_input(&self, input: &[Json]) -> Result<Vec<ConversationItem>, HttpError> {
+        let (mut items, mut n_bytes) = (Vec::new(), 0);
+        for (i, item) in input.iter().enumerate() {
+            let item = if item["type"] == "item_reference" {
+                self.items[self.find(item["id"].as_str().unwrap_or_default())?].clone()
+            } else {
+                ConversationItem::read(&format!("response.input[{i}]"), item, self.settings.input_rate, || {
+                    new_id("item")
+                })?
+            };
+            n_bytes += item.size();
+            check_limits(items.len() + 1, n_bytes)?;
+            items.push(item);
         }
-        ConversationItem::read(place, item, self.settings.input_rate, || new_id("item"))
+        Ok(items)
     }
 
     fn cancel(&mut self, CancelFields { response_id }: &CancelFields) -> Result<(), HttpError> {
@@ -458,13 +462,8 @@ impl Session {
     }
 
     fn check_size(&self, item: &ConversationItem) -> Result<(), HttpError> {
-        let n_bytes: usize = self.items.iter().chain([item]).map(ConversationItem::size).sum();
-        if n_bytes <= MAX_ITEM_BYTES && self.items.len() < MAX_ITEMS {
-            return Ok(());
-        }
-        let rule =
-            format!("a conversation must have at most {MAX_ITEMS} items and {MAX_ITEM_BYTES} bytes: delete items");
-        Err(HttpError::new(StatusCode::BAD_REQUEST, "conversation_full", rule))
+        let n_bytes = self.items.iter().chain([item]).map(ConversationItem::size).sum();
+        check_limits(self.items.len() + 1, n_bytes)
     }
 
     fn json(&self) -> Json {
@@ -474,6 +473,15 @@ impl Session {
     fn send(&mut self, kind: &str, fields: Json) {
         self.events.push(event(kind, fields));
     }
+}
+
+/// Refuses more items, or more bytes of them, than a conversation may have.
+fn check_limits(n_items: usize, n_bytes: usize) -> Result<(), HttpError> {
+    if n_bytes <= MAX_ITEM_BYTES && n_items <= MAX_ITEMS {
+        return Ok(());
+    }
+    let rule = format!("a conversation must have at most {MAX_ITEMS} items and {MAX_ITEM_BYTES} bytes: delete items");
+    Err(HttpError::new(StatusCode::BAD_REQUEST, "conversation_full", rule))
 }
 
 fn not_a_reply() -> HttpError {
