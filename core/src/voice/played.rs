@@ -101,7 +101,8 @@ impl ReplySound {
     /// The parts up to the last of the first `n_frames` frames.
     fn cut(self, n_frames: usize) -> Vec<ChatMessageContent> {
         let (mut content, mut n_done) = (Vec::new(), 0);
-        let end_of = |n_frames: usize| n_frames * self.samples.len() / self.n_frames;
+        // In 64 bits: the product is large for minutes of sound. The quotient is at most the number of samples.
+        let end_of = |n_frames: usize| (n_frames as u64 * self.samples.len() as u64 / self.n_frames as u64) as usize;
         for part in self.parts {
             if n_done == n_frames {
                 break;
@@ -129,8 +130,13 @@ impl SpokenSound {
 
     /// Keeps the frames up to the one that is the `n_frames`th to have samples.
     fn keep(&mut self, n_frames: usize) {
-        let all = self.spoken.frames.len();
-        let end = (0..=all).find(|end| self.n_sounding(*end) == n_frames).unwrap_or(all);
+        let (frames, mut n_left) = (&self.spoken.frames, n_frames);
+        let is_beyond = |frame: &Vec<u16>| {
+            let is_beyond = n_left == 0;
+            n_left = n_left.saturating_sub(self.spoken.sounds(frame).into());
+            is_beyond
+        };
+        let end = frames.iter().position(is_beyond).unwrap_or(frames.len());
         self.spoken.frames.truncate(end);
     }
 }
