@@ -35,8 +35,9 @@ impl TranscriptStream {
     /// of the segments before.
     ///
     /// ```no_run
-    /// # use causerie::transcribe::{TranscriptEvent, Transcriber};
-    /// # let (transcriber, sound): (Transcriber, causerie::Sound) = unimplemented!();
+    /// # use causerie::transcribe::TranscriptEvent;
+    /// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
+    /// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
     /// let stream = transcriber.stream(&sound, Default::default())?;
     /// stream.cancel_handle().cancel();
     /// let Some(Ok(TranscriptEvent::Complete(transcript))) = stream.last() else { panic!("it ends") };

@@ -60,8 +60,9 @@ impl Transcriber {
     /// The codes of the languages that the model knows.
     ///
     /// ```no_run
-    /// # let transcriber: causerie::transcribe::Transcriber = unimplemented!();
+    /// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
     /// assert!(transcriber.languages().contains(&"en"));
+    /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn languages(&self) -> Vec<&str> {
         match &self.0.vocabulary.tokens.languages[..] {
@@ -73,7 +74,8 @@ impl Transcriber {
     /// Transcribes a sound, on this thread.
     ///
     /// ```no_run
-    /// # let (transcriber, sound): (causerie::transcribe::Transcriber, causerie::Sound) = unimplemented!();
+    /// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
+    /// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
     /// let transcript = transcriber.transcribe(&sound, Default::default())?;
     /// println!("{}: {}", transcript.language, transcript.text);
     /// # Ok::<(), causerie::SdkError>(())
@@ -93,7 +95,8 @@ impl Transcriber {
     /// Transcribes a sound while its events are pulled, on the thread that pulls them.
     ///
     /// ```no_run
-    /// # let (transcriber, sound): (causerie::transcribe::Transcriber, causerie::Sound) = unimplemented!();
+    /// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
+    /// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
     /// for event in transcriber.stream(&sound, Default::default())? {
     ///     println!("{:?}", event?);
     /// }
@@ -111,7 +114,7 @@ impl Transcriber {
     /// Transcribes samples while someone speaks.
     ///
     /// ```no_run
-    /// # let transcriber: causerie::transcribe::Transcriber = unimplemented!();
+    /// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
     /// let mut live = transcriber.live(48_000, Default::default())?;
     /// live.push(&[0.0; 480])?;
     /// # Ok::<(), causerie::SdkError>(())

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// The text of a sound.
 ///
 /// ```no_run
-/// # use causerie::transcribe::Transcriber;
-/// # let (transcriber, sound): (Transcriber, causerie::Sound) = unimplemented!();
+/// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
+/// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
 /// let transcript = transcriber.transcribe(&sound, Default::default())?;
 /// for segment in &transcript.segments {
 ///     println!("{:6.2} {}", segment.start.as_secs_f64(), segment.text);
@@ -82,8 +82,9 @@ pub struct TranscriptWord {
 /// An event of a transcription. The last one is `Complete`, or an error.
 ///
 /// ```no_run
-/// # use causerie::transcribe::{TranscriptEvent, Transcriber};
-/// # let (transcriber, sound): (Transcriber, causerie::Sound) = unimplemented!();
+/// # use causerie::transcribe::TranscriptEvent;
+/// # let transcriber = causerie::transcribe::Transcriber::load("whisper-tiny")?;
+/// # let sound = causerie::Sound::from_samples(vec![0.0; 16_000], 16_000)?;
 /// for event in transcriber.stream(&sound, Default::default())? {
 ///     match event? {
 ///         TranscriptEvent::Segment(segment) => println!("{}", segment.text),
