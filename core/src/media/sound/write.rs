@@ -39,7 +39,7 @@ impl WavSamples {
         header.extend(b"WAVEfmt ");
         header.extend(16u32.to_le_bytes());
         header.extend([code, 1].map(u16::to_le_bytes).as_flattened());
-        header.extend([sample_rate, sample_rate * u32::from(width)].map(u32::to_le_bytes).as_flattened()); // at most 384 kHz
+        header.extend([sample_rate, sample_rate.saturating_mul(width.into())].map(u32::to_le_bytes).as_flattened());
         header.extend([width, 8 * width].map(u16::to_le_bytes).as_flattened());
         header.extend(b"data");
         header.extend(size.unwrap_or(u32::MAX).to_le_bytes());

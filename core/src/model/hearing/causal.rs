@@ -10,11 +10,12 @@ use parking_lot::Mutex;
 use crate::checkpoint::{CausalEncoderCheckpoint, HearingArchitecture};
 use crate::error::Result;
 use crate::model::hearing::adapter::{self, Adapter};
-use crate::model::hearing::causal_subsampling::{CausalSubsampling, FRAMES};
+use crate::model::hearing::causal_subsampling::CausalSubsampling;
 use crate::model::hearing::network::{LoadedEncoder, RecordingPass};
 use crate::model::hearing::operations::SoundOperations;
 use crate::model::hearing::reader::EncoderReader;
 use crate::model::hearing::stream::EncoderBuffers;
+use crate::model::hearing::subsampling::FRAMES;
 use crate::model::pass::{Buffers, DecoderState, StackSequence};
 use crate::model::stack::Stack;
 

@@ -9,35 +9,20 @@ use crate::model::backend::Backend;
 use crate::model::hearing::operations::{DepthwiseConvolution, SoundOperations};
 use crate::model::hearing::reader::EncoderReader;
 use crate::model::hearing::stream::EncoderBuffers;
+use crate::model::hearing::subsampling::{FRAMES, Halving, ROWS, SIDE, STRIDE, needed_rows, write_square};
 use crate::model::linear::Linear;
 use crate::model::tower::TowerActivation;
-
-/// The side of a kernel, and how far apart outputs are.
-const SIDE: usize = 3;
-const STRIDE: usize = 2;
-/// Frames of one row: what three convolutions join.
-pub(super) const FRAMES: usize = STRIDE * STRIDE * STRIDE;
-/// Rows that are computed at once.
-const ROWS: usize = 16;
 
 pub(super) struct CausalSubsampling<B: Backend> {
     /// `(channels, 9)`: kernels over time and frequency.
     first: Linear<B>,
-    halvings: [CausalHalving<B>; 2],
+    halvings: [Halving<B>; 2],
     /// `(hidden, channels * columns)`
     out: Linear<B>,
     /// Features of a frame.
     n_bins: usize,
     /// Values of a row.
     pub(super) hidden: usize,
-}
-
-/// A convolution of each channel, and a map of all channels.
-struct CausalHalving<B: Backend> {
-    /// `(9, channels)`
-    taps: B::Vector,
-    bias: B::Vector,
-    map: Linear<B>,
 }
 
 impl<O: SoundOperations> CausalSubsampling<O> {
@@ -61,10 +46,10 @@ impl<O: SoundOperations> CausalSubsampling<O> {
             weight: operations.matrix_of(&kernels, (n_channels, SIDE * SIDE))?,
             bias: Some(reader.vector("a.conv1d.0.bias", n_channels)?),
         };
-        let halving = |depthwise: &str, pointwise: &str| -> Result<CausalHalving<O>> {
+        let halving = |depthwise: &str, pointwise: &str| -> Result<Halving<O>> {
             let taps = reader.taps(depthwise, n_channels, SIDE * SIDE)?;
             let places = (0..SIDE * SIDE).flat_map(|place| taps[swapped(place) * n_channels..][..n_channels].to_vec());
-            Ok(CausalHalving {
+            Ok(Halving {
                 taps: operations.vector(places.collect())?,
                 bias: reader.vector(&format!("{depthwise}.bias"), n_channels)?,
                 map: reader.kernels_as_map(pointwise, (n_channels, n_channels))?,
@@ -107,25 +92,18 @@ impl<O: SoundOperations> CausalSubsampling<O> {
         EncoderBuffers { inputs, projected: [out, grid, convolved], .. }: &mut EncoderBuffers<O>,
     ) -> Result<()> {
         let n_frames = features.len() / self.n_bins;
-        // The grid rows of each convolution that the next one needs.
-        let needed =
-            |rows: &Range<usize>, height: usize| (STRIDE * rows.start).saturating_sub(1)..height.min(STRIDE * rows.end);
-        let second = needed(&rows, n_frames.div_ceil(STRIDE * STRIDE));
-        let first = needed(&second, n_frames.div_ceil(STRIDE));
+        let second = needed_rows(&rows, n_frames.div_ceil(STRIDE * STRIDE));
+        let first = needed_rows(&second, n_frames.div_ceil(STRIDE));
         let n_columns = self.n_bins.div_ceil(STRIDE);
         let write = |at: usize, to: &mut [f32]| {
             let (frame, bin) = (STRIDE * (first.start + at / n_columns), STRIDE * (at % n_columns));
-            for (at, to) in to.iter_mut().enumerate() {
-                let (row, column) = ((frame + at / SIDE).wrapping_sub(1), (bin + at % SIDE).wrapping_sub(1));
-                let is_inside = row < n_frames && column < self.n_bins;
-                *to = if is_inside { features[row * self.n_bins + column] } else { 0.0 };
-            }
+            write_square(features, self.n_bins, (frame, bin), to);
         };
         operations.upload((first.len() * n_columns, SIDE * SIDE), write, convolved)?;
         operations.inputs(convolved, &[&self.first], inputs)?;
         operations.product(inputs, [(&self.first, &mut *grid)])?;
         let (mut first_row, mut n_columns) = (first.start, n_columns);
-        for (CausalHalving { taps, bias, map }, rows) in self.halvings.iter().zip([second, rows]) {
+        for (Halving { taps, bias, map }, rows) in self.halvings.iter().zip([second, rows]) {
             // The map's weights are not quantised, so its inputs are the values.
             operations.activate(TowerActivation::Silu, grid, map, inputs)?;
             operations.input_rows(inputs, grid)?;

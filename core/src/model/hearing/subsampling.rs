@@ -14,7 +14,7 @@ use crate::model::linear::Linear;
 pub(super) const SIDE: usize = 3;
 pub(super) const STRIDE: usize = 2;
 /// Frames of one row: what three convolutions join.
-const FRAMES: usize = STRIDE * STRIDE * STRIDE;
+pub(super) const FRAMES: usize = STRIDE * STRIDE * STRIDE;
 /// Rows that are computed at once. The first convolution has 4 x 64 places for each, with hundreds of channels.
 pub(super) const ROWS: usize = 16;
 
@@ -31,11 +31,11 @@ pub(super) struct Subsampling<B: Backend> {
 }
 
 /// A convolution of each channel, and a map of all channels.
-struct Halving<B: Backend> {
+pub(super) struct Halving<B: Backend> {
     /// `(9, channels)`
-    taps: B::Vector,
-    bias: B::Vector,
-    map: Linear<B>,
+    pub(super) taps: B::Vector,
+    pub(super) bias: B::Vector,
+    pub(super) map: Linear<B>,
 }
 
 impl<O: SoundOperations> Subsampling<O> {
