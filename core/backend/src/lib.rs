@@ -15,12 +15,14 @@ mod kernels;
 mod pages;
 mod ops;
 mod delta_memory;
+mod arguments;
 mod cpu;
 mod model_file;
 
 pub use activations::Activations;
+pub use arguments::{AttentionStep, ConvolutionStep, DeltaStep, Product, ResidualAddition, Rotation};
 pub use cores::fast_cores;
-pub use cpu::{AttentionStep, ConvolutionStep, Cpu, DeltaStep, Product, ResidualAddition, Rotation};
+pub use cpu::Cpu;
 pub use delta_memory::DeltaMemory;
 pub use matrix::{Format, Matrix};
 pub use memory::{ProgramAllocator, give_back as give_memory_back, is_reservable};

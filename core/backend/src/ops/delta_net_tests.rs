@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::tests::{assert_near, rows_of, same_on_all};
 use crate::activations::Activations;
-use crate::cpu::{ConvolutionStep, Cpu, DeltaStep};
+use crate::arguments::{ConvolutionStep, DeltaStep};
+use crate::cpu::Cpu;
 use crate::delta_memory::DeltaMemory;
 use crate::ops::delta_net::{DeltaShape, DeltaTokens};
 use crate::random::{SplitMix64, same};

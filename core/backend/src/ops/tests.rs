@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::activations::Activations;
-use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, ResidualAddition, Rotation};
+use crate::arguments::{AttentionStep, ConvolutionStep, ResidualAddition, Rotation};
+use crate::cpu::Cpu;
 use crate::kernels::Tier;
 use crate::ops::attention::AttentionMask;
 use crate::ops::gate::GateFunction;
