@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use percent_encoding::percent_decode_str;
 
 use crate::serve::error::HttpError;
 use crate::serve::http::ResponseBody;
@@ -64,7 +65,7 @@ impl Query {
         let mut read = Self::default();
         for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             match name {
-                "model" => read.model = Some(value.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":")),
+                "model" => read.model = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
                 "intent" => read.is_transcription = value == "transcription",
                 _ => {}
             }
@@ -82,6 +83,7 @@ mod tests {
         let query = |model: Option<&str>, is_transcription| Query { model: model.map(str::to_owned), is_transcription };
         assert_eq!(Query::read("model=causerie%2Fdemo"), query(Some("causerie/demo"), false));
         assert_eq!(Query::read("intent=transcription&model=m&x"), query(Some("m"), true));
+        assert_eq!(Query::read("model=my%20model%3AQ8_0"), query(Some("my model:Q8_0"), false));
         assert_eq!(Query::read(""), query(None, false));
     }
 }
