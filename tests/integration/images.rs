@@ -16,13 +16,8 @@ fn options() -> GenerationOptions {
 }
 
 /// A model of each family.
-const VISION_MODELS: [&str; 5] = [
-    VISION_MODEL,
-    "models/lfm3vl-hf",
-    "models/gemma4-media-hf",
-    "models/qwen35vl-hf",
-    "models/gemma3vl-hf",
-];
+const VISION_MODELS: [&str; 5] =
+    [VISION_MODEL, "models/lfm3vl-hf", "models/gemma4-media-hf", "models/qwen35vl-hf", "models/gemma3vl-hf"];
 
 fn runner(model: &str) -> ModelRunner {
     ModelRunner::load(&fixture(model)).unwrap()

@@ -74,7 +74,8 @@ fn results_of_functions_may_have_pictures() {
         };
         let ((with, computed), (without, _)) = (n_tokens(seen), n_tokens(result));
         assert_eq!(with, computed, "{name}");
-        assert!((n_rows..n_rows + 3).contains(&(with - without)), "{name}: {with} and {without}");
+        // White space around an image of Gemma 3 is tokens, too.
+        assert!((n_rows..=n_rows + 4).contains(&(with - without)), "{name}: {with} and {without}");
     }
 }
 
