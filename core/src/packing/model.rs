@@ -40,8 +40,8 @@ pub(super) fn write_model_to<W: Write + Seek>(weights: &Weights, file: W, progre
     survey(&checkpoint)?;
     let unwritable = |err| SdkError::new(ErrorKind::ModelLoad, "packed weights cannot be written").caused_by(err);
     let mut writer = PackedWriter::new(file, String::new(), String::new()).map_err(unwritable)?;
-    for (bytes, length) in headers {
-        writer.header(&bytes, length).map_err(unwritable)?;
+    for header in &headers {
+        writer.header(header).map_err(unwritable)?;
     }
     Compute::new(&LoadOptions::default())?.pack(&checkpoint, &mut writer, progress)?;
     write_vocabulary(weights, &mut writer).map_err(unwritable)?;

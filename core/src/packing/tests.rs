@@ -186,7 +186,7 @@ fn a_model_that_changes_is_packed_again_and_its_old_weights_go_with_it() {
     // The same file at another place and with its time is the same model.
     fs::rename(&model, &other).unwrap();
     drop(packed(&open(&other), &options));
-    assert_eq!(folder.packed(), [first.clone()]);
+    assert_eq!(folder.packed(), std::slice::from_ref(&first));
     // Another one is packed, and the packed weights of the path that is gone are removed.
     fs::copy(fixture("lfm2-q8_0.gguf"), &other).unwrap();
     let weights = open(&other);

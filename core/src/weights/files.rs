@@ -12,7 +12,7 @@ use crate::weights::gguf::{GgufFile, MetadataValue};
 use crate::weights::identity::FileIdentity;
 use crate::weights::location;
 use crate::weights::origin::ModelOrigin;
-use crate::weights::packed::PackedFile;
+use crate::weights::packed::{PackedFile, StoredHeader};
 use crate::weights::tensors::TensorDescription;
 
 /// The open files of a model of either form. What they say in one language is a [`Checkpoint`](crate::checkpoint::Checkpoint).
@@ -110,8 +110,8 @@ impl Weights {
         is_complete.then(|| identity.finish())
     }
 
-    /// The headers of the GGUF files, each with the length of its file; `None` for a folder.
-    pub(crate) fn gguf_headers(&self) -> Result<Option<Vec<(Vec<u8>, usize)>>> {
+    /// The headers of the GGUF files; `None` for a folder.
+    pub(crate) fn gguf_headers(&self) -> Result<Option<Vec<StoredHeader>>> {
         match self {
             Self::Gguf(file) => file.headers().map(Some),
             Self::Folder(_) => Ok(None),

@@ -15,7 +15,7 @@ use crate::error::{Result, SdkError};
 use crate::weights::content::{Content, unreadable};
 use crate::weights::identity::FileIdentity;
 use crate::weights::origin::ModelOrigin;
-use crate::weights::packed::PackedFile;
+use crate::weights::packed::{PackedFile, StoredHeader};
 use crate::weights::source::{FileBytes, TensorSource};
 use crate::weights::tensors::{Tensor, TensorDescription};
 
@@ -61,8 +61,8 @@ impl GgufFile {
     fn of_packed(packed: PackedFile) -> Result<Self> {
         let cut = |err| broken("it ends early").caused_by(err);
         let mut whole: Option<Self> = None;
-        for (head, length) in packed.headers().map_err(cut)? {
-            let file = Self::of_head(head, length)?;
+        for StoredHeader { bytes, file_length } in packed.headers().map_err(cut)? {
+            let file = Self::of_head(bytes, file_length)?;
             match &mut whole {
                 None => whole = Some(file),
                 Some(whole) => whole.add(file, Path::new("another header"))?,
@@ -184,21 +184,21 @@ impl GgufFile {
         }
     }
 
-    /// The header of each file, with the length of the file.
+    /// The header of each file.
     ///
     /// # Errors
     /// Errors of reading, and [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a file in memory.
-    pub(crate) fn headers(&self) -> Result<Vec<(Vec<u8>, usize)>> {
+    pub(crate) fn headers(&self) -> Result<Vec<StoredHeader>> {
         let paths = self.paths()?;
         if paths.is_empty() {
             return Err(broken("the model must be a file, found one in memory"));
         }
         let header = |path: &PathBuf| {
             let file = Self::open_one(path, &self.origin)?;
-            let length = file.contents.first().map_or(0, |content| content.n_bytes());
+            let file_length = file.contents.first().map_or(0, |content| content.n_bytes());
             let mut reader = HeaderReader::new(&file.head);
-            Header::read(&mut reader, length)?;
-            Ok((file.head[..reader.at()].to_vec(), length))
+            Header::read(&mut reader, file_length)?;
+            Ok(StoredHeader { bytes: file.head[..reader.at()].to_vec(), file_length })
         };
         paths.iter().map(header).collect()
     }

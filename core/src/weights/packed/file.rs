@@ -10,7 +10,7 @@ use causerie_backend::{MappedFile, ModelFile};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::WeightMemory;
 use crate::weights::packed::sample::{SAMPLE, SampleHasher};
-use crate::weights::packed::section::SectionBytes;
+use crate::weights::packed::section::{SectionBytes, StoredHeader};
 use crate::weights::packed::table::{PackedContent, PackedMatrix, broken, is_packed};
 
 /// An open file of packed weights, whose table has been checked.
@@ -76,10 +76,12 @@ impl PackedFile {
         &self.content.source
     }
 
-    /// The headers of the model's GGUF files, each with the length of the whole file; empty for a file that needs another one.
-    pub(crate) fn headers(&self) -> io::Result<Vec<(Vec<u8>, usize)>> {
-        let headers = self.content.headers.iter();
-        headers.map(|(bytes, length)| Ok((self.file.read(bytes.clone())?, *length))).collect()
+    /// The headers of the model's GGUF files; empty for a file that needs another one.
+    pub(crate) fn headers(&self) -> io::Result<Vec<StoredHeader>> {
+        let header = |(bytes, file_length): &(std::ops::Range<usize>, usize)| {
+            Ok(StoredHeader { bytes: self.file.read(bytes.clone())?, file_length: *file_length })
+        };
+        self.content.headers.iter().map(header).collect()
     }
 
     /// The tensors that are not packed, with their places in the file.

@@ -10,6 +10,6 @@ mod tests;
 mod writer;
 
 pub(crate) use file::{PackedFile, PackedWeights};
-pub(crate) use section::SectionBytes;
+pub(crate) use section::{SectionBytes, StoredHeader};
 pub(crate) use table::PackedMatrix;
 pub(crate) use writer::PackedWriter;

@@ -1,4 +1,4 @@
-//! Bytes that are stored with packed weights for another part of a model.
+//! What is stored with packed weights for other parts of a model.
 
 use causerie_backend::MappedFile;
 
@@ -15,4 +15,12 @@ impl SectionBytes {
             Self::Mapped(file) => file.bytes(),
         }
     }
+}
+
+/// The header of a GGUF file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StoredHeader {
+    pub(crate) bytes: Vec<u8>,
+    /// Length of the whole file.
+    pub(crate) file_length: usize,
 }

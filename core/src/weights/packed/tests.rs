@@ -21,7 +21,7 @@ fn file(name: &str, bytes: &[u8]) -> ModelFile {
 /// A file with two matrices, a header and a tensor.
 fn small() -> Vec<u8> {
     let mut writer = PackedWriter::new(Cursor::new(Vec::new()), "identity".to_owned(), "source".to_owned()).unwrap();
-    writer.header(b"GGUF", 1000).unwrap();
+    writer.header(&StoredHeader { bytes: b"GGUF".to_vec(), file_length: 1000 }).unwrap();
     for (first_row, shape) in [(0, (3, 32)), (3, (200, 64))] {
         let n_bytes = Format::Q8_0.checked_matrix_bytes(shape).unwrap();
         let mut matrix = writer.begin(("a.weight", first_row), Format::Q8_0, shape).unwrap();
@@ -44,7 +44,7 @@ fn what_is_written_is_read() {
     let bytes = small();
     let found = PackedFile::recognise(&file("whole", &bytes)).unwrap().unwrap();
     assert_eq!((found.identity(), found.source()), ("identity", "source"));
-    assert_eq!(found.headers().unwrap(), [(b"GGUF".to_vec(), 1000)]);
+    assert_eq!(found.headers().unwrap(), [StoredHeader { bytes: b"GGUF".to_vec(), file_length: 1000 }]);
     let tensors: Vec<_> = found.tensors().collect();
     assert!(tensors[0].0 == "norm" && bytes[tensors[0].1.clone()] == *b"12345");
     assert_eq!(found.n_bytes().0, 2);

@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use causerie_backend::Format;
 
 use crate::weights::packed::sample::SampleHasher;
+use crate::weights::packed::section::StoredHeader;
 use crate::weights::packed::table::{ExtentRow, HEAD, HeaderRow, MatrixRow, PAGE, PackedTable, head};
 
 /// Writes a file of packed weights, matrix by matrix. The head comes last, so that a file that is not complete is refused.
@@ -62,10 +63,10 @@ impl<W: Write + Seek> PackedWriter<W> {
         Ok(PackedMatrixWriter { writer: self, hasher: SampleHasher::default() })
     }
 
-    /// Writes the header of a GGUF file of this length.
-    pub(crate) fn header(&mut self, bytes: &[u8], file_length: usize) -> io::Result<()> {
+    /// Writes the header of a GGUF file.
+    pub(crate) fn header(&mut self, StoredHeader { bytes, file_length }: &StoredHeader) -> io::Result<()> {
         let (start, length) = (self.length, bytes.len() as u64);
-        self.table.headers.push(HeaderRow { start, length, file_length: file_length as u64 });
+        self.table.headers.push(HeaderRow { start, length, file_length: *file_length as u64 });
         self.put(bytes)
     }
 
