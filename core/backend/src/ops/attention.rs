@@ -29,6 +29,11 @@ pub enum AttentionMask {
         /// Number of tokens, at least one.
         window: usize,
     },
+    /// The last `window` tokens up to and including itself, and all tokens of the step after it.
+    TwoWay {
+        /// Number of tokens, at least one.
+        window: usize,
+    },
     /// All tokens: those after it, too.
     Bidirectional,
 }
@@ -109,6 +114,9 @@ impl HeadAttention<'_> {
             AttentionMask::Causal { window } => {
                 let end = self.n_before + self.place(query).0 + 1;
                 end.saturating_sub(window)..end
+            }
+            AttentionMask::TwoWay { window } => {
+                (self.n_before + self.place(query).0 + 1).saturating_sub(window)..self.past.n_tokens()
             }
             AttentionMask::Bidirectional => 0..self.past.n_tokens(),
         }
