@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
 
+from .. import projector
 from .features import BINS
 from .network import EPSILON, EncoderShape
 
 OUTSIDE = {"out": "a.pre_encode.out", "mlp0": "mm.a.mlp.0", "mlp1": "mm.a.mlp.1", "mlp3": "mm.a.mlp.3"}
-SOUND = ("a.", "mm.a.")  # how the names of these tensors begin
 
 
 def gguf_tensors(weights):
@@ -52,36 +52,13 @@ def add_sound(writer, weights, shape):
         writer.add_tensor(name, gguf.quants.quantize(values, Type.Q8_0) if quantised else values, raw_dtype=Type.Q8_0 if quantised else None)
 
 
-def copy_others(writer, path):
-    """Copies what is not for sound. The kind of projector is named for each part, since there are two."""
-    reader = gguf.GGUFReader(path)
-    for field in reader.fields.values():
-        if field.name.startswith(("GGUF.", "clip.audio.", "clip.has_audio")) or field.name == "general.architecture":
-            continue
-        name = "clip.vision.projector_type" if field.name == "clip.projector_type" else field.name
-        kind, *inner = field.types
-        writer.add_key_value(name, field.contents(), kind, *inner[:1])
-    for tensor in reader.tensors:
-        if not tensor.name.startswith(SOUND):
-            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="folder of the training run")
-    parser.add_argument("--before", type=Path, required=True, metavar="GGUF", help="the projector file before")
-    parser.add_argument("--projector", type=Path, required=True)
+    parser.add_argument("--projector", type=Path, required=True, metavar="GGUF", help="its vision tower stays as it is")
     args = parser.parse_args()
     checkpoint = torch.load(args.run / "checkpoint.pt", map_location="cpu", weights_only=True)
-    new = args.projector.with_suffix(".new")
-    writer = gguf.GGUFWriter(new, "clip")
-    copy_others(writer, args.before)
-    add_sound(writer, checkpoint["average"], EncoderShape(**checkpoint["shape"]))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    new.replace(args.projector)
+    projector.write(args.projector, "audio", lambda writer: add_sound(writer, checkpoint["average"], EncoderShape(**checkpoint["shape"])))
 
 
 if __name__ == "__main__":
