@@ -27,7 +27,7 @@ def noisy(speaker, samples):
 
 def case(synthesiser, speaker):
     """The kind of a request, and its case."""
-    offered, kind, request = spoken.request(speaker)
+    kind, request = spoken.request(speaker)
     voice = Voice.of(speaker)
     samples, _ = synthesiser.speak(request.said(), voice)
     if speaker.chance(NOISY_SHARE):
@@ -37,11 +37,9 @@ def case(synthesiser, speaker):
         expect = {"calls": [{"name": name, "arguments": arguments} for name, arguments in request.calls]}
     else:
         expect = {"calls": [], "contains": [request.reply]}
-    system, tools = spoken.OFFERS[offered]
-    tools = "chat" if offered == "chat" else [{"type": "function", "function": tool} for tool in tools]
     messages = [{"role": "user", "content": [{"type": "input_audio", "input_audio": recording}]}]
     described = f"{request.said()} ({voice.name}, {voice.rate} words a minute)"
-    return kind, {"category": kind.replace("_", " "), "functions": tools, "system": system, "messages": messages, "described": described, "expect": expect}
+    return kind, {"category": kind.replace("_", " "), "functions": "chat", "messages": messages, "described": described, "expect": expect}
 
 
 def main():
@@ -51,8 +49,7 @@ def main():
     parser.add_argument("--each", type=int, default=60, help="cases of each kind")
     args = parser.parse_args()
     synthesiser, speaker, made = Synthesiser(), Speaker(args.seed, held_out=True), collections.defaultdict(list)
-    kinds = sum(map(len, spoken.KINDS.values()))
-    while sum(map(len, made.values())) < kinds * args.each:
+    while sum(map(len, made.values())) < len(spoken.KINDS) * args.each:
         kind, each = case(synthesiser, speaker)
         if len(made[kind]) < args.each:
             made[kind].append(each)

@@ -52,14 +52,21 @@ class Listener:
         q = self.norm(split(self.linear(x, f"{at}.q_proj.weight"), self.shape.heads), f"{at}.q_layernorm.weight")
         k = self.norm(split(self.linear(x, f"{at}.k_proj.weight"), self.shape.kv_heads), f"{at}.k_layernorm.weight")
         v = split(self.linear(x, f"{at}.v_proj.weight"), self.shape.kv_heads)
-        q, k = rotate(q, cosine, sine), rotate(k, cosine, sine)
-        if before is not None:
-            k, v = (torch.cat([old.expand(len(new), -1, -1, -1), new], 2) for old, new in zip(before, (k, v)))
-        count, total = q.shape[2], k.shape[2]
-        seen = torch.ones(count, total, dtype=torch.bool).tril(total - count)
-        several = self.shape.heads // self.shape.kv_heads
-        after = F.scaled_dot_product_attention(q, k.repeat_interleave(several, 1), v.repeat_interleave(several, 1), attn_mask=seen)
-        return self.linear(after.transpose(1, 2).flatten(2), f"{at}.out_proj.weight"), (k, v)
+        q, k = rotate(q, cosine, sine) * q.shape[-1] ** -0.5, rotate(k, cosine, sine)
+        texts, _, count, head = q.shape
+        if before is None:
+            before = k.new_zeros(2, self.shape.kv_heads, 0, head)
+        # All texts share the keys before them, so that these scores are one product for each head of keys.
+        grouped = q.view(texts, self.shape.kv_heads, -1, head).transpose(0, 1)  # (kv_heads, texts, heads per key head * tokens, head)
+        flat = grouped.flatten(1, 2)
+        earlier = (flat @ before[0].transpose(1, 2)).unflatten(1, (texts, -1))
+        own = grouped @ k.transpose(0, 1).transpose(2, 3)
+        unseen = torch.ones(count, count, dtype=torch.bool).triu(1).repeat(own.shape[2] // count, 1)
+        weights = torch.cat([earlier, own.masked_fill(unseen, -torch.inf)], -1).softmax(-1)
+        earlier, own = weights.split([before[0].shape[1], count], -1)
+        after = (earlier.flatten(1, 2) @ before[1]).view_as(grouped) + own @ v.transpose(0, 1)
+        after = after.transpose(0, 1).reshape(q.shape)
+        return self.linear(after.transpose(1, 2).flatten(2), f"{at}.out_proj.weight"), (k[0], v[0])
 
     def advance(self, rows, known):
         """Hidden states for rows after what is known, and the state of each layer after them."""

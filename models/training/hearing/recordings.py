@@ -45,7 +45,7 @@ def token_times(tokenizer, request, words, end):
     for at, (token, owner) in enumerate(zip(encoding.ids, owners)):
         count, index = owners.count(owner), owners[:at].count(owner)
         until = min(times[owner + 1] if owner + 1 < len(times) else end, times[owner] + LONGEST_WORD)
-        found.append((token, times[owner] + (until - times[owner]) * (index + 0.7) / count))
+        found.append((token, float(times[owner] + (until - times[owner]) * (index + 0.7) / count)))
     return found
 
 
@@ -56,7 +56,7 @@ def trimmed(samples):
 
 
 def recording(synthesiser, tokenizer, speaker):
-    _, kind, request = spoken.request(speaker)
+    kind, request = spoken.request(speaker)
     samples, words = synthesiser.heard(request.said(), Voice.of(speaker))
     samples, before = trimmed(samples)
     words = [(place, max(0.0, time - before / RATE)) for place, time in words]

@@ -24,8 +24,6 @@ UNITS = [
     "miles kilometers meters feet inches".split(), "pounds kilograms ounces grams".split(), "liters gallons pints cups".split(),
     "Celsius Fahrenheit".split(), "minutes hours days weeks seconds".split(),
 ]
-ROOMS = "kitchen|bedroom|bathroom|hallway|living room|garage|office|garden".split("|")
-COLOURS = "red blue green yellow white orange purple pink".split()
 TASKS = [
     "buy [milk|bread|eggs|coffee|flowers|rice|apples|stamps|tea|some cheese]", "[call|email|visit|thank] [Anna|Tom|Peter|mum|dad|Maria|the doctor|the dentist|the bank|the school]",
     "[clean|fix|wash|sell] the [car|bike|kitchen|window|oven]", "[water|move] the [plants|flowers]", "pay the [rent|bill|taxes]", "[feed|walk] the [dog|cat]",
@@ -69,11 +67,6 @@ LIST_NOTES = [
     "what are my notes", "[read|show|list] my notes", "read me my notes", "what notes do I have", "what did I write down", "read my notes back to me", "do I have any notes",
     "what's on my list",
 ]
-LIGHT = ["turn {state} the [light|lights] in the {room}", "turn the {room} [light|lights] {state}", "switch {state} the [light|lights] in the {room}", "switch the {room} lights {state}"]
-COLOUR = [
-    "[set|turn|change] the lights in the {room} to {colour}", "make the {room} lights {colour}", "I want {colour} light in the {room}", "turn the {room} lights {colour}",
-]
-BRIGHTNESS = ["[dim|set] the {room} to {level} percent", "dim the lights in the {room} to {level} percent", "set the brightness in the {room} to {level} percent"]
 UNSERVED = [
     "play some [music|jazz]", "turn up the volume", "what's the weather [today|tomorrow|in {city}]", "tell me a [joke|story]", "take a picture", "call {person}",
     "send a message to {person}", "book a table in {city}", "open the camera", "will it rain [today|tomorrow]", "sing a song", "order a pizza", "where is my phone",
@@ -86,21 +79,10 @@ SMALL_TALK = [
 BEFORE, AFTER = ["please", "can you", "could you", "can you please", "okay"], ["please", "thanks"]
 COURTEOUS_SHARE = 0.25
 
-PLACE = {"type": "string", "description": "Room."}
-HOME_TOOLS = [  # the lights of an app
-    {"name": "turn_on_light", "description": "Turns on the light in a room.", "parameters": {"type": "object", "properties": {"room": PLACE}, "required": ["room"]}},
-    {"name": "turn_off_light", "description": "Turns off the light in a room.", "parameters": {"type": "object", "properties": {"room": PLACE}, "required": ["room"]}},
-    {"name": "set_light_colour", "description": "Changes the colour of the lights in a room.", "parameters": {"type": "object", "properties": {
-        "room": PLACE, "colour": {"type": "string", "description": "Colour."}}, "required": ["room", "colour"]}},
-    {"name": "set_brightness", "description": "Sets the brightness of the lights in a room.", "parameters": {"type": "object", "properties": {
-        "room": PLACE, "percent": {"type": "integer", "description": "Brightness, 0 to 100."}}, "required": ["room", "percent"]}},
-]
-# What is offered in a prompt: its system text and functions. The first two are measured.
+# What is offered in a prompt: its system text and functions. The first one is measured.
 OFFERS = {
-    "chat": (shipped.SYSTEM, shipped.TOOLS), "home": ("", HOME_TOOLS),
-    "both": ("", [*HOME_TOOLS[:2], *shipped.TOOLS, *HOME_TOOLS[2:]]),
-    "timers": (shipped.SYSTEM, [tool for tool in shipped.TOOLS if "timer" in tool["name"]]),
-    "some": ("You are an assistant.", [shipped.TOOLS[at] for at in (4, 1, 2, 5)]),
+    "chat": (shipped.SYSTEM, shipped.TOOLS), "timers": (shipped.SYSTEM, [tool for tool in shipped.TOOLS if "timer" in tool["name"]]),
+    "some": ("You are an assistant.", [shipped.TOOLS[at] for at in (4, 1, 2, 5)]), "others": ("", [shipped.TOOLS[at] for at in (6, 3, 5, 0)]),
 }
 
 
@@ -231,42 +213,20 @@ def small_talk(speaker):
     return Request(phrase(speaker, [pattern]), reply=reply)
 
 
-def light(speaker):
-    state, room = speaker.pick(["on", "off"]), speaker.pick(ROOMS)
-    return Request(phrase(speaker, LIGHT, state=plain(state), room=plain(room)), [(f"turn_{state}_light", {"room": room})])
-
-
-def light_colour(speaker):
-    room, colour = speaker.pick(ROOMS), speaker.pick(COLOURS)
-    return Request(phrase(speaker, COLOUR, room=plain(room), colour=plain(colour)), [("set_light_colour", {"room": room, "colour": colour})])
-
-
-def brightness(speaker):
-    room, level = speaker.pick(ROOMS), speaker.pick([5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 100, speaker.number(1, 99)])
-    return Request(phrase(speaker, BRIGHTNESS, room=plain(room), level=number(speaker, level)), [("set_brightness", {"room": room, "percent": level})])
-
-
-# Kinds of requests with their shares, by the functions that are offered.
 KINDS = {
-    "chat": {get_time: 0.15, set_timer: 0.27, list_timers: 0.07, calculate: 0.16, convert_units: 0.12, add_note: 0.11, list_notes: 0.06, unserved: 0.04, small_talk: 0.02},
-    "home": {light: 0.4, light_colour: 0.3, brightness: 0.3},
+    get_time: 0.15, set_timer: 0.28, list_timers: 0.07, calculate: 0.17, convert_units: 0.14, add_note: 0.12, list_notes: 0.06, unserved: 0.04,
+    small_talk: 0.02,
 }
-HOME_SHARE = 0.12
 
 
 def offers(name, kind):
     """Whether a request of a kind is served by the functions, or declined as by those of `causerie chat`."""
-    tools = {tool["name"] for tool in OFFERS[name][1]}
-    needed = {"light": "turn_on_light", "light_colour": "set_light_colour", "brightness": "set_brightness"}.get(kind, kind)
-    return needed in tools or (name == "chat" and kind in ("unserved", "small_talk"))
+    return any(tool["name"] == kind for tool in OFFERS[name][1]) or (name == "chat" and kind in ("unserved", "small_talk"))
 
 
-
-def request(speaker, offered=None):
-    """The functions that are offered, the kind of a request, and the request."""
-    offered = offered or ("home" if speaker.chance(HOME_SHARE) else "chat")
-    kinds = KINDS[offered]
-    kind = speaker.random.choices(list(kinds), kinds.values())[0]
+def request(speaker):
+    """The kind of a request, and the request."""
+    kind = speaker.random.choices(list(KINDS), KINDS.values())[0]
     made = kind(speaker)
     if kind not in (small_talk, unserved) and speaker.chance(COURTEOUS_SHARE):
         first = made.words[0][0]
@@ -274,4 +234,4 @@ def request(speaker, offered=None):
             made.words = plain(speaker.pick(BEFORE)) + made.words
         else:
             made.words = made.words + plain(speaker.pick(AFTER))
-    return offered, kind.__name__, made
+    return kind.__name__, made
