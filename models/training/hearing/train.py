@@ -26,10 +26,10 @@ FIRST, LAST = "for in to into of about on is are that".split(), "times plus minu
 WARM_UP, FALL = 100, 0.5  # steps of rising rate; the part of the run in which the rate falls
 IMITATED, LISTENED = 1200, 700  # rows of a batch, without and with the reply of the model
 OFFERED = {"chat": 0.7, "timers": 0.1, "some": 0.1, "others": 0.1}  # shares of the prompts that the model has read
-LISTENING_RATE = 0.3  # share of the rate while the model reads the rows
-NEAR = 0.1  # weight of the imitation while the model reads the rows
+LISTENING_RATE = 0.4  # share of the rate while the model reads the rows
+NEAR = 0.03  # weight of the imitation while the model reads the rows
 NEIGHBOURS = 400  # recordings of similar length, of which a batch has some
-AVERAGE = 0.995  # decay of the average of the weights, which is the result
+AVERAGE = 0.98  # decay of the average of the weights, which is the result
 SAVE_SECONDS = 200
 
 
