@@ -166,7 +166,7 @@ SEEDS = {
     "gguf_header": lambda: read("tokenizers/*.gguf"),
     "gguf_model": lambda: headers("models/*.gguf"),
     "model_folder": folders,
-    "projector": lambda: headers("models/lfm2vl/mmproj-*-q8_0.gguf"),
+    "projector": lambda: headers("models/*/mmproj-*-q8_0.gguf"),
     "tokenizer_json": lambda: read("tokenizers/*.json"),
     "chat_template": lambda: read("templates/*.jinja"),
     "sound": lambda: read("sounds/*.[!j]*"),

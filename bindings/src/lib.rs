@@ -47,7 +47,7 @@ pub use response::{
 };
 pub use rounds::{FunctionOutcome, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
-pub use sound::wav_of_samples;
+pub use sound::{SoundFileWriter, SoundFormat, SpeechVoice, wav_of_samples};
 pub use stream::ResponseStream;
 pub use transcribe::{
     GgufType, SpeechTask, TranscribeOptions, TranscriberOptions, Transcript, TranscriptEvent, TranscriptSegment,

@@ -184,6 +184,8 @@ pub struct GenerationStats {
     pub audio_tokens: SdkCount,
     /// Tokens that the model wrote, including calls and reasoning.
     pub completion_tokens: SdkCount,
+    /// Completion tokens that are sound: frames of 80 ms, for example.
+    pub spoken_tokens: SdkCount,
     /// Completion tokens in reasoning.
     pub reasoning_tokens: SdkCount,
     /// Completion tokens in blocks of calls.
@@ -316,6 +318,7 @@ impl From<core::GenerationStats> for GenerationStats {
             cached_prompt_tokens: count(stats.cached_prompt_tokens),
             audio_tokens: count(stats.audio_tokens),
             completion_tokens: count(stats.completion_tokens),
+            spoken_tokens: count(stats.spoken_tokens),
             reasoning_tokens: count(stats.reasoning_tokens),
             call_tokens: count(stats.call_tokens),
             forced_tokens: count(stats.forced_tokens),

@@ -12,6 +12,7 @@ use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
 use crate::number::{SdkCount, SdkLong, count};
 use crate::options::{FunctionCallParser, GenerationOptions, LoadOptions};
+use crate::sound::SpeechVoice;
 use crate::stream::ResponseStream;
 
 /// A loaded model, which creates conversations.
@@ -198,6 +199,12 @@ impl ModelRunner {
     /// Completes a prompt given as token ids.
     pub fn complete_tokens(&self, prompt: Vec<u32>, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.runner.complete(core::Prompt::Tokens(prompt), options.into()))
+    }
+
+    /// Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+    /// is read. `UnsupportedContent` if the model does not speak.
+    pub fn speak(&self, text: String, voice: SpeechVoice, options: GenerationOptions) -> Result<Arc<ResponseStream>> {
+        Ok(ResponseStream::new(self.runner.speak(&text, voice.into(), options.into())?))
     }
 
     /// Renders the prompt for these messages.

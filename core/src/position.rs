@@ -37,6 +37,11 @@ pub(crate) trait EmbeddingSource: Send + Sync {
         EmbeddedKind::Image
     }
 
+    /// How its rows lie in a sequence.
+    fn layout(&self) -> EmbeddedLayout {
+        EmbeddedLayout::default()
+    }
+
     /// Whether the content has one row, and the first piece of its job already has it, as a row of a table has. Several such contents
     /// are computed in one step.
     fn has_known_row(&self) -> bool {
@@ -61,6 +66,25 @@ pub(crate) trait EmbeddingJob: Send {
 pub(crate) enum EmbeddedKind {
     Image,
     Sound,
+}
+
+/// How the rows of content lie in a sequence, in models for which they are not like tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EmbeddedLayout {
+    /// Rows and columns of the grid by which the positions of an image are counted.
+    pub(crate) grid: Option<(usize, usize)>,
+    /// Whether the rows attend to the rows after them, too. They are then computed in one step.
+    pub(crate) mutual: MutualAttention,
+}
+
+/// The layers in which rows of one content attend to each other in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MutualAttention {
+    #[default]
+    Nowhere,
+    /// Layers with a window.
+    InWindows,
+    Everywhere,
 }
 
 /// Embedded content of a prompt.

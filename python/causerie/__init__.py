@@ -20,7 +20,9 @@ from causerie.choices import (
     FunctionNames,
     OnBusy,
     OnCancel,
+    SoundFormat,
     SpeechMode,
+    SpeechVoice,
     Strictness,
     ToolCallConstraint,
     ToolChoice,
@@ -107,6 +109,7 @@ from causerie.response import (
     TokenLogprob,
 )
 from causerie.runner import ModelInfo, ModelRunner
+from causerie.sound_file import SoundFileWriter
 from causerie.typed import decode_call, decode_reply, function_from, reply_schema
 
 __version__ = "0.1.0"
@@ -183,7 +186,10 @@ __all__ = [
     "SdkObj",
     "SdkStr",
     "Severity",
+    "SoundFileWriter",
+    "SoundFormat",
     "SpeechMode",
+    "SpeechVoice",
     "Strictness",
     "Text",
     "TextPiece",

@@ -112,6 +112,13 @@ class CauserieSchema(GenerateJsonSchema):
         # pydantic writes a schema for any value, and then refuses each.
         raise PydanticInvalidForJsonSchema("JSON has no classes")
 
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        # pydantic writes a schema for strings, and then refuses each.
+        function = schema.get("function") if schema["type"] == "function-plain" else None
+        if function and getattr(function["function"], "__name__", "") == "pattern_bytes_validator":
+            raise PydanticInvalidForJsonSchema("JSON has no patterns of bytes")
+        return super().generate_inner(schema)
+
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
         result = super().timedelta_schema(schema)
         return {"type": "string", "pattern": _DURATION} if result.get("format") == "duration" else result

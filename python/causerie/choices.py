@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from causerie._border import adopted
+from causerie.error import SdkError
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+def chosen(choices: type[Choice], name: str, value: object) -> Choice:
+    """Returns the choice that a value is, or names. Raises `SdkError.InvalidOption`."""
+    try:
+        return choices(value)
+    except ValueError:
+        names = ", ".join(repr(choice.value) for choice in choices)
+        raise SdkError.InvalidOption(f"{name} must be one of {names}, found {value!r}", name) from None
 
 
 @adopted
@@ -43,6 +55,32 @@ class SpeechMode(str, Enum):
     """Text, until the model begins to speak."""
     INTERLEAVED = "interleaved"
     """A few words and their sound in turn."""
+
+
+@adopted
+class SpeechVoice(str, Enum):
+    """A voice of a model that speaks."""
+
+    US_MALE = "us_male"
+    """American English."""
+    US_FEMALE = "us_female"
+    """American English."""
+    UK_MALE = "uk_male"
+    """British English."""
+    UK_FEMALE = "uk_female"
+    """British English."""
+
+
+@adopted
+class SoundFormat(str, Enum):
+    """A format of sound, with 16 bits for each sample of one channel."""
+
+    WAV = "wav"
+    """A WAV file."""
+    FLAC = "flac"
+    """A FLAC file: about half as large, without loss."""
+    PCM = "pcm"
+    """The samples alone, with the lower byte first."""
 
 
 @adopted

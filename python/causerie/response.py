@@ -65,6 +65,8 @@ class GenerationStats:
     """Tokens of the prompt that are sound: rows of 80 ms, for example."""
     completion_tokens: int
     """Generated tokens, including calls and reasoning."""
+    spoken_tokens: int
+    """Tokens of the reply that are sound: frames of 80 ms, for example."""
     reasoning_tokens: int
     call_tokens: int
     forced_tokens: int

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._waiting import is_ending, wait
+from causerie.choices import SpeechVoice, chosen
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, ReplyStream
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
@@ -178,6 +179,21 @@ class ModelRunner:
         """
         chosen = gathered(GenerationOptions, options, keywords)
         return self._response(self._ffi.complete_with_images(prompt, [as_image(image).data for image in images], chosen))
+
+    def speak(
+        self,
+        text: str,
+        voice: SpeechVoice | str = SpeechVoice.US_FEMALE,
+        options: GenerationOptions | None = None,
+        **keywords: Unpack[GenerationKeywords],
+    ) -> Response:
+        """Reads a text aloud. The sound is in the `AudioSample` events; text that the model writes beside it is not part of what
+        is read. The most probable tokens of text are taken, unless `temperature` is given. See `SoundFileWriter` for files.
+
+        Raises `SdkError.UnsupportedContent` if the model does not speak.
+        """
+        options = gathered(GenerationOptions, options, keywords)
+        return self._response(self._ffi.speak(text, chosen(SpeechVoice, "voice", voice), options))
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
         """Returns the prompt for these messages."""

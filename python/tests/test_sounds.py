@@ -147,3 +147,46 @@ def test_a_reply_speaks_in_samples_of_one_rate() -> None:
         assert sounds and {event.sample_rate for event in sounds} == {24_000}
         part = next(part for part in conversation.history[-1].content if isinstance(part, Audio))
         assert part.data.startswith(b"RIFF")
+
+
+READING: Any = {"speech_temperature": 0.0, "max_tokens": 12, "logit_bias": {3: 100.0}}
+"""Token 3 begins sound; by itself, a model with random weights might begin with text."""
+
+
+def aloud(runner: ModelRunner, voice: Any, **options: Any) -> list[float]:
+    events = runner.speak("Dinner is ready.", voice, **READING, **options)
+    return [sample for event in events if isinstance(event, causerie.AudioSample) for sample in event.samples]
+
+
+def test_a_text_is_read_aloud_in_a_voice() -> None:
+    with ModelRunner.load(SPEAKS) as runner:
+        samples = aloud(runner, "uk_male")
+        assert 1_920 < len(samples) and samples == aloud(runner, causerie.SpeechVoice.UK_MALE)
+        assert samples != aloud(runner, "us_male")
+        complete = list(runner.speak("Dinner is ready.", options=causerie.GenerationOptions(**READING)))[-1]
+        assert isinstance(complete, causerie.Complete) and 0 < complete.completion.stats.spoken_tokens <= 12
+        with pytest.raises(SdkError.InvalidOption, match=r"^voice must be one of 'us_male', .*, found 'alloy'$"):
+            runner.speak("Dinner is ready.", "alloy")
+
+
+def test_a_model_that_does_not_speak_reads_nothing_aloud(hearing: ModelRunner) -> None:
+    with pytest.raises(SdkError.UnsupportedContent, match="^the model does not speak"):
+        hearing.speak("Dinner is ready.")
+
+
+@pytest.mark.parametrize("source", [list, numpy.array, lambda samples: array.array("f", samples)])
+def test_samples_are_written_to_files_as_they_come(source: Any) -> None:
+    expected = Audio(TONE, 24_000).data
+    for format, begin in (("pcm", b""), ("wav", expected[:4]), (causerie.SoundFormat.FLAC, b"fLaC")):
+        writer = causerie.SoundFileWriter(format, 24_000)
+        file = b"".join(writer.push(source(TONE[at : at + 700])) for at in range(0, len(TONE), 700)) + writer.finish()
+        assert file.startswith(begin) and (format == causerie.SoundFormat.FLAC or file.endswith(expected[44:]))
+        assert (writer.push(TONE), writer.finish()) == (b"", b"")
+
+
+def test_files_that_no_sound_has_are_refused() -> None:
+    for rate in (-1, 0, 999, 384_001, 1 << 32):
+        with pytest.raises(SdkError.UnsupportedContent, match="^a sound must have between 1000 and 384000 samples per second"):
+            causerie.SoundFileWriter("wav", rate)
+    with pytest.raises(SdkError.InvalidOption, match="^format must be one of 'wav', 'flac', 'pcm', found 'mp3'$"):
+        causerie.SoundFileWriter("mp3")  # type: ignore[arg-type]

@@ -352,6 +352,11 @@ def test_patterns_are_strings_and_classes_are_refused() -> None:
     for hint in (type[int], list[type[Node]], Optional[typing.Type[str]]):
         with pytest.raises(TypeError, match="JSON has no classes"):
             causerie.reply_schema(hint)
+    for hint in (re.Pattern[bytes], list[re.Pattern[bytes]], Optional[typing.Pattern[bytes]]):
+        with pytest.raises(TypeError, match="JSON has no patterns of bytes"):
+            causerie.reply_schema(hint)
+    strings: Any = re.Pattern[str]
+    assert causerie.decode_reply('"a+"', strings) == re.compile("a+")
 
 
 def test_recursive_types_are_parameters() -> None:

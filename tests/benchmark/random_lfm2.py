@@ -2,8 +2,9 @@
 
     random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf vl-350m-q8_0.gguf …
 
-Those with `vl` have the control tokens and the template of LFM2-VL. Tensors have the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both
-4-bit files, and Q4_K_M uses Q6_K for the matrices that benefit from more bits.
+Those with `vl` have the control tokens and the template of LFM2-VL, those with `audio` the control tokens of LFM2-Audio. Tensors have
+the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both 4-bit files, and Q4_K_M uses
+Q6_K for the matrices that benefit from more bits.
 """
 
 import itertools
@@ -42,13 +43,15 @@ PARTS = (
 MARKERS = ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>"] + [
     f"<|img_row_{row}_col_{column}|>" for row in range(1, 11) for column in range(1, 11)
 ]
+CONTROL = {"vl": MARKERS, "audio": ["<|audio_start|>", "<|text_end|>"]}
 
 
-def vocabulary(has_vision):
+def vocabulary(control_tokens):
     """Control tokens, bytes, pairs of letters, and pairs of pairs: each pair is a merge of two earlier tokens."""
     bytes_ = [chr(code) for code in [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]]
     control = ["<|pad|>", "<|startoftext|>", *(f"<|control_{id}|>" for id in range(2, 6)), "<|im_start|>", "<|im_end|>"]
-    control += MARKERS if has_vision else [f"<|control_{id}|>" for id in range(len(control), 64)]
+    control += control_tokens
+    control += [f"<|control_{id}|>" for id in range(len(control), 64)]
     pairs = list(itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=2))
     words = [first + second for first, second in pairs]
     merges = [*pairs, *itertools.product(words, repeat=2)][: SIZE - len(control) - len(bytes_)]
@@ -84,7 +87,7 @@ def type_of(name, layer, kind):
     return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
 
 
-def add_metadata(writer, name, shape, kind, has_vision):
+def add_metadata(writer, name, shape, kind, purpose):
     writer.add_name(f"random LFM2 {name}")
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(2)
@@ -98,7 +101,7 @@ def add_metadata(writer, name, shape, kind, has_vision):
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(SIZE)
     writer.add_shortconv_l_cache(3)
-    tokens, merges, n_control = vocabulary(has_vision)
+    tokens, merges, n_control = vocabulary(CONTROL.get(purpose, []))
     assert len(tokens) == len(set(tokens)) == SIZE
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("lfm2")
@@ -109,16 +112,16 @@ def add_metadata(writer, name, shape, kind, has_vision):
     writer.add_eos_token_id(EOS)
     writer.add_pad_token_id(PAD)
     writer.add_add_bos_token(True)
-    writer.add_chat_template(TEMPLATE.replace("{{ message.content }}", PARTS) if has_vision else TEMPLATE)
+    writer.add_chat_template(TEMPLATE.replace("{{ message.content }}", PARTS) if purpose == "vl" else TEMPLATE)
 
 
 def write(path):
-    size, kind = path.stem.removeprefix("vl-").rsplit("-", 1)
+    *purpose, size, kind = path.stem.split("-")
     shape = SHAPES[size]
     hidden = shape.hidden
     random = np.random.default_rng(1)
     writer = gguf.GGUFWriter(path, "lfm2")
-    add_metadata(writer, path.stem, shape, kind, path.stem.startswith("vl-"))
+    add_metadata(writer, path.stem, shape, kind, "-".join(purpose))
 
     def matrix(name, rows, columns, layer=0, part=None, gain=1.0):
         quantisation = type_of(part or name, layer, kind)

@@ -26,7 +26,9 @@ import template_inputs
 import tensor_types
 import tokens
 import vision
+import vision_gemma3
 import vision_lfm3
+import vision_qwen35
 import vocabulary
 import whisper
 
@@ -47,6 +49,8 @@ def main():
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     vision_lfm3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
+    vision_qwen35.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
+    vision_gemma3.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     picture_files.write_picture_files(GOLDEN)
     sound.write_sound(GOLDEN)
     whisper.write(FIXTURES / "models", GOLDEN)

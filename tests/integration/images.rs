@@ -1,4 +1,4 @@
-//! Images as apps show them, to a small vision model with random weights.
+//! Images as apps show them, to small vision models with random weights.
 
 use std::fs;
 
@@ -15,8 +15,12 @@ fn options() -> GenerationOptions {
     GenerationOptions { temperature: Some(0.0), max_tokens: Some(4), ..Default::default() }
 }
 
-fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture(VISION_MODEL)).unwrap()
+/// A model of each family.
+const VISION_MODELS: [&str; 5] =
+    [VISION_MODEL, "models/lfm3vl-hf", "models/gemma4-media-hf", "models/qwen35vl-hf", "models/gemma3vl-hf"];
+
+fn runner(model: &str) -> ModelRunner {
+    ModelRunner::load(&fixture(model)).unwrap()
 }
 
 /// The pictures of the scenario: a small one, and one of several tiles.
@@ -74,7 +78,7 @@ fn the_library_calls_show_images_in_place_of_markers() {
 
 #[test]
 fn a_refused_image_is_named_by_its_place_and_changes_no_history() {
-    let conversation = runner().create_conversation("Be brief.");
+    let conversation = runner(VISION_MODEL).create_conversation("Be brief.");
     let [small, _] = pictures();
     ask(&conversation, question(&[&small], "What is it?")).unwrap();
     let history = conversation.history();
@@ -95,33 +99,41 @@ fn a_refused_image_is_named_by_its_place_and_changes_no_history() {
 
 #[test]
 fn a_session_with_images_continues_with_the_same_bits_and_prefills_only_what_is_new() {
+    VISION_MODELS.into_iter().for_each(check_session);
+}
+
+fn check_session(model: &str) {
     let file = std::env::temp_dir().join(format!("causerie-{}-images.session", std::process::id()));
     let [small, wide] = pictures();
-    let saved = runner().create_conversation("");
+    let saved = runner(model).create_conversation("");
     let first = ask(&saved, question(&[&small, &wide], "What is it?")).unwrap();
     saved.save_session(&file, true).unwrap();
-    let restored = runner().restore_session(&file).unwrap();
+    let restored = runner(model).restore_session(&file).unwrap();
     fs::remove_file(&file).unwrap();
     assert_eq!(restored.history(), saved.history());
     let [expect, found] = [&saved, &restored].map(|chat| ask(chat, question(&[&wide], "And this?")).unwrap());
     assert_eq!(found.full_message, expect.full_message);
     assert_eq!(found.stats.cached_prompt_tokens, expect.stats.cached_prompt_tokens);
-    assert!(first.stats.prompt_tokens <= found.stats.cached_prompt_tokens, "{:?}", found.stats);
+    assert!(first.stats.prompt_tokens <= found.stats.cached_prompt_tokens, "{model}: {:?}", found.stats);
 }
 
 #[test]
 fn a_context_is_fitted_by_the_rows_of_images() {
+    VISION_MODELS.into_iter().for_each(check_context);
+}
+
+fn check_context(model: &str) {
     let [small, wide] = pictures();
     let history = [question(&[&wide], "One?"), ChatMessage::assistant("A."), question(&[&small], "Two?")];
-    let whole = runner().create_conversation_from_history(history.to_vec());
-    let last = runner().create_conversation_from_history(history[2..].to_vec());
-    let text = runner().create_conversation_from_history(vec![question(&[], "Two?")]);
+    let whole = runner(model).create_conversation_from_history(history.to_vec());
+    let last = runner(model).create_conversation_from_history(history[2..].to_vec());
+    let text = runner(model).create_conversation_from_history(vec![question(&[], "Two?")]);
     let [n_whole, n_last, n_text] = [&whole, &last, &text].map(|chat| chat.prompt_token_count().unwrap());
-    assert!(n_text + 3 < n_last && n_last < n_whole, "{n_text}, {n_last}, {n_whole}");
+    assert!(n_text + 3 < n_last && n_last < n_whole, "{model}: {n_text}, {n_last}, {n_whole}");
     // A context with room for the last question only.
     let context_size = Some(n_last + 8);
     let limited = LoadOptions { context_size, ..Default::default() };
-    let limited = ModelRunner::load_with(&fixture(VISION_MODEL), limited).unwrap();
+    let limited = ModelRunner::load_with(&fixture(model), limited).unwrap();
     let conversation = limited.create_conversation_from_history(history.to_vec());
     let sliding =
         GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };
@@ -131,7 +143,7 @@ fn a_context_is_fitted_by_the_rows_of_images() {
     let reply = conversation.continue_response(sliding).into_iter().last().unwrap().unwrap();
     let MessageResponse::Complete(completion) = reply else { panic!("the reply must end, found {reply:?}") };
     assert_eq!(completion.stats.prompt_tokens, n_last);
-    let alone = ask(&runner().create_conversation(""), history[2].clone()).unwrap();
+    let alone = ask(&runner(model).create_conversation(""), history[2].clone()).unwrap();
     assert_eq!(completion.full_message, alone.full_message);
     let refusal = conversation.continue_response(options()).into_iter().find_map(Result::err).unwrap();
     assert!(matches!(refusal.kind(), ErrorKind::PromptExceedsContext { .. }), "{refusal}");

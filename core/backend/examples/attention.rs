@@ -51,8 +51,8 @@ fn seconds(cpu: &Cpu, past: &KeyValues, n_queries: usize, n_rows: usize) -> f64 
         let start = Instant::now();
         cpu.attention(
             &queries,
-            &[AttentionStep { rows: 0..n_rows, past }],
-            (AttentionMask::Causal { window: usize::MAX }, 1.0 / (HEAD as f32).sqrt()),
+            &[AttentionStep { rows: 0..n_rows, past, mask: AttentionMask::Causal { window: usize::MAX } }],
+            1.0 / (HEAD as f32).sqrt(),
             &mut mixed,
         );
         best = best.min(start.elapsed().as_secs_f64());

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::delta_memory::DeltaMemory;
 use crate::matrix::Matrix;
+use crate::ops::attention::AttentionMask;
 use crate::ops::rotation::Pairing;
 use crate::pages::KeyValues;
 
@@ -46,6 +47,8 @@ pub struct AttentionStep<'a> {
     pub rows: Range<usize>,
     /// The sequence's keys and values, including these rows.
     pub past: &'a KeyValues,
+    /// The tokens that the rows attend to.
+    pub mask: AttentionMask,
 }
 
 /// A sequence's part in a step of a short convolution.

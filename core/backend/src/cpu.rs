@@ -201,22 +201,17 @@ impl Cpu {
         });
     }
 
-    /// Attention of queries, `(rows, query heads * head_dim)`, over the tokens of their sequences that the mask shows them.
+    /// Attention of queries, `(rows, query heads * head_dim)`, over the tokens of their sequences that the masks show them.
     /// `scale` is the factor of scores. Writes the weighted values to `mixed`, which has the shape of the queries.
     ///
     /// # Panics
     /// If sizes do not match.
-    pub fn attention(
-        &self,
-        queries: &[f32],
-        steps: &[AttentionStep<'_>],
-        (mask, scale): (AttentionMask, f32),
-        mixed: &mut [f32],
-    ) {
+    pub fn attention(&self, queries: &[f32], steps: &[AttentionStep<'_>], scale: f32, mixed: &mut [f32]) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
         // All of the tokens may be tokens of another sequence, shorter than the rows.
-        let includes_rows =
-            |step: &AttentionStep<'_>| mask == AttentionMask::Bidirectional || step.rows.len() <= step.past.n_tokens();
+        let includes_rows = |step: &AttentionStep<'_>| {
+            step.mask == AttentionMask::Bidirectional || step.rows.len() <= step.past.n_tokens()
+        };
         let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && includes_rows(step);
         assert!(steps.iter().all(is_known), "keys and values must include the rows and have one shape");
         // Two threads must not write to the same row.
@@ -247,7 +242,7 @@ impl Cpu {
                         n_before: step.past.n_tokens().saturating_sub(step.rows.len()),
                         key_head: left % shape.n_heads,
                         n_sharing,
-                        mask,
+                        mask: step.mask,
                         scale,
                         out: &out,
                         first_out: step.rows.start,

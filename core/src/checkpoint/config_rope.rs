@@ -51,7 +51,27 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
         scaling,
         n_rotated,
         query_growth: settings.query_growth(config, context_size)?,
+        sections: if family.has_sections { Some(sections(config)?) } else { None },
     })
+}
+
+/// The sections of time, rows and columns.
+fn sections(config: Config<'_>) -> Result<[usize; 3]> {
+    for key in ["rope_parameters", "rope_scaling"] {
+        let settings = config.object(key)?.unwrap_or(Config(&Json::Null));
+        if settings.boolean(&["mrope_interleaved"])? == Some(false) {
+            return Err(invalid(format!("mrope_interleaved in {key} of config.json must be true")));
+        }
+    }
+    let sections: Vec<i64> = rope_sections(config.0)?.into_iter().map(i64::from).collect();
+    of_integers(&sections)
+}
+
+/// Sections from integers of the files, of which the fourth, if there is one, is not used.
+pub(super) fn of_integers(sections: &[i64]) -> Result<[usize; 3]> {
+    let counts: Option<Vec<usize>> = sections.iter().map(|count| usize::try_from(*count).ok()).collect();
+    let counts = counts.and_then(|counts| Some(*counts.first_chunk::<3>()?));
+    counts.ok_or_else(|| invalid(format!("sections of rotary positions must be three counts, found {sections:?}")))
 }
 
 /// The sections that a folder's config.json has, or the usual ones.

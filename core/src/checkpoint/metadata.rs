@@ -3,6 +3,7 @@
 use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
+use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
@@ -150,7 +151,14 @@ impl MetadataKeys<'_> {
         let original_context = self.original_context(context_size)?;
         let query_growth = self.float("attention.temperature_scale")?.filter(|beta| *beta != 0.0); // 0 means none
         let query_growth = query_growth.map(|beta| QueryGrowth { beta, original_context });
-        Ok(RopeSettings { theta, scaling, n_rotated, query_growth })
+        let sections = if self.family.has_sections { Some(self.sections()?) } else { None };
+        Ok(RopeSettings { theta, scaling, n_rotated, query_growth, sections })
+    }
+
+    fn sections(&self) -> Result<[usize; 3]> {
+        let found = self.file.integers(&self.name("rope.dimension_sections"))?;
+        let found = found.unwrap_or_else(|| DEFAULT_SECTIONS.map(i64::from).to_vec());
+        of_integers(&found)
     }
 
     /// The rotary positions of layers with a window; the other layers have `rope`.

@@ -39,7 +39,9 @@ pub(crate) use invalid::{invalid, mamba};
 pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
-pub(crate) use rope::{Rope, RopePairing, RopeScaling, Yarn, divisors as rope_divisors, yarn_attention_factor};
+pub(crate) use rope::{
+    Rope, RopePairing, RopeScaling, RotaryPlaces, Yarn, divisors as rope_divisors, yarn_attention_factor,
+};
 #[cfg(test)]
 pub(crate) use sound::LFM3_AUDIO;
 pub(crate) use sound::{CausalEncoderCheckpoint, EncoderKind, HearingArchitecture, HearingFamily, is_sound_encoder};
@@ -48,7 +50,7 @@ pub(crate) use speech::{
     MimiCheckpoint, is_speech,
 };
 pub(crate) use stated::StatedSize;
-pub(crate) use vision::{ImageTokens, VisionArchitecture, is_vision};
+pub(crate) use vision::{ImageTokens, PatchPlaces, RowRoles, VisionArchitecture, is_vision};
 pub(crate) use whisper::{WhisperArchitecture, WhisperCheckpoint, WhisperTokens};
 
 /// How many pairs rotate by time, by height, by width and by nothing else, which GGUF files of some families must say. The

@@ -1,6 +1,7 @@
 //! Rotary position embeddings: each pair of values of a head is rotated by an angle that grows with the position.
 
 use std::f64::consts::PI;
+use std::ops::Range;
 
 use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
@@ -22,6 +23,8 @@ pub(crate) struct RopeSettings {
     /// Elements of each head that are rotated, the first ones; `None` for all.
     pub(crate) n_rotated: Option<usize>,
     pub(crate) query_growth: Option<QueryGrowth>,
+    /// How many pairs count positions of images by time, by row and by column, interleaved; `None` if all count by time.
+    pub(crate) sections: Option<[usize; 3]>,
 }
 
 /// Queries grow with their position, so that attention stays sharp in long contexts.
@@ -150,6 +153,29 @@ impl RopeSettings {
     }
 }
 
+/// The rotary positions of some rows of a sequence. Each is a place in time, by row and by column; all three are the same for
+/// tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RotaryPlaces {
+    /// Rows one after the other.
+    Line(Range<usize>),
+    /// Cells of an image's grid, whose first one is at `start`.
+    Grid { start: usize, cells: Range<usize>, n_columns: usize },
+}
+
+impl RotaryPlaces {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = [usize; 3]> {
+        let (rows, grid) = match self {
+            Self::Line(rows) => (rows.clone(), None),
+            Self::Grid { start, cells, n_columns } => (cells.clone(), Some((*start, *n_columns))),
+        };
+        rows.map(move |at| match grid {
+            Some((start, n_columns)) => [start, start + at / n_columns, start + at % n_columns],
+            None => [at; 3],
+        })
+    }
+}
+
 /// Which values of a head make a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RopePairing {
@@ -164,6 +190,8 @@ pub(crate) enum RopePairing {
 pub(crate) struct Rope {
     /// The angle of each pair per position, in radians: `(n_rotated / 2)`.
     frequencies: Vec<f32>,
+    /// Which place of a row each pair counts.
+    axes: Vec<usize>,
     attention_factor: f32,
     pub(crate) pairing: RopePairing,
     pub(crate) query_growth: Option<QueryGrowth>,
@@ -204,7 +232,8 @@ impl Rope {
             }
             _ => 1.0,
         };
-        Ok(Self { frequencies, attention_factor, pairing, query_growth: settings.query_growth })
+        let axes = (0..frequencies.len()).map(|pair| axis(pair, settings.sections)).collect();
+        Ok(Self { frequencies, axes, attention_factor, pairing, query_growth: settings.query_growth })
     }
 
     /// Pairs of each head that are rotated.
@@ -212,13 +241,21 @@ impl Rope {
         self.frequencies.len()
     }
 
-    /// Appends the cosines and sines of a position's angles, one for each pair.
-    pub(crate) fn angles(&self, position: usize, cosines: &mut Vec<f32>, sines: &mut Vec<f32>) {
-        for frequency in &self.frequencies {
-            let angle = position as f32 * frequency; // exact: positions stay below 2^24
+    /// Appends the cosines and sines of a row's angles, one for each pair.
+    pub(crate) fn angles(&self, places: [usize; 3], cosines: &mut Vec<f32>, sines: &mut Vec<f32>) {
+        for (frequency, axis) in self.frequencies.iter().zip(&self.axes) {
+            let angle = places[*axis] as f32 * frequency; // exact: positions stay below 2^24
             cosines.push(angle.cos() * self.attention_factor);
             sines.push(angle.sin() * self.attention_factor);
         }
+    }
+}
+
+/// Which place of a row a pair counts: pairs of the three axes take turns, as far as an axis has pairs, and the rest counts time.
+fn axis(pair: usize, sections: Option<[usize; 3]>) -> usize {
+    match (sections, pair % 3) {
+        (Some(sections), axis @ 1..) if pair / 3 < sections[axis] => axis,
+        _ => 0,
     }
 }
 

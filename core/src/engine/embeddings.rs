@@ -10,7 +10,7 @@ use futures_channel::oneshot;
 use crate::engine::pool::PreparationPool;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::Inputs;
-use crate::position::{ContentDigest, Embedded, EmbeddingJob};
+use crate::position::{ContentDigest, Embedded, EmbeddedLayout, EmbeddingJob};
 
 /// The embedded contents of one prompt.
 #[derive(Default)]
@@ -105,6 +105,11 @@ impl Embeddings {
 
     fn content(&self, digest: ContentDigest) -> Result<&Embedded> {
         self.contents.get(&digest).ok_or_else(failed)
+    }
+
+    /// How the rows of a content lie in the sequence.
+    pub(super) fn layout(&self, digest: ContentDigest) -> EmbeddedLayout {
+        self.contents.get(&digest).map(|content| content.0.layout()).unwrap_or_default()
     }
 
     /// A range of the rows that are ready.

@@ -19,9 +19,9 @@ use crate::engine::timing::Timing;
 use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
+use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step};
 use crate::options::SpeechOptions;
-use crate::position::{EmbeddedKind, Position, n_rows_of, tokens};
+use crate::position::{EmbeddedKind, MutualAttention, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
@@ -185,7 +185,8 @@ impl Generation {
         };
         let is_end = |token| loaded.tokenizer.is_end(token);
         let is_known = |digest| self.embeddings.is_known(digest);
-        let mut plan = StepPlan::after(state.n_positions(), &self.positions, is_end, is_known);
+        let is_whole = |digest| self.embeddings.layout(digest).mutual != MutualAttention::Nowhere;
+        let mut plan = StepPlan::after(state.n_positions(), &self.positions, is_end, is_known, is_whole);
         match &plan.inputs {
             PlannedInputs::KnownRows(digests) => self.embeddings.prepare_known(digests, loaded.model.hidden_size())?,
             &PlannedInputs::Rows { digest, .. } => {
@@ -296,12 +297,15 @@ impl Generation {
         let is_sound = self.speech.as_ref().is_some_and(Speech::is_sound);
         let n_logits = if is_last && !is_sound { 1 + plan.draft().len() } else { 0 };
         let hidden = self.speech.as_mut().filter(|_| is_last && is_sound).map(|speech| &mut speech.hidden);
-        let inputs = match &plan.inputs {
-            PlannedInputs::Tokens(ids) => Inputs::Tokens(ids),
-            PlannedInputs::Rows { rows, .. } => self.embeddings.inputs(rows.clone()),
-            PlannedInputs::KnownRows(digests) => self.embeddings.known_inputs(digests.len()),
+        let (inputs, content) = match &plan.inputs {
+            PlannedInputs::Tokens(ids) => (Inputs::Tokens(ids), None),
+            PlannedInputs::Rows { digest, rows } => {
+                let layout = self.embeddings.layout(*digest);
+                (self.embeddings.inputs(rows.clone()), Some(ContentRows { first: rows.start, layout }))
+            }
+            PlannedInputs::KnownRows(digests) => (self.embeddings.known_inputs(digests.len()), None),
         };
-        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden })
+        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden, content })
     }
 
     /// Takes the outcome of the planned step.

@@ -31,20 +31,24 @@ pub(super) enum PlannedInputs {
 }
 
 impl StepPlan {
-    /// Plans the step after the first `n_computed` positions; `is_end` says whether a token ends a message, and `is_known` whether
-    /// a content has one row that needs no computation.
+    /// Plans the step after the first `n_computed` positions; `is_end` says whether a token ends a message, `is_known` whether
+    /// a content has one row that needs no computation, and `is_whole` whether its rows are computed in one step.
     pub(super) fn after(
         n_computed: usize,
         positions: &[Position],
         is_end: impl Fn(u32) -> bool,
         is_known: impl Fn(ContentDigest) -> bool,
+        is_whole: impl Fn(ContentDigest) -> bool,
     ) -> Self {
         let known = known_rows(&positions[n_computed..], is_known);
         if !known.is_empty() {
             let end = n_computed + known.len();
             return Self { begun: Instant::now(), inputs: PlannedInputs::KnownRows(known), end, n_drafted: 0 };
         }
-        let end = chunk_end(positions, n_computed, is_end);
+        let end = match positions.get(n_computed) {
+            Some(Position::Embedded { digest, .. }) if is_whole(*digest) => uniform_end(positions, n_computed),
+            _ => chunk_end(positions, n_computed, is_end),
+        };
         let chunk = &positions[n_computed..end];
         let inputs = match chunk.first() {
             Some(Position::Embedded { digest, row }) => {
@@ -81,7 +85,9 @@ impl StepPlan {
         if self.inputs.len() <= 1 {
             return true;
         }
-        n_left.checked_sub(self.inputs.len()).map(|left| *n_left = left).is_some()
+        // Rows that are computed in one step may exceed a whole budget: they take one for themselves.
+        let n_positions = self.inputs.len().min(PREFILL_CHUNK);
+        n_left.checked_sub(n_positions).map(|left| *n_left = left).is_some()
     }
 
     /// Shortens the step to this many positions, but at least to one, and drops its draft tokens.
@@ -143,7 +149,7 @@ mod tests {
 
     fn plan(n_known: usize, n_drafted: usize) -> StepPlan {
         let positions = vec![Position::Token(0); 10 + n_known];
-        let mut plan = StepPlan::after(10, &positions, |_| false, |_| false);
+        let mut plan = StepPlan::after(10, &positions, |_| false, |_| false, |_| false);
         plan.add_draft(&vec![0; n_drafted]);
         plan
     }
@@ -182,7 +188,7 @@ mod tests {
         let mut steps = Vec::new();
         let mut n_computed = 0;
         while n_computed < positions.len() {
-            let plan = StepPlan::after(n_computed, &positions, |_| false, |_| false);
+            let plan = StepPlan::after(n_computed, &positions, |_| false, |_| false, |_| false);
             n_computed = plan.end;
             steps.push(match plan.inputs {
                 PlannedInputs::Tokens(ids) => 0..ids.len(),
@@ -194,6 +200,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_attend_to_each_other_are_one_step_which_takes_a_whole_budget() {
+        let digest = ContentDigest::from_parts(&[b"image"]);
+        let rows = (0..2 * PREFILL_CHUNK as u32).map(|row| Position::Embedded { digest, row });
+        let positions: Vec<Position> =
+            [Position::Token(5)].into_iter().chain(rows).chain([Position::Token(6)]).collect();
+        let mut plan = StepPlan::after(1, &positions, |_| false, |_| false, |whole| whole == digest);
+        assert_eq!((plan.inputs.len(), plan.end), (2 * PREFILL_CHUNK, 1 + 2 * PREFILL_CHUNK));
+        let mut left = PREFILL_CHUNK - 1;
+        assert!(!plan.fit(&mut left));
+        left = PREFILL_CHUNK;
+        assert!(plan.fit(&mut left) && left == 0);
+    }
+
+    #[test]
     fn frames_that_were_spoken_before_are_a_chunk_between_tokens() {
         let digest = |at: u8| ContentDigest::from_parts(&[&[at]]);
         let frames = (0..140).map(|at| Position::Embedded { digest: digest(at), row: 0 });
@@ -201,7 +221,7 @@ mod tests {
         let positions: Vec<Position> = [Position::Token(1)].into_iter().chain(frames).chain([image]).collect();
         let (mut n_computed, mut ends) = (0, Vec::new());
         while n_computed < positions.len() {
-            let plan = StepPlan::after(n_computed, &positions, |_| false, |known| known != digest(200));
+            let plan = StepPlan::after(n_computed, &positions, |_| false, |known| known != digest(200), |_| false);
             if let PlannedInputs::KnownRows(digests) = &plan.inputs {
                 let expect = (n_computed..plan.end).map(|at| digest(at as u8 - 1));
                 assert!(digests.iter().copied().eq(expect));

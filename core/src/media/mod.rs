@@ -18,4 +18,4 @@ pub(crate) use decode::{Picture, Transparency, decode};
 pub(crate) use resize::{AxisWeights, ResizeFilter};
 #[cfg(test)]
 pub(crate) use tiling::TileGrid;
-pub(crate) use tiling::{PictureTiling, TilingRules};
+pub(crate) use tiling::{ImageSizing, PictureTiling, TilingRules};

@@ -22,6 +22,7 @@ fn rules() -> TilingRules {
         merge: 2,
         min_pixels: 64 * 32 * 32,
         max_pixels: 256 * 32 * 32,
+        sizing: ImageSizing::Nearest,
         min_units: 1,
         filter: ResizeFilter::Bilinear,
         tile: 512,
@@ -42,6 +43,30 @@ fn rules_without_tiles() -> TilingRules {
         splits: false,
         has_thumbnail: false,
         ..rules()
+    }
+}
+
+/// The rules of Gemma 4, with this many rows.
+fn filled_rules(n_rows: usize) -> TilingRules {
+    TilingRules {
+        merge: 3,
+        min_pixels: 48 * 48,
+        max_pixels: n_rows * 48 * 48,
+        sizing: ImageSizing::Filled,
+        ..rules_without_tiles()
+    }
+}
+
+/// The rules of Gemma 3.
+fn square_rules() -> TilingRules {
+    TilingRules {
+        patch: 14,
+        merge: 4,
+        min_pixels: 896 * 896,
+        max_pixels: 896 * 896,
+        sizing: ImageSizing::Square,
+        filter: ResizeFilter::Bilinear,
+        ..rules_without_tiles()
     }
 }
 
@@ -76,23 +101,35 @@ fn sizes_and_counts_are_those_of_transformers() {
 
 #[test]
 fn sizes_without_tiles_are_those_of_transformers() {
-    let cases = golden("vision_lfm3.json", "sizes");
-    assert!(30 < cases.len());
-    for case in cases {
-        let [width, height, whole_width, whole_height, n_tokens] = [0, 1, 2, 3, 4].map(|at| number(&case[at]));
-        let tiling = rules_without_tiles().tiling(width, height);
-        assert_eq!((tiling.grid, tiling.whole), (None, Some((whole_width, whole_height))), "{width} x {height}");
-        assert_eq!(rules().n_rows((whole_width, whole_height)), n_tokens, "{width} x {height}");
+    for (file, section, rules) in [
+        ("vision_lfm3.json", "sizes", rules_without_tiles()),
+        ("vision_qwen35.json", "sizes", rules_without_tiles()),
+        ("vision_gemma4.json", "sizes", filled_rules(280)),
+        ("vision_gemma4.json", "narrow", filled_rules(70)),
+    ] {
+        let cases = golden(file, section);
+        assert!(30 < cases.len() || section == "narrow");
+        for case in cases {
+            let [width, height, whole_width, whole_height, n_tokens] = [0, 1, 2, 3, 4].map(|at| number(&case[at]));
+            let tiling = rules.tiling(width, height);
+            let expect = (None, Some((whole_width, whole_height)));
+            assert_eq!((tiling.grid, tiling.whole), expect, "{file}: {width} x {height}");
+            assert_eq!(rules.n_rows((whole_width, whole_height)), n_tokens, "{file}: {width} x {height}");
+        }
     }
 }
 
 #[test]
 fn pixels_are_those_of_transformers_within_one_level() {
-    for (rules, case) in golden("vision.json", "pixels")
-        .into_iter()
-        .map(|case| (rules(), case))
-        .chain(golden("vision_lfm3.json", "pixels").into_iter().map(|case| (rules_without_tiles(), case)))
-    {
+    let cases = [
+        ("vision.json", rules()),
+        ("vision_lfm3.json", rules_without_tiles()),
+        ("vision_qwen35.json", rules_without_tiles()),
+        ("vision_gemma4.json", filled_rules(280)),
+        ("vision_gemma3.json", square_rules()),
+    ];
+    let cases = cases.map(|(file, rules)| golden(file, "pixels").into_iter().map(move |case| (rules.clone(), case)));
+    for (rules, case) in cases.into_iter().flatten() {
         let (width, height) = (number(&case["width"]), number(&case["height"]));
         let decoded = decode(&png(&picture(width, height, 0))).unwrap();
         let images = rules.tiling(width, height).images(&decoded);

@@ -1,7 +1,7 @@
 //! The sizes in which a model reads a picture: as one image, or as a grid of tiles with a smaller copy of the whole.
 //!
 //! Sizes and ties are the same as in transformers' `Lfm2VlImageProcessor`; for an image without tiles, also as in its
-//! `Qwen2VLImageProcessor`.
+//! `Qwen2VLImageProcessor` and `Gemma4ImageProcessor`.
 
 use crate::media::decode::Picture;
 use crate::media::resize::ResizeFilter;
@@ -16,6 +16,7 @@ pub(crate) struct TilingRules {
     /// Pixels of an image that is not a tile.
     pub(crate) min_pixels: usize,
     pub(crate) max_pixels: usize,
+    pub(crate) sizing: ImageSizing,
     /// Units of a rounded side at least when pixels are counted. With 0, a strip that is thinner than half a unit has no
     /// pixels, and grows.
     pub(crate) min_units: usize,
@@ -30,6 +31,17 @@ pub(crate) struct TilingRules {
     pub(crate) has_thumbnail: bool,
     /// A picture is large if it has more pixels than the largest image, times this factor.
     pub(crate) tolerance: f64,
+}
+
+/// The size of an image that is not a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImageSizing {
+    /// That of the picture, unless it has too few or too many pixels.
+    Nearest,
+    /// The largest one in the ratio of the picture.
+    Filled,
+    /// The same square for all pictures.
+    Square,
 }
 
 /// How one picture is shown to the model.
@@ -60,8 +72,14 @@ impl TilingRules {
     }
 
     /// Rows of the embedding of an image of this size.
-    pub(crate) fn n_rows(&self, (width, height): (usize, usize)) -> usize {
-        (width / self.unit()) * (height / self.unit())
+    pub(crate) fn n_rows(&self, size: (usize, usize)) -> usize {
+        let (n_rows, n_columns) = self.grid_of(size);
+        n_rows * n_columns
+    }
+
+    /// Rows and columns of the grid that the rows of the embedding of an image of this size lie in.
+    pub(crate) fn grid_of(&self, (width, height): (usize, usize)) -> (usize, usize) {
+        (height / self.unit(), width / self.unit())
     }
 
     /// Pixels along each side of what becomes one row.
@@ -94,8 +112,46 @@ impl TilingRules {
         best.1
     }
 
-    /// The nearest size in whole units that has neither too few nor too many of them.
+    /// The rules with as many rows for patches of another size, or for another number of them.
+    pub(crate) fn with_unit(&self, patch: usize, merge: usize) -> Self {
+        let unit = patch.saturating_mul(merge);
+        let pixels = |usual: usize| (usual / (self.unit() * self.unit())).saturating_mul(unit).saturating_mul(unit);
+        Self { patch, merge, min_pixels: pixels(self.min_pixels), max_pixels: pixels(self.max_pixels), ..self.clone() }
+    }
+
+    /// The rules with squares of this side, if all pictures are resized to one.
+    pub(crate) fn with_square(self, side: Option<usize>) -> Self {
+        match (self.sizing, side.map(|side| side.saturating_mul(side))) {
+            (ImageSizing::Square, Some(pixels)) => Self { min_pixels: pixels, max_pixels: pixels, ..self },
+            _ => self,
+        }
+    }
+
+    /// The size in whole units.
     fn whole(&self, width: usize, height: usize) -> (usize, usize) {
+        match self.sizing {
+            ImageSizing::Nearest => self.nearest(width, height),
+            ImageSizing::Filled => self.filled(width, height),
+            ImageSizing::Square => (self.max_pixels.isqrt(), self.max_pixels.isqrt()),
+        }
+    }
+
+    /// The largest size in whole units with not too many of them, in the ratio of the picture.
+    fn filled(&self, width: usize, height: usize) -> (usize, usize) {
+        let unit = self.unit();
+        let factor = (self.max_pixels as f64 / (width * height) as f64).sqrt();
+        let side = |length: usize| (factor * length as f64 / unit as f64).floor() as usize * unit; // small: pixels are limited
+        let longest = self.max_pixels / unit / unit * unit;
+        match (side(width), side(height)) {
+            (0, 0) => (unit, unit),
+            (0, _) => (unit, (height / width * unit).min(longest)),
+            (_, 0) => ((width / height * unit).min(longest), unit),
+            size => size,
+        }
+    }
+
+    /// The nearest size in whole units that has neither too few nor too many of them.
+    fn nearest(&self, width: usize, height: usize) -> (usize, usize) {
         let unit = self.unit();
         let (fewest, most) = (self.min_pixels, self.max_pixels);
         let near = [width, height].map(|side| rounded(side, unit).max(self.min_units * unit));

@@ -50,7 +50,7 @@ pub(crate) use heads::Heads;
 pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
 pub(crate) use native::{hearing_bytes, speech_bytes, vision_bytes};
-pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
+pub(crate) use network::{ContentRows, ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use speech::{SpokenStream, Voice};
@@ -130,7 +130,7 @@ impl Model {
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None }]).pop() {
+        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None, content: None }]).pop() {
             Some(Ok(ForwardOutcome::Done)) => Ok(()),
             Some(Err(err)) => Err(err),
             _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),

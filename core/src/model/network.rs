@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use crate::error::Result;
+use crate::position::EmbeddedLayout;
 
 /// One value for each sequence of a pass. Up to this many sequences need no allocation.
 pub(crate) type PerSequence<T> = SmallVec<[T; 8]>;
@@ -77,6 +78,15 @@ pub(crate) struct Step<'a> {
     pub(crate) n_logits: usize,
     /// If given, its content is replaced by the vector that the logits of the last position are computed from.
     pub(crate) hidden: Option<&'a mut Vec<f32>>,
+    /// Which rows of content a step of rows has, and how they lie in the sequence.
+    pub(crate) content: Option<ContentRows>,
+}
+
+/// Rows of embedded content from a first one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContentRows {
+    pub(crate) first: usize,
+    pub(crate) layout: EmbeddedLayout,
 }
 
 /// The positions of a step.

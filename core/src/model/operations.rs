@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::checkpoint::Activation;
-use crate::checkpoint::Rope;
+use crate::checkpoint::{Rope, RotaryPlaces};
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::delta_net::DeltaHeads;
@@ -37,6 +37,16 @@ pub(crate) struct SequencePart<T> {
     pub(crate) rows: Range<usize>,
     /// What the layer remembers of the sequence.
     pub(crate) memory: T,
+}
+
+/// The part of one sequence in attention.
+pub(crate) struct AttentionPart<'a, K> {
+    /// The sequence's rows among all rows.
+    pub(crate) rows: Range<usize>,
+    /// The sequence's keys and values, including these rows.
+    pub(crate) past: &'a K,
+    /// Whether the rows also attend to the rows after them.
+    pub(crate) is_two_way: bool,
 }
 
 /// Which tokens a query attends to, and how scores are scaled.
@@ -149,8 +159,8 @@ pub(crate) trait Operations:
         stream: &mut Self::Rows,
     ) -> Result<()>;
 
-    /// The angles of rows, whose positions are given.
-    fn angles(&self, rope: &Rope, positions: &[Range<usize>], angles: &mut Self::Angles) -> Result<()>;
+    /// The angles of rows, whose rotary positions are given.
+    fn angles(&self, rope: &Rope, places: &[RotaryPlaces], angles: &mut Self::Angles) -> Result<()>;
 
     /// Normalises and rotates the heads of rows in place.
     fn rotate(
@@ -184,7 +194,7 @@ pub(crate) trait Operations:
     fn attention(
         &self,
         queries: &Self::Rows,
-        steps: &[SequencePart<&Self::KeyValues>],
+        steps: &[AttentionPart<'_, Self::KeyValues>],
         heads: Heads,
         sight: Sight,
         mixed: &mut Self::Rows,
@@ -199,13 +209,13 @@ pub(crate) trait Operations:
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
 
-    /// `activation(gate) * up`, as inputs of the map `next`.
+    /// `activation(gate) * up`, as inputs of the maps `next`.
     fn gate(
         &self,
         activation: Activation,
         gate: &Self::Rows,
         up: &Self::Rows,
-        next: &Linear<Self>,
+        next: &[&Linear<Self>],
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
 

@@ -4,7 +4,9 @@
 //! rows and columns (u32), then its inputs (f32). The other kinds are attention, whose keys and values were stored as F32
 //! (1), F16 (2) or Q8_0 (3): heads and head size (u32), then the keys and the values (f32), each as `(heads, positions,
 //! head size)`. A delta net is a convolution, followed by kind 4: value heads and elements of a matrix (u32), then the
-//! matrices (f32) in the order in which the network computes them. A restored state continues bit for bit as the saved one would have, so it can be used only with the same
+//! matrices (f32) in the order in which the network computes them. If the sequence has images whose positions are counted by rows
+//! and columns, kind 5 ends the bytes: their number and 2 (u32), then for each the first position after it, and how far rotary
+//! positions are behind from there on (f32). A restored state continues bit for bit as the saved one would have, so it can be used only with the same
 //! storage format.
 
 /// The kind of a layer in the bytes.
@@ -17,6 +19,7 @@ impl SavedLayerKind {
     pub(crate) const ATTENTION_F16: Self = Self(2);
     pub(crate) const ATTENTION_Q8_0: Self = Self(3);
     pub(crate) const DELTA_NET: Self = Self(4);
+    pub(crate) const ROTARY_SHIFTS: Self = Self(5);
 }
 
 /// Writes a state as bytes.
@@ -60,9 +63,14 @@ impl<'a> StateReader<'a> {
 
     /// Reads the head of a layer; `None` if it is of another kind or has other sizes.
     pub(crate) fn expect_layer(&mut self, kind: SavedLayerKind, sizes: [usize; 2]) -> Option<()> {
+        (self.sizes(kind)? == sizes).then_some(())
+    }
+
+    /// Reads the head of a part, and returns its sizes; `None` if it is of another kind.
+    pub(crate) fn sizes(&mut self, kind: SavedLayerKind) -> Option<[usize; 2]> {
         let [found] = *self.take()?;
-        let found_sizes = [self.size()?, self.size()?];
-        (found == kind.0 && found_sizes == sizes).then_some(())
+        let sizes = [self.size()?, self.size()?];
+        (found == kind.0).then_some(sizes)
     }
 
     /// Reads the values of an array of this shape.

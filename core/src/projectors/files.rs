@@ -252,12 +252,16 @@ pub(super) fn fit<P: ModelPart>(
         let expected = architecture.decoders().join(" or ");
         return Err(Unfit::Content(format!("the projector is one for models of {expected}, found {decoder}")));
     }
-    let map = architecture.last_map();
-    let rows = weights.tensors().find(|tensor| tensor.name == map).map(|tensor| tensor.shape);
-    match (rows, hidden) {
-        (Some(&[rows, _]), hidden) if hidden.is_none_or(|hidden| rows == hidden) => Ok(architecture),
+    let (map, is_transposed) = architecture.last_map();
+    let shape = weights.tensors().find(|tensor| tensor.name == map).map(|tensor| tensor.shape);
+    let is_long = |&[rows, columns]: &[usize; 2]| {
+        let found = if is_transposed { columns } else { rows };
+        hidden.is_none_or(|hidden| found == hidden)
+    };
+    match (shape, hidden) {
+        (Some(shape), _) if <&[usize; 2]>::try_from(shape).is_ok_and(is_long) => Ok(architecture),
         (Some(shape), Some(hidden)) => {
-            Err(Unfit::Content(format!("tensor {map} must have {hidden} rows, found shape {shape:?}")))
+            Err(Unfit::Content(format!("tensor {map} must give rows of {hidden} values, found shape {shape:?}")))
         }
         _ => Err(Unfit::Content(format!("tensor {map} is missing"))),
     }

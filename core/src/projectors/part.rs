@@ -21,8 +21,8 @@ pub(crate) trait ModelPart: Sized {
     /// `general.architecture` in the GGUF files of decoders that the part is for.
     fn decoders(&self) -> &'static [&'static str];
 
-    /// The map whose outputs are rows of the decoder's embedding.
-    fn last_map(&self) -> &'static str;
+    /// The map whose outputs are rows of the decoder's embedding, and whether its rows are columns in the files.
+    fn last_map(&self) -> (String, bool);
 
     /// The projector file that a manifest names for the part.
     fn in_manifest(manifest: &Manifest) -> Option<&Path>;
@@ -44,8 +44,9 @@ impl ModelPart for VisionArchitecture {
         self.family.decoders
     }
 
-    fn last_map(&self) -> &'static str {
-        "mm.2.weight"
+    fn last_map(&self) -> (String, bool) {
+        let (map, is_transposed) = self.family.last_map();
+        (format!("{map}.weight"), is_transposed)
     }
 
     fn in_manifest(manifest: &Manifest) -> Option<&Path> {
@@ -71,8 +72,8 @@ impl ModelPart for HearingArchitecture {
         self.family.decoders
     }
 
-    fn last_map(&self) -> &'static str {
-        self.family.last_map
+    fn last_map(&self) -> (String, bool) {
+        (self.family.last_map.to_owned(), false)
     }
 
     fn in_manifest(manifest: &Manifest) -> Option<&Path> {

@@ -61,10 +61,22 @@ pub(super) fn replace_markers(
             format!("the prompt must have a marker for each of {n_contents} {name}, found {n_markers}"),
         ));
     }
-    let mut contents = contents.into_iter();
-    let replaced =
-        |segment: Segment| if is_marker(&segment) { contents.next().unwrap_or_default() } else { vec![segment] };
-    Ok(segments.into_iter().flat_map(replaced).collect())
+    let (mut contents, mut replaced, mut is_after_content) = (contents.into_iter(), Vec::new(), false);
+    for segment in segments {
+        let is_content = is_marker(&segment);
+        let new = if is_content { contents.next().unwrap_or_default() } else { vec![segment] };
+        for (at, segment) in new.into_iter().enumerate() {
+            // Text of a content and text beside it are one text.
+            match (replaced.last_mut(), segment) {
+                (Some(Segment::Text(before)), Segment::Text(text)) if at == 0 && (is_content || is_after_content) => {
+                    before.push_str(&text);
+                }
+                (_, segment) => replaced.push(segment),
+            }
+        }
+        is_after_content = is_content;
+    }
+    Ok(replaced)
 }
 
 /// What becomes of images in messages.

@@ -9,19 +9,11 @@ use crate::checkpoint::{ImageTokens, VisionArchitecture};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::{Picture, PictureTiling, TilingRules, Transparency, decode};
 use crate::model::VisionTower;
-use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
+use crate::position::{ContentDigest, Embedded, EmbeddedLayout, EmbeddingJob, EmbeddingSource};
 use crate::projectors::VisionFiles;
 use crate::prompt::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, PromptRenderer, Segment};
 use crate::rows::RowCache;
 use crate::tokenizer::ControlTokens;
-
-/// The control token before the smaller copy of a picture that has tiles.
-const THUMBNAIL: &str = "<|img_thumbnail|>";
-
-/// The control token before a tile; rows and columns count from 1.
-fn tile_mark(row: usize, column: usize) -> String {
-    format!("<|img_row_{row}_col_{column}|>")
-}
 
 /// Pictures whose files are known to be whole.
 const MAX_KNOWN: usize = 1024;
@@ -62,6 +54,7 @@ struct ShownImage {
     index: usize,
     digest: ContentDigest,
     n_rows: u32,
+    layout: EmbeddedLayout,
 }
 
 /// Lets the prompts of a model contain images, or sets why they cannot; returns whether they can. `cache_bytes` limits the
@@ -91,7 +84,9 @@ pub(crate) fn attach(
     };
     match marker(tower.architecture(), control) {
         Ok(marker) => {
-            let has_marks = control.contains(THUMBNAIL) && control.contains(&tile_mark(1, 1));
+            let tiles = tower.architecture().family.tokens.tiles.as_ref();
+            let has_marks =
+                tiles.is_some_and(|tiles| control.contains(tiles.thumbnail) && control.contains(&tiles.tile(1, 1)));
             let reader = PictureReader::new(tower, has_marks, transparency, cache_bytes);
             renderer.set_image_input(ImageInput::new(marker, Arc::new(reader)));
             true
@@ -120,7 +115,7 @@ pub(crate) fn attach_markers(files: &VisionFiles<'_>, control: &ControlTokens, r
 
 /// The control token that stands for an image in prompts, or why there is none.
 fn marker(architecture: &VisionArchitecture, control: &ControlTokens) -> Result<&'static str, String> {
-    let ImageTokens { markers, around } = &architecture.family.tokens;
+    let ImageTokens { markers, around, .. } = &architecture.family.tokens;
     let marker = markers.iter().find(|marker| control.contains(marker));
     let around = around.iter().flat_map(|(start, end)| [start, end]);
     let missing = around.copied().find(|spelling| !control.contains(spelling));
@@ -182,26 +177,31 @@ impl ImageReader for PictureReader {
             images: Mutex::default(),
         });
         let control = |spelling: &str| Segment::Control(spelling.to_owned());
-        let around = self.tower.architecture().family.tokens.around;
-        let mut segments: Vec<Segment> = around.iter().map(|(start, _)| control(start)).collect();
+        let ImageTokens { around, text_around, tiles, .. } = &self.tower.architecture().family.tokens;
+        let text = (!text_around.is_empty()).then(|| Segment::Text((*text_around).to_owned()));
+        let mut segments: Vec<Segment> = text.iter().cloned().collect();
+        segments.extend(around.iter().map(|(start, _)| control(start)));
         for (index, size) in tiling.sizes().enumerate() {
-            match tiling.grid {
-                Some(grid) if index < grid.n_tiles() => {
-                    let (row, column) = (index / grid.columns + 1, index % grid.columns + 1);
-                    segments.push(Segment::Control(tile_mark(row, column)));
+            match (tiling.grid, tiles) {
+                (Some(grid), Some(tiles)) if index < grid.n_tiles() => {
+                    segments.push(Segment::Control(tiles.tile(index / grid.columns + 1, index % grid.columns + 1)));
                 }
-                Some(_) => segments.push(control(THUMBNAIL)),
-                None => {}
+                (Some(_), Some(tiles)) => segments.push(control(tiles.thumbnail)),
+                _ => {}
             }
-            let n_rows = self.rules.n_rows(size);
+            let (n_rows, grid) = (self.rules.n_rows(size), self.rules.grid_of(size));
+            let VisionArchitecture { family, mutual, .. } = *self.tower.architecture();
+            let layout = EmbeddedLayout { grid: family.counts_cells.then_some(grid), mutual };
             segments.push(Segment::Embedded(Embedded(Arc::new(ShownImage {
                 picture: Arc::clone(&picture),
                 index,
                 digest: ContentDigest::from_parts(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
                 n_rows: u32::try_from(n_rows).unwrap_or(u32::MAX), // the rules allow some thousand
+                layout,
             }))));
         }
         segments.extend(around.map(|(_, end)| control(end)));
+        segments.extend(text);
         Ok(segments)
     }
 }
@@ -235,6 +235,10 @@ impl EmbeddingSource for ShownImage {
 
     fn n_rows(&self) -> u32 {
         self.n_rows
+    }
+
+    fn layout(&self) -> EmbeddedLayout {
+        self.layout
     }
 
     fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {

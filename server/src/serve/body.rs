@@ -7,36 +7,21 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::serve::Service;
+use crate::serve::budget::{BodyShare, MAX_LARGE_BODIES, SMALL, STEP};
 use crate::serve::encoding::Encoding;
 use crate::serve::error::HttpError;
-
-/// Bodies of the largest size that fit into the memory budget.
-const MAX_LARGE_BODIES: usize = 8;
-/// The unit of the memory budget, in bytes.
-const STEP: usize = 64 << 10;
-/// Bytes of each body that the budget does not count, so that a request of usual size is always read.
-pub(super) const SMALL: usize = STEP;
+use crate::serve::service::Service;
 
 /// Time that a client may send nothing of a body that nobody needs. Some wait for an answer before they send on.
 const MAX_PAUSE: Duration = Duration::from_millis(300);
-
-/// A share of the memory budget, which returns to it when it is dropped.
-pub(super) type BodyShare = OwnedSemaphorePermit;
 
 /// A body, and its share of the memory budget.
 pub(super) struct RequestBytes {
     pub(super) bytes: Vec<u8>,
     pub(super) share: BodyShare,
-}
-
-/// The memory budget of all bodies together, which arrive or whose requests wait for a slot.
-pub(super) fn memory_budget(max_body: usize) -> Semaphore {
-    Semaphore::new(max_body.div_ceil(STEP) * MAX_LARGE_BODIES)
 }
 
 /// What a body is.

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, SoundDelivery, Usage};
 use crate::serve::error::HttpError;
+use crate::serve::id;
 use crate::serve::request::content::{arguments_of, foreign_image, kind_of, read_image_url, read_sound};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
@@ -23,8 +24,8 @@ use crate::serve::request::types::{Integer, WithoutEffect};
 use crate::serve::request::unknown::{self, role_of};
 use crate::serve::request::{ChatRequest, Thinking, schema};
 use crate::serve::response_store::ResponseStore;
+use crate::serve::service::Service;
 use crate::serve::spoken_replies::SpokenReplies;
-use crate::serve::{Service, id};
 
 /// The fields of chat completions alone.
 #[derive(Debug, Deserialize, JsonSchema)]

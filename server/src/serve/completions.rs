@@ -9,13 +9,14 @@ use serde_json::Value as Json;
 
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, PendingReply, Usage, with_seed};
 use crate::serve::error::HttpError;
+use crate::serve::models;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{
     ChoiceFields, ClientFields, MAX_LOGPROBS, SamplingFields, checked, is_empty_array,
 };
 use crate::serve::request::types::{Integer, whole_number};
 use crate::serve::request::{RequestNotes, foreign, must_be, schema};
-use crate::serve::{Service, models};
+use crate::serve::service::Service;
 
 /// Limit on prompts times choices of one request.
 const MAX_REPLIES: usize = 64;

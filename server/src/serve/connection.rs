@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
-use crate::serve::realtime::MAX_SESSIONS;
+use crate::serve::handle;
+use crate::serve::service::{MAX_SESSIONS, Service};
 use crate::serve::socket::{ClientSocket, Exchange, reset};
-use crate::serve::{Service, handle};
 
 /// Limit on a request's line and headers, and on the bytes of a reply that the client has not read yet.
 const MAX_HEADER_BYTES: usize = 64 << 10;

@@ -11,8 +11,8 @@ use hyper::http::uri::{Authority, Uri};
 use hyper::{Request, StatusCode};
 
 use crate::access::Auth;
-use crate::serve::Settings;
 use crate::serve::error::HttpError;
+use crate::serve::settings::Settings;
 
 pub(super) struct Guard {
     checks_host: bool,

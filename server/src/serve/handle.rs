@@ -17,7 +17,8 @@ use crate::serve::http::{ResponseBody, error_response, text_response};
 use crate::serve::metrics::RequestCount;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::routes::{self, Lookup, Route, RouteHandler};
-use crate::serve::{Service, audio, body, id, intake, realtime};
+use crate::serve::service::Service;
+use crate::serve::{audio, body, id, intake, realtime};
 
 /// Answers any request.
 pub(super) async fn handle(service: Arc<Service>, mut request: Request<Incoming>) -> Response<ResponseBody> {

@@ -10,11 +10,13 @@ use hyper::body::Incoming;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
 
-use crate::serve::body::{self, BodyShare};
+use crate::serve::body;
+use crate::serve::body::RequestBytes;
+use crate::serve::budget::{BodyShare, SMALL};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::images;
-use crate::serve::{Service, body::RequestBytes};
+use crate::serve::service::Service;
 
 /// The right to keep a thread busy. Held to the end of the work even if the client has disconnected, since reading is not
 /// interrupted.
@@ -29,7 +31,7 @@ pub(super) async fn receive<T: Send + 'static>(
 ) -> Result<(T, BodyShare), HttpError> {
     body::kind(request.headers(), false)?;
     let RequestBytes { bytes, share } = body::read(service, request).await?;
-    let mut turn = if bytes.len() <= body::SMALL { None } else { turn(service).await };
+    let mut turn = if bytes.len() <= SMALL { None } else { turn(service).await };
     let parsing = Arc::clone(service);
     let mut fields = work(&mut turn, move || {
         let mut fields = RequestFields::parse(&bytes)?;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::serve::Service;
 use crate::serve::error::HttpError;
+use crate::serve::service::Service;
 
 /// The list of models.
 pub(super) fn list(service: &Service) -> Result<Json, HttpError> {

@@ -15,7 +15,8 @@ use crate::serve::http::{ResponseBody, json_response, text_response};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::responses::stored;
-use crate::serve::{Service, audio, chat, completions, messages, models, openapi, page, responses};
+use crate::serve::service::Service;
+use crate::serve::{audio, chat, completions, messages, models, openapi, page, responses};
 
 /// A path that the server answers.
 pub(super) struct Route {

@@ -17,8 +17,12 @@ use crate::server::TestServer;
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn vision_server(settings: Settings) -> TestServer {
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm2vl-hf");
-    TestServer::start(ModelRunner::load(model).unwrap(), "vision", settings)
+    server_of("lfm2vl-hf", settings)
+}
+
+fn server_of(model: &str, settings: Settings) -> TestServer {
+    let model = format!("{}/../tests/fixtures/models/{model}", env!("CARGO_MANIFEST_DIR"));
+    TestServer::start(ModelRunner::load(&model).unwrap(), "vision", settings)
 }
 
 /// The request of each dialect, with its path and where its usage counts the prompt.
@@ -49,7 +53,11 @@ fn requests(address: Option<&str>) -> [(&'static str, &'static str, Json); 3] {
 
 #[test]
 fn every_dialect_takes_an_image_and_counts_its_tokens() {
-    let server = vision_server(Settings::default());
+    ["lfm2vl-hf", "lfm3vl-hf", "gemma4-media-hf", "qwen35vl-hf", "gemma3vl-hf"].into_iter().for_each(check_counts);
+}
+
+fn check_counts(model: &str) {
+    let server = server_of(model, Settings::default());
     let url = format!("data:image/png;base64,{PIXEL}");
     let mut counts = Vec::new();
     for ((path, usage, plain), (_, _, shown)) in requests(None).into_iter().zip(requests(Some(&url))) {
@@ -64,7 +72,7 @@ fn every_dialect_takes_an_image_and_counts_its_tokens() {
         counts.push(shown - plain);
     }
     // The rows of the picture, and the tokens before and after them.
-    assert!(counts.iter().all(|count| *count == counts[0]) && 3 < counts[0], "{counts:?}");
+    assert!(counts.iter().all(|count| *count == counts[0]) && 2 < counts[0], "{model}: {counts:?}");
 }
 
 #[test]

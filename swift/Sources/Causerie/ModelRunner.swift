@@ -34,6 +34,29 @@ extension ModelRunner {
         options.reply { completeTokensRaw(prompt: prompt, options: $0) }
     }
 
+    /// Reads a text aloud. The sound is in the ``MessageResponse/audioSample(_:)`` events; text that the model writes
+    /// beside it is not part of what is read.
+    ///
+    /// ```swift
+    /// let writer = try SoundFileWriter(format: .wav, sampleRate: 24_000)
+    /// var file = Data()
+    /// for try await case .audioSample(let sound) in runner.speak("Dinner is ready.", voice: .ukMale) {
+    ///     file += writer.push(sound.samples)
+    /// }
+    /// file += writer.finish()
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - text: what is read.
+    ///   - voice: the voice that reads it.
+    ///   - options: the options for generation. The most probable tokens of text are taken, unless they have a temperature.
+    /// - Returns: the reply; its loop throws ``SdkError/UnsupportedContent(reason:)`` if the model does not speak.
+    public func speak(
+        _ text: String, voice: SpeechVoice = .usFemale, options: GenerationOptions = GenerationOptions()
+    ) -> ResponseStream {
+        options.reply { try speakRaw(text: text, voice: voice, options: $0) }
+    }
+
     /// Returns the prompt for these messages, up to the start of the model's reply.
     public func renderPrompt(messages: [ChatMessage]) throws -> String {
         try renderPrompt(messages: messages, addGenerationPrompt: true)

@@ -108,10 +108,10 @@ public final class ResponseStream: AsyncSequence, Sendable {
 
 extension GenerationOptions {
     /// Starts a reply with these options, after checking them.
-    func reply(_ start: (GenerationOptions) -> RawResponseStream) -> ResponseStream {
+    func reply(_ start: (GenerationOptions) throws -> RawResponseStream) -> ResponseStream {
         ResponseStream {
             try check()
-            return start(self)
+            return try start(self)
         }
     }
 }

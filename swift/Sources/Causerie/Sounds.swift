@@ -24,6 +24,13 @@ extension ChatMessageContent {
     }
 }
 
+extension SoundFileWriter {
+    /// Adds samples of one channel, usually between -1 and 1.
+    ///
+    /// - Returns: the bytes of the file that are complete; none after ``finish()``.
+    public func push(_ samples: [Float]) -> Data { pushRaw(samples: samples.littleEndian) }
+}
+
 extension [Float] {
     /// The samples as the engine takes them.
     var littleEndian: Data {

@@ -99,4 +99,44 @@ import Testing
         let last = try #require(conversation.history.last)
         #expect(last.content.contains { if case .audio = $0 { true } else { false } })
     }
+
+    @Test func textsAreReadAloudInAVoice() async throws {
+        let runner = try await loadModel(url: models.appendingPathComponent("lfm2a-speech/lfm2a-speech-f16.gguf"))
+        // Token 3 begins sound; by itself, a model with random weights might begin with text.
+        let reading = options.with(\.speechTemperature, 0).with(\.maxTokens, 12).with(\.logitBias, [3: 100])
+        func samples(_ voice: SpeechVoice) async throws -> [Float] {
+            var samples: [Float] = []
+            for try await event in runner.speak("Dinner is ready.", voice: voice, options: reading) {
+                if case .audioSample(let sound) = event { samples += sound.samples }
+                if case .complete(let completion) = event { #expect(1...12 ~= completion.stats.spokenTokens) }
+            }
+            return samples
+        }
+        let sound = try await samples(.ukMale)
+        #expect(1_920 < sound.count)
+        #expect(try await samples(.ukMale) == sound)
+        #expect(try await samples(.usMale) != sound)
+
+        let hearing = try await loadModel(url: models.appendingPathComponent("lfm2a/lfm2a-f16.gguf"))
+        await #expect(throws: SdkError.self) { try await hearing.speak("Dinner is ready.").completion() }
+    }
+
+    @Test func samplesAreWrittenToFilesAsTheyCome() throws {
+        let whole = tone(4_000)
+        guard case .audio(let wav) = try ChatMessageContent.audio(samples: whole, sampleRate: 24_000) else { return }
+        for (format, begin) in [(SoundFormat.pcm, ""), (.wav, "RIFF"), (.flac, "fLaC")] {
+            let writer = try SoundFileWriter(format: format, sampleRate: 24_000)
+            var file = Data()
+            for start in stride(from: 0, to: whole.count, by: 700) {
+                file += writer.push(Array(whole[start..<min(start + 700, whole.count)]))
+            }
+            file += writer.finish()
+            #expect(file.starts(with: Data(begin.utf8)))
+            #expect(format == .flac || file.suffix(2 * whole.count) == wav.suffix(2 * whole.count))
+            #expect(writer.push(whole).isEmpty && writer.finish().isEmpty)
+        }
+        for rate in [-1, 0, 999, 384_001] {
+            #expect(throws: SdkError.self) { try SoundFileWriter(format: .wav, sampleRate: rate) }
+        }
+    }
 }

@@ -29,14 +29,20 @@ impl Work for FloatProduct<'_> {
 
 #[inline(always)]
 fn halves(bytes: &[u8; 2 * TILE]) -> [u16; TILE] {
-    std::array::from_fn(|at| u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]))
+    let mut halves = [0; TILE];
+    for at in 0..TILE {
+        halves[at] = u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
+    }
+    halves
 }
 
 #[inline(always)]
 fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
-    std::array::from_fn(|at| {
-        f32::from_le_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]])
-    })
+    let mut floats = [0.0; TILE];
+    for at in 0..TILE {
+        floats[at] = f32::from_le_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]]);
+    }
+    floats
 }
 
 /// Fewer rows than this are computed one at a time.
@@ -146,19 +152,29 @@ impl FloatProduct<'_> {
         let mut kept = [[simd.splat(0.0); W]; R];
         kept.copy_from_slice(&sums[..R]);
         let (steps, rest) = weights.as_chunks::<STEP>();
-        let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at)[columns.clone()].as_chunks::<STEP>());
+        let mut rows = [(&[][..], &[][..]); R];
+        for at in 0..R {
+            rows[at] = self.x.row(row + at)[columns.clone()].as_chunks::<STEP>();
+        }
+        let mut x = [0.0; R];
         for (step, weights) in steps.iter().enumerate() {
             // Arrays, so that no index is checked.
-            let mut x = [&[0.0; STEP]; R];
+            let mut parts = [&[0.0; STEP]; R];
             for at in 0..R {
-                x[at] = &rows[at].0[step];
+                parts[at] = &rows[at].0[step];
             }
             for column in 0..STEP {
-                add_column(simd, &weights[column], x.map(|x| x[column]), &mut kept);
+                for at in 0..R {
+                    x[at] = parts[at][column];
+                }
+                add_column(simd, &weights[column], x, &mut kept);
             }
         }
         for (column, weights) in rest.iter().enumerate() {
-            add_column(simd, weights, rows.map(|(_, rest)| rest[column]), &mut kept);
+            for at in 0..R {
+                x[at] = rows[at].1[column];
+            }
+            add_column(simd, weights, x, &mut kept);
         }
         sums[..R].copy_from_slice(&kept);
         R
@@ -167,10 +183,12 @@ impl FloatProduct<'_> {
     /// The weights of `W` vectors, each from its own first weight on; the first weights of a column are `V` apart.
     #[inline(always)]
     fn vectors<const N: usize, const V: usize, const W: usize>(&self, first: usize) -> [&[[u8; N]]; W] {
-        std::array::from_fn(|at| {
+        let mut vectors = [&[][..]; W];
+        for at in 0..W {
             let (tile, _) = self.matrix.tile((first + at) / V).as_chunks();
-            &tile[(first + at) % V..]
-        })
+            vectors[at] = &tile[(first + at) % V..];
+        }
+        vectors
     }
 
     /// Multiplies all rows with `W` vectors of each column; returns `W`.
@@ -206,7 +224,10 @@ impl FloatProduct<'_> {
     ) -> usize {
         let n_columns = self.x.n_columns;
         let vectors = self.vectors::<N, V, W>(first);
-        let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
+        let mut rows = [&[][..]; R];
+        for at in 0..R {
+            rows[at] = self.x.row(row + at);
+        }
         let mut sums = [[simd.splat(0.0); W]; R];
         // In pairs, because the loop's own instructions take a part of the time; the number of columns may be odd.
         for column in (0..n_columns).step_by(2) {

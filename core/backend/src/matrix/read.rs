@@ -19,8 +19,7 @@ impl TileGroup {
     /// Unpacks a group; groups are counted through all blocks of the tile.
     pub(crate) fn read(format: Format, tile: &[u8], index: usize) -> Self {
         let layout = format.layout();
-        let n_groups = format.block() / GROUP;
-        let (block, index) = (&tile[index / n_groups * layout.tile_bytes()..], index % n_groups);
+        let (block, index) = block_of(format, tile, index);
         let (scales, scales_of_second_half) = scales(format, block, index);
         Self {
             values: values(format, &block[layout.head + index * layout.group..]),
@@ -29,36 +28,44 @@ impl TileGroup {
             negative_minima: negative_minima(format, block, index),
         }
     }
-
-    /// The weight of a row in one of the group's columns.
-    fn weight(&self, lane: usize, column: usize) -> f32 {
-        let scales = match &self.scales_of_second_half {
-            Some(scales) if GROUP / 2 <= column => scales,
-            _ => &self.scales,
-        };
-        let scaled = scales[lane] * f32::from(self.values[column / 4][4 * lane + column % 4]);
-        self.negative_minima.map_or(scaled, |minima| scaled + minima[lane])
-    }
 }
 
+/// The block of a group, which is counted through all blocks of a tile, and its index within the block.
+fn block_of(format: Format, tile: &[u8], index: usize) -> (&[u8], usize) {
+    let n_groups = format.block() / GROUP;
+    (&tile[index / n_groups * format.layout().tile_bytes()..], index % n_groups)
+}
+
+/// The values of a group, `(8, 16 rows, 4)`.
 fn values(format: Format, group: &[u8]) -> [[i16; VECTOR]; GROUP / 4] {
-    let vector = |start: usize| -> [u8; VECTOR] { std::array::from_fn(|at| group[start + at]) };
-    std::array::from_fn(|index| {
-        if format == Format::Q8_0 {
-            return vector(index * VECTOR).map(|byte| i16::from(byte as i8));
+    let mut values = [[0; VECTOR]; GROUP / 4];
+    for (index, values) in values.iter_mut().enumerate() {
+        some_values(format, group, index, 0, values);
+    }
+    values
+}
+
+/// Writes values of vector `index` of a group, from the place `first` of the vector on.
+fn some_values(format: Format, group: &[u8], index: usize, first: usize, to: &mut [i16]) {
+    let bytes = |vector: usize| &group[vector + first..][..to.len()];
+    if format == Format::Q8_0 {
+        let bytes = bytes(index * VECTOR);
+        to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = i16::from(*byte as i8));
+        return;
+    }
+    let (lower, upper, offset) = match format {
+        Format::Q5_1 | Format::Q5K => (bytes(index % 4 * VECTOR), Some((bytes(NIBBLES), index, 1)), 0),
+        Format::Q6K => {
+            let upper = bytes(NIBBLES + index / 4 * VECTOR);
+            (bytes(index % 4 * VECTOR), Some((upper, 2 * (index % 4), 3)), 32)
         }
-        let nibbles = vector(index % 4 * VECTOR).map(|byte| byte >> (index / 4 * 4) & 15);
-        let upper = |start: usize, shift: usize, mask: u8| {
-            let bits = vector(start);
-            std::array::from_fn(|at| i16::from(nibbles[at] | (bits[at] >> shift & mask) << 4))
-        };
-        match format {
-            Format::Q5_1 | Format::Q5K => upper(NIBBLES, index, 1),
-            Format::Q6K => upper(NIBBLES + index / 4 * VECTOR, 2 * (index % 4), 3).map(|value: i16| value - 32),
-            Format::Q4_0 => nibbles.map(|value| i16::from(value) - 8),
-            _ => nibbles.map(i16::from),
-        }
-    })
+        Format::Q4_0 => (bytes(index % 4 * VECTOR), None, 8),
+        _ => (bytes(index % 4 * VECTOR), None, 0),
+    };
+    for (at, to) in to.iter_mut().enumerate() {
+        let bits = upper.map_or(0, |(upper, shift, mask)| (upper[at] >> shift & mask) << 4);
+        *to = i16::from(lower[at] >> (index / 4 * 4) & 15 | bits) - offset;
+    }
 }
 
 fn scales(format: Format, block: &[u8], index: usize) -> ([f32; TILE], Option<[f32; TILE]>) {
@@ -85,6 +92,24 @@ fn negative_minima(format: Format, block: &[u8], index: usize) -> Option<[f32; T
     }
 }
 
+/// Writes the values of one row in a group.
+fn row_of_group(format: Format, tile: &[u8], index: usize, lane: usize, to: &mut [f32]) {
+    let (block, index) = block_of(format, tile, index);
+    let group = &block[format.layout().head + index * format.layout().group..];
+    let (first_scales, second_scales) = scales(format, block, index);
+    let second_scales = second_scales.unwrap_or(first_scales);
+    let minimum = negative_minima(format, block, index).map(|minima| minima[lane]);
+    for (vector, to) in to.chunks_mut(4).enumerate() {
+        let mut values = [0; 4];
+        some_values(format, group, vector, 4 * lane, &mut values);
+        let scale = if vector < GROUP / 8 { first_scales[lane] } else { second_scales[lane] };
+        for (to, value) in to.iter_mut().zip(values) {
+            let scaled = scale * f32::from(value);
+            *to = minimum.map_or(scaled, |minimum| scaled + minimum);
+        }
+    }
+}
+
 /// Sixteen f16, one for each row.
 fn halves(block: &[u8], vector: usize) -> [f32; TILE] {
     Portable.load_f16(&std::array::from_fn(|lane| u16::from_le_bytes(get(block, vector, lane))))
@@ -103,8 +128,7 @@ fn times(a: [f32; TILE], b: [f32; TILE]) -> [f32; TILE] {
 pub(super) fn row(format: Format, tile: &[u8], lane: usize, to: &mut [f32]) {
     if format.is_quantised() {
         for (index, to) in to.chunks_mut(GROUP).enumerate() {
-            let group = TileGroup::read(format, tile, index);
-            to.iter_mut().enumerate().for_each(|(column, to)| *to = group.weight(lane, column));
+            row_of_group(format, tile, index, lane, to);
         }
         return;
     }

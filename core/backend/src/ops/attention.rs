@@ -29,6 +29,11 @@ pub enum AttentionMask {
         /// Number of tokens, at least one.
         window: usize,
     },
+    /// The last `window` tokens up to and including itself, and all tokens of the step after it.
+    TwoWay {
+        /// Number of tokens, at least one.
+        window: usize,
+    },
     /// All tokens: those after it, too.
     Bidirectional,
 }
@@ -109,6 +114,9 @@ impl HeadAttention<'_> {
             AttentionMask::Causal { window } => {
                 let end = self.n_before + self.place(query).0 + 1;
                 end.saturating_sub(window)..end
+            }
+            AttentionMask::TwoWay { window } => {
+                (self.n_before + self.place(query).0 + 1).saturating_sub(window)..self.past.n_tokens()
             }
             AttentionMask::Bidirectional => 0..self.past.n_tokens(),
         }
@@ -235,11 +243,12 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
     let (scales, _) = keys.scales.as_chunks::<LANES>();
     let mut scores = [[0.0; PAGE]; Q];
     for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
-        let keys: [&[[T; LANES]]; V] = std::array::from_fn(|at| &keys.elements[(vector + at) * head_dim..][..head_dim]);
+        let mut rows = [keys.elements; V];
+        for at in 0..V {
+            rows[at] = &keys.elements[(vector + at) * head_dim..][..head_dim];
+        }
         let mut sums = [[simd.splat(0.0); V]; Q];
         let mut scale = [simd.splat(1.0); V];
-        let key_steps = keys.map(|keys| keys.as_chunks::<STEP>().0);
-        let query_steps = queries.map(|query| query.as_chunks::<STEP>().0);
         for first in (0..head_dim).step_by(STEP) {
             if T::HAS_SCALE && first % GROUP == 0 {
                 for at in 0..V {
@@ -249,17 +258,10 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
             for at in 0..V {
                 prefetch(simd, soon, (vector + at) * head_dim + first);
             }
-            if first + STEP <= head_dim {
-                // Arrays, so that no index is checked.
-                let steps = key_steps.map(|steps| &steps[first / STEP]);
-                let x = query_steps.map(|steps| &steps[first / STEP]);
-                for dim in 0..STEP {
-                    add_keys(simd, (steps.map(|keys| &keys[dim]), scale), x.map(|x| x[dim]), &mut sums);
-                }
-            } else {
-                for dim in first..head_dim {
-                    add_keys(simd, (keys.map(|keys| &keys[dim]), scale), queries.map(|x| x[dim]), &mut sums);
-                }
+            // A number of dimensions that the compiler knows, so that no index is checked.
+            match head_dim - first {
+                STEP.. => add_dims(simd, (&rows, scale), queries, (first, STEP), &mut sums),
+                rest => add_dims(simd, (&rows, scale), queries, (first, rest), &mut sums),
             }
         }
         for at in 0..Q {
@@ -270,6 +272,35 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
         }
     }
     scores
+}
+
+/// Adds the products of some dimensions of `V` vectors of keys and of `Q` queries. Loops fill the arrays: closures might be kept
+/// separate, and then pass vectors through memory.
+#[inline(always)]
+fn add_dims<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
+    simd: S,
+    (rows, scale): (&[&[[T; LANES]]; V], [S::Floats; V]),
+    queries: &[&[f32]; Q],
+    (first, n_dims): (usize, usize),
+    sums: &mut [[S::Floats; V]; Q],
+) {
+    let (mut keys, mut parts) = (*rows, *queries);
+    for keys in &mut keys {
+        *keys = &keys[first..][..n_dims];
+    }
+    for part in &mut parts {
+        *part = &part[first..][..n_dims];
+    }
+    for dim in 0..n_dims {
+        let (mut dim_keys, mut x) = ([&keys[0][dim]; V], [0.0; Q]);
+        for at in 0..V {
+            dim_keys[at] = &keys[at][dim];
+        }
+        for at in 0..Q {
+            x[at] = parts[at][dim];
+        }
+        add_keys(simd, (dim_keys, scale), x, sums);
+    }
 }
 
 /// Adds the products of a dimension of `V` vectors of keys and of `Q` queries.

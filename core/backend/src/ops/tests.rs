@@ -56,6 +56,8 @@ fn attention_is_right_and_the_same() {
             (24, 3, 1, AttentionMask::Causal { window: 70 }, 0.3),
             (128, 1, 4, AttentionMask::Causal { window: 1 }, 0.1),
             (72, 2, 1, AttentionMask::Bidirectional, 0.1),
+            (64, 1, 2, AttentionMask::TwoWay { window: usize::MAX }, 0.1),
+            (80, 2, 1, AttentionMask::TwoWay { window: 50 }, 0.2),
         ] {
             let shape = CacheShape { n_heads, head_dim, cache_type };
             // Two sequences, each with tokens before the rows that are computed.
@@ -69,9 +71,9 @@ fn attention_is_right_and_the_same() {
             let queries: Vec<f32> = random.floats(145 * width).iter().map(|x| 3.0 * x).collect();
             let found = same_on_all(|cpu| {
                 let steps = [0..140, 140..145].into_iter().zip(&pasts);
-                let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past }).collect();
+                let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past, mask }).collect();
                 let mut mixed = vec![f32::NAN; queries.len()];
-                cpu.attention(&queries, &steps, (mask, scale), &mut mixed);
+                cpu.attention(&queries, &steps, scale, &mut mixed);
                 mixed
             });
             let (mut rows, mut exact) = (queries.chunks_exact(head_dim), Vec::new());
@@ -85,6 +87,7 @@ fn attention_is_right_and_the_same() {
                         let end = n_before + row + 1;
                         let seen = match mask {
                             AttentionMask::Causal { window } => end.saturating_sub(window)..end,
+                            AttentionMask::TwoWay { window } => end.saturating_sub(window)..past.n_tokens(),
                             AttentionMask::Bidirectional => 0..past.n_tokens(),
                         };
                         let score = |token| -> f64 {

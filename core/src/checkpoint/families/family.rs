@@ -42,6 +42,8 @@ pub(crate) struct Family {
     /// The share of pairs that are rotated, the fastest ones, in layers with full attention, if config.json has no
     /// settings.
     pub(crate) rotated_share: Option<f64>,
+    /// Whether some pairs count the rows and the columns of images.
+    pub(crate) has_sections: bool,
     /// The positions that the model was made for, and the epsilon of norms, if config.json has none.
     pub(crate) default_context: Option<usize>,
     pub(crate) default_norm_eps: Option<f64>,

@@ -21,6 +21,7 @@ pub(super) const PLAIN: Family = Family {
     rotates_part: false,
     default_rotated_part: 1.0,
     rotated_share: None,
+    has_sections: false,
     default_context: None,
     default_norm_eps: None,
     window: WindowRule::Listed,

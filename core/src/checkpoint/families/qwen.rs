@@ -16,6 +16,7 @@ pub(super) const QWEN35: Family = Family {
     names: &NAMES,
     default_theta: 10_000_000.0,
     rotates_part: true,
+    has_sections: true,
     default_rotated_part: 0.25,
     has_head_norms: true,
     folder_norms_lack_one: true,

@@ -110,3 +110,26 @@ fn of_folder(config: &Json) -> Result<Option<(&'static HearingFamily, EncoderFac
     };
     Ok(facts.map(|facts| (family, facts)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weights::{MetadataValue, ModelOrigin, gguf_header};
+
+    #[test]
+    fn a_vision_tower_beside_the_encoder_of_lfm3_puts_tokens_around_its_rows() {
+        let path =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/lfm3a-speech/mmproj-lfm3a-speech-f16.gguf");
+        let Weights::Gguf(file) = Weights::open(path).unwrap() else { panic!("it is a GGUF file") };
+        let with_tower = |has_tower: bool| {
+            let mut metadata: Vec<_> =
+                file.metadata().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            metadata.push(("clip.has_vision_encoder".to_owned(), MetadataValue::Flag(has_tower)));
+            let file = GgufFile::from_bytes(gguf_header(&metadata, &[]).into(), ModelOrigin::Disk).unwrap();
+            of_gguf(&file).unwrap().0.around
+        };
+        assert_eq!(of_gguf(&file).unwrap().0.around, None);
+        assert_eq!(with_tower(false), None);
+        assert_eq!(with_tower(true), Some(("<|vision_start|>", "<|vision_end|>")));
+    }
+}

@@ -64,7 +64,13 @@ impl MimiCheckpoint {
             )));
         }
         let n_codebooks = count(&|at| codebook_name(at, "embedding_sum"), MAX_CODEBOOKS);
-        let rope = RopeSettings { theta: THETA, scaling: RopeScaling::None, n_rotated: None, query_growth: None };
+        let rope = RopeSettings {
+            theta: THETA,
+            scaling: RopeScaling::None,
+            n_rotated: None,
+            query_growth: None,
+            sections: None,
+        };
         Ok(Some(Self {
             tensors: renamed(files, names(n_codebooks, n_layers, n_stages))?,
             n_codebooks,

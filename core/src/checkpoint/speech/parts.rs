@@ -82,8 +82,13 @@ pub(in crate::checkpoint) fn architecture(
     n_heads: Option<usize>,
     window: Option<usize>,
 ) -> Architecture {
-    let rope =
-        RopeSettings { theta: family.default_theta, scaling: RopeScaling::None, n_rotated: None, query_growth: None };
+    let rope = RopeSettings {
+        theta: family.default_theta,
+        scaling: RopeScaling::None,
+        n_rotated: None,
+        query_growth: None,
+        sections: None,
+    };
     Architecture {
         family,
         name: family.gguf,

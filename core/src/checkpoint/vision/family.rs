@@ -1,24 +1,45 @@
 //! The kinds of vision towers, as data: their names in files, and what the files need not state.
 
-use crate::media::{ResizeFilter, TilingRules};
+use crate::checkpoint::families::Activation;
+use crate::media::TilingRules;
+use crate::position::MutualAttention;
 
 /// One kind of tower with its projector.
 #[derive(Debug, PartialEq)]
 pub(crate) struct VisionFamily {
-    /// `clip.projector_type` in GGUF files.
+    /// `clip.projector_type` or `clip.vision.projector_type` in GGUF files.
     pub(super) projector_type: &'static str,
     /// `model_type` in config.json.
     pub(super) model_types: &'static [&'static str],
     /// `general.architecture` in the GGUF files of decoders.
     pub(crate) decoders: &'static [&'static str],
     pub(super) names: VisionNameTable,
+    /// The norm of the embedding of patches.
+    pub(crate) patch_norm: Option<&'static str>,
+    /// The vectors that are added to patches; `None` for rotary positions alone.
+    pub(crate) places: Option<PatchPlaces>,
+    pub(crate) rows: RowRoles,
+    /// The activation of gates in feed-forward blocks; `None` for blocks without gates, whose activation is GELU.
+    pub(crate) gate: Option<Activation>,
+    /// Factor of attention scores; `None` for one over the root of the head size.
+    pub(crate) score_scale: Option<f32>,
+    /// Whether the outputs of attention and of feed-forward blocks have norms.
+    pub(crate) has_output_norms: bool,
+    /// Whether every value head has a norm without weights.
+    pub(crate) has_value_norms: bool,
+    /// Whether the first half of a head rotates by the column and the second half by the row.
+    pub(crate) rotates_by_halves: bool,
+    /// Where rows of an image attend to each other in the decoder.
+    pub(super) mutual: MutualAttention,
+    /// Whether positions of images are counted by the rows and columns of their grid.
+    pub(crate) counts_cells: bool,
+    /// Whether the tower brings levels from 0 to 1 to levels from -1 to 1, after the conversion that the files state.
+    pub(super) centres_levels: bool,
     /// Whether norms of the tower subtract the mean and have biases.
     pub(crate) has_layer_norms: bool,
-    /// Whether the values of feed-forward blocks are gated.
-    pub(crate) is_gated: bool,
     /// Whether folders have the values of a patch by channel, frame, row and column; else by row, column and channel.
     pub(crate) has_channels_first: bool,
-    /// The base of rotary angles, one half of which count rows and the other columns; `None` for a table of positions.
+    /// The base of rotary angles, one half of which count rows and the other columns; `None` for none.
     pub(super) rope_theta: Option<f32>,
     pub(super) norm_eps: f32,
     /// Epsilon of the projector's norm.
@@ -31,7 +52,8 @@ pub(crate) struct VisionFamily {
 }
 
 /// Names of parts without `.weight`: in GGUF files, and in folders after the prefix of the tower, its layers or the projector.
-/// A part may have had several names in folders.
+/// A part may have had several names in folders. If the name of a part of a layer ends in `.linear` there, the ranges of a map's inputs
+/// and outputs may lie beside it.
 #[derive(Debug, PartialEq)]
 pub(super) struct VisionNameTable {
     pub(super) tower: &'static [(&'static str, &'static str)],
@@ -39,20 +61,46 @@ pub(super) struct VisionNameTable {
     pub(super) layers: &'static str,
     pub(super) in_layer: &'static [(&'static str, &'static str)],
     pub(super) projector: &'static [(&'static str, &'static str)],
-    pub(super) roles: VisionRoles,
+    /// Parts whose names are complete.
+    pub(super) vectors: &'static [(&'static str, &'static str)],
+    /// The one of these whose values are one less in folders.
+    pub(super) lacks_one: Option<&'static str>,
 }
 
-/// The parts outside of layers, by their names in GGUF files.
+/// Vectors that are added to patches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct VisionRoles {
-    /// The norm of the embedding of patches.
-    pub(crate) patch_norm: Option<&'static str>,
-    /// The norm of patches before they are merged.
-    pub(crate) output_norm: &'static str,
-    /// The norm of merged patches, which only some files have.
-    pub(crate) merged_norm: Option<&'static str>,
-    pub(crate) first: &'static str,
-    pub(crate) second: &'static str,
+pub(crate) enum PatchPlaces {
+    /// One for each place of a square, mixed for grids of other sizes. If they are aligned, the patches of corners have the vectors
+    /// of its corners.
+    Square { is_aligned: bool },
+    /// The sum of one for the column and one for the row.
+    Axes,
+}
+
+/// What makes a row of the patches of a square, by the names of parts in GGUF files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RowRoles {
+    /// They are joined, and mapped by two maps.
+    Joined {
+        /// The norm of patches before they are joined.
+        patch_norm: &'static str,
+        /// The norm of joined patches, which only some files have.
+        joined_norm: Option<&'static str>,
+        first: &'static str,
+        second: &'static str,
+    },
+    /// Their mean is mapped.
+    Pooled {
+        map: &'static str,
+        /// The norm of patches before the mean.
+        patch_norm: Option<&'static str>,
+        /// The norm of means; `None` for one without weights.
+        mean_norm: Option<&'static str>,
+        /// Whether the rows of the map are columns in the files.
+        is_transposed: bool,
+        /// Whether means are multiplied by the root of their size.
+        is_raised: bool,
+    },
 }
 
 /// The control tokens of images.
@@ -62,127 +110,37 @@ pub(crate) struct ImageTokens {
     pub(crate) markers: &'static [&'static str],
     /// The tokens around the rows of an image, unless the template prints them itself.
     pub(crate) around: Option<(&'static str, &'static str)>,
+    /// Text before and after these.
+    pub(crate) text_around: &'static str,
+    pub(crate) tiles: Option<TileTokens>,
 }
 
-pub(super) static FAMILIES: [&VisionFamily; 2] = [&LFM2_VL, &LFM3_VL];
+/// The control tokens of a picture in several tiles, which not every vocabulary has.
+#[derive(Debug, PartialEq)]
+pub(crate) struct TileTokens {
+    /// Before a tile, whose `{row}` and `{column}` count from 1.
+    tile: &'static str,
+    /// Before the smaller copy of the whole.
+    pub(crate) thumbnail: &'static str,
+}
 
-/// SigLIP 2, whose patches are merged.
-static LFM2_VL: VisionFamily = VisionFamily {
-    projector_type: "lfm2",
-    model_types: &["lfm2_vl", "lfm2-vl"],
-    decoders: &["lfm2", "lfm2moe"],
-    names: VisionNameTable {
-        tower: &[
-            ("v.patch_embd", "embeddings.patch_embedding"),
-            ("v.position_embd", "embeddings.position_embedding"),
-            ("v.post_ln", "post_layernorm"),
-        ],
-        layers: "encoder.layers.",
-        in_layer: &[
-            ("ln1", "layer_norm1"),
-            ("ln2", "layer_norm2"),
-            ("attn_q", "self_attn.q_proj"),
-            ("attn_k", "self_attn.k_proj"),
-            ("attn_v", "self_attn.v_proj"),
-            ("attn_out", "self_attn.out_proj"),
-            ("ffn_up", "mlp.fc1"),
-            ("ffn_down", "mlp.fc2"),
-        ],
-        projector: &[("mm.input_norm", "layer_norm"), ("mm.1", "linear_1"), ("mm.2", "linear_2")],
-        roles: VisionRoles {
-            patch_norm: None,
-            output_norm: "v.post_ln",
-            merged_norm: Some("mm.input_norm"),
-            first: "mm.1",
-            second: "mm.2",
-        },
-    },
-    has_layer_norms: true,
-    is_gated: false,
-    has_channels_first: false,
-    rope_theta: None,
-    norm_eps: 1e-6,
-    projector_eps: 1e-5,
-    rules: TilingRules {
-        patch: 16,
-        merge: 2,
-        min_pixels: 64 * 32 * 32,
-        max_pixels: 256 * 32 * 32,
-        min_units: 1,
-        filter: ResizeFilter::Bilinear,
-        tile: 512,
-        min_tiles: 2,
-        max_tiles: 10,
-        splits: true,
-        has_thumbnail: true,
-        tolerance: 2.0,
-    },
-    mean: [0.5; 3],
-    deviation: [0.5; 3],
-    tokens: ImageTokens { markers: &["<image>"], around: Some(("<|image_start|>", "<|image_end|>")) },
-};
+impl TileTokens {
+    pub(super) const fn new(tile: &'static str, thumbnail: &'static str) -> Self {
+        Self { tile, thumbnail }
+    }
 
-/// Layers of gated convolutions over the grid of patches, and of attention, without tiles.
-static LFM3_VL: VisionFamily = VisionFamily {
-    projector_type: "lfm3vl",
-    model_types: &["lfm3_vl"],
-    decoders: &["lfm3"],
-    names: VisionNameTable {
-        tower: &[
-            ("v.patch_embd", "patchifier"),
-            ("v.patch_embd", "patch_embed"),
-            ("v.embedding_norm", "embedding_norm"),
-        ],
-        layers: "layers.",
-        in_layer: &[
-            ("ln1", "operator_norm"),
-            ("ln2", "ffn_norm"),
-            ("attn_q", "self_attn.q_proj"),
-            ("attn_k", "self_attn.k_proj"),
-            ("attn_v", "self_attn.v_proj"),
-            ("attn_out", "self_attn.out_proj"),
-            ("attn_q_norm", "self_attn.q_layernorm"),
-            ("attn_q_norm", "self_attn.q_norm"),
-            ("attn_k_norm", "self_attn.k_layernorm"),
-            ("attn_k_norm", "self_attn.k_norm"),
-            ("ffn_gate", "feed_forward.w1"),
-            ("ffn_up", "feed_forward.w3"),
-            ("ffn_down", "feed_forward.w2"),
-            ("conv2d_in_proj", "conv.in_proj"),
-            ("conv2d_spatial", "conv.spatial_conv"),
-            ("conv2d_out_proj", "conv.out_proj"),
-        ],
-        projector: &[("mm.input_norm", "layer_norm"), ("mm.0", "linear_1"), ("mm.2", "linear_2")],
-        roles: VisionRoles {
-            patch_norm: Some("v.embedding_norm"),
-            output_norm: "mm.input_norm",
-            merged_norm: None,
-            first: "mm.0",
-            second: "mm.2",
-        },
-    },
-    has_layer_norms: false,
-    is_gated: true,
-    has_channels_first: true,
-    rope_theta: Some(1e6),
-    norm_eps: 1e-5,
-    projector_eps: 1e-6,
-    rules: TilingRules {
-        patch: 16,
-        merge: 2,
-        min_pixels: 64 * 32 * 32,
-        max_pixels: 16_384 * 32 * 32,
-        min_units: 0,
-        filter: ResizeFilter::Bicubic,
-        tile: 512,
-        min_tiles: 1,
-        max_tiles: 1,
-        splits: false,
-        has_thumbnail: false,
-        tolerance: 1.0,
-    },
-    // The means of CLIP.
-    mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
-    deviation: [0.268_629_54, 0.261_302_6, 0.275_777_1],
-    tokens: ImageTokens { markers: &["<|image|>", "<|image_pad|>"], around: None },
-};
+    /// The token before a tile.
+    pub(crate) fn tile(&self, row: usize, column: usize) -> String {
+        self.tile.replace("{row}", &row.to_string()).replace("{column}", &column.to_string())
+    }
+}
+
+impl VisionFamily {
+    /// The map whose outputs are rows of the decoder's embedding, and whether its rows are columns in the files.
+    pub(crate) fn last_map(&self) -> (&'static str, bool) {
+        match self.rows {
+            RowRoles::Joined { second, .. } => (second, false),
+            RowRoles::Pooled { map, is_transposed, .. } => (map, is_transposed),
+        }
+    }
+}

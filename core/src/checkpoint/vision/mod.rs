@@ -3,10 +3,16 @@
 
 mod description;
 mod family;
+mod gemma3;
+mod gemma4;
+mod lfm2_vl;
+mod lfm3_vl;
 mod names;
+mod qwen35;
 mod rules;
+mod siglip;
 mod tensors;
 
 pub(crate) use description::VisionArchitecture;
-pub(crate) use family::ImageTokens;
+pub(crate) use family::{ImageTokens, PatchPlaces, RowRoles};
 pub(crate) use names::is_vision;

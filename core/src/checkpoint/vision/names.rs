@@ -2,7 +2,7 @@
 
 /// How the names of the tower's and the projector's tensors begin in GGUF files, and which words they contain in folders.
 const GGUF_PREFIXES: [&str; 2] = ["v.", "mm."];
-const FOLDER_PARTS: [&str; 2] = ["vision_tower.", "multi_modal_projector."];
+const FOLDER_PARTS: [&str; 4] = ["vision_tower.", "multi_modal_projector.", "embed_vision.", "visual."];
 
 /// How the names of adapters of sound begin, which are no part of a tower.
 const SOUND: &str = "mm.a.";

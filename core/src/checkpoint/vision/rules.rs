@@ -4,8 +4,9 @@ use serde_json::Value as Json;
 
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::vision::gemma3;
 use crate::error::{Result, SdkError};
-use crate::media::{ResizeFilter, TilingRules};
+use crate::media::{ImageSizing, ResizeFilter, TilingRules};
 use crate::weights::{Folder, GgufFile};
 
 /// Pixels of a tile's side and tiles at most: more than any model has.
@@ -28,7 +29,9 @@ pub(super) fn processor_settings(folder: &Folder) -> Result<Json> {
 /// The rules that a projector file states. The rest, such as tiles, is as usual.
 pub(super) fn gguf_rules(file: &GgufFile, usual: &TilingRules) -> Result<TilingRules> {
     let count = |key: &str| file.count(&format!("clip.vision.{key}"));
+    let patch = count("patch_size")?.ok_or_else(|| invalid("metadata clip.vision.patch_size is missing"))?;
     let merge = count("projector.scale_factor")?.or(count("spatial_merge_size")?).unwrap_or(usual.merge);
+    let usual = &usual.with_unit(patch, merge);
     let filter = match file.text("clip.vision.image_resize_algo")? {
         None => usual.filter,
         Some("bilinear") => ResizeFilter::Bilinear,
@@ -38,14 +41,12 @@ pub(super) fn gguf_rules(file: &GgufFile, usual: &TilingRules) -> Result<TilingR
         }
     };
     let rules = TilingRules {
-        patch: count("patch_size")?.ok_or_else(|| invalid("metadata clip.vision.patch_size is missing"))?,
-        merge,
         min_pixels: count("image_min_pixels")?.unwrap_or(usual.min_pixels),
         max_pixels: count("image_max_pixels")?.unwrap_or(usual.max_pixels),
         filter,
         ..usual.clone()
     };
-    Ok(limited(rules))
+    Ok(limited(rules.with_square(count("image_size")?)))
 }
 
 /// The rules that a folder states: its description, the part on the tower, and the processor's settings.
@@ -56,8 +57,13 @@ pub(super) fn rules(
     let count = |keys: &[&str], usual: usize| Ok::<_, SdkError>(settings.count(keys)?.unwrap_or(usual));
     let (min_tiles, max_tiles) = (count(&["min_tiles"], usual.min_tiles)?, count(&["max_tiles"], usual.max_tiles)?);
     let patch = count(&["encoder_patch_size", "patch_size"], vision.count(&["patch_size"])?.unwrap_or(usual.patch))?;
-    let merge = whole.count(&["downsample_factor"])?.or(vision.count(&["spatial_merge_size"])?);
+    let merge = match usual.sizing {
+        ImageSizing::Square => Some(gemma3::merge(whole, vision)?),
+        _ => whole.count(&["downsample_factor"])?,
+    };
+    let merge = merge.or(vision.count(&["spatial_merge_size", "pooling_kernel_size"])?);
     let merge = merge.map_or_else(|| count(&["downsample_factor", "merge_size"], usual.merge), Ok)?;
+    let usual = &usual.with_unit(patch, merge);
     let unit = patch.saturating_mul(merge);
     let edges = settings.object("size")?.unwrap_or(settings);
     let pixels = |tokens: &str, keys: [&str; 2], usual: usize| -> Result<usize> {
@@ -66,12 +72,17 @@ pub(super) fn rules(
             None => Ok(settings.count(&keys[..1])?.or(edges.count(&keys[1..])?).unwrap_or(usual)),
         }
     };
+    let max_tokens = match usual.sizing {
+        ImageSizing::Filled => "max_soft_tokens",
+        ImageSizing::Nearest | ImageSizing::Square => "max_image_tokens",
+    };
     let splits = settings.boolean(&["do_image_splitting"])?.unwrap_or(usual.splits);
-    Ok(limited(TilingRules {
+    let rules = TilingRules {
         patch,
         merge,
         min_pixels: pixels("min_image_tokens", ["min_pixels", "shortest_edge"], usual.min_pixels)?,
-        max_pixels: pixels("max_image_tokens", ["max_pixels", "longest_edge"], usual.max_pixels)?,
+        max_pixels: pixels(max_tokens, ["max_pixels", "longest_edge"], usual.max_pixels)?,
+        sizing: usual.sizing,
         min_units: usual.min_units,
         filter: match settings.count(&["resample"])? {
             None => usual.filter,
@@ -87,7 +98,11 @@ pub(super) fn rules(
         tolerance: settings.number(&["max_pixels_tolerance"])?.unwrap_or(usual.tolerance),
         min_tiles,
         max_tiles,
-    }))
+    };
+    Ok(limited(rules.with_square(match edges.count(&["height"])? {
+        Some(height) => Some(height),
+        None => vision.count(&["image_size"])?,
+    })))
 }
 
 /// The rules with the most rows that an image may have.
@@ -103,13 +118,20 @@ pub(super) fn check(rules: &TilingRules) -> Result<()> {
         return Err(invalid(format!("patches of {patch} pixels, merged by {merge}, are not supported")));
     }
     let row = rules.unit() * rules.unit();
+    if rules.sizing == ImageSizing::Square && !max_pixels.isqrt().is_multiple_of(rules.unit()) {
+        return Err(invalid(format!(
+            "images must have sides of a multiple of {} pixels, found {}",
+            rules.unit(),
+            max_pixels.isqrt()
+        )));
+    }
     if min_pixels < row || max_pixels < min_pixels {
         return Err(invalid(format!(
             "an image must have between {row} and {} pixels, found {min_pixels} to {max_pixels}",
             MAX_ROWS * row
         )));
     }
-    if tile == 0 || MAX_TILE < tile || !tile.is_multiple_of(rules.unit()) {
+    if rules.splits && (tile == 0 || MAX_TILE < tile || !tile.is_multiple_of(rules.unit())) {
         return Err(invalid(format!(
             "tile_size must be a multiple of {} up to {MAX_TILE}, found {tile}",
             rules.unit()

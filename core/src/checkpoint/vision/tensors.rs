@@ -7,9 +7,15 @@ use crate::error::Result;
 use crate::weights::{Folder, Tensors, Weights};
 
 /// How the names of a tower's tensors begin in folders. Published folders have one level more than newer ones.
-const TOWERS: [&str; 4] =
-    ["model.vision_tower.vision_model.", "model.vision_tower.", "vision_tower.vision_model.", "vision_tower."];
-const PROJECTORS: [&str; 2] = ["model.multi_modal_projector.", "multi_modal_projector."];
+const TOWERS: [&str; 6] = [
+    "model.vision_tower.vision_model.",
+    "model.vision_tower.",
+    "vision_tower.vision_model.",
+    "vision_tower.",
+    "model.visual.",
+    "visual.",
+];
+const PROJECTORS: [&str; 3] = ["model.multi_modal_projector.", "multi_modal_projector.", "model.embed_vision."];
 /// The map of patches.
 const PATCHES: &str = "v.patch_embd";
 /// Frames that a patch may span; a picture fills them all.
@@ -45,11 +51,19 @@ impl VisionArchitecture {
         for part in parts(table.projector) {
             add(&mut found, part, &PROJECTORS, "", table.projector, part)?;
         }
+        for (part, in_folder) in table.vectors {
+            let possible = TOWERS.iter().chain(&PROJECTORS).map(|prefix| format!("{prefix}{in_folder}"));
+            let possible: Vec<String> = possible.collect();
+            let shape = possible.iter().find_map(|name| found.folder.shape(name)).map(<[usize]>::to_vec);
+            let change = RowChange { adds_one: table.lacks_one == Some(*part), ..RowChange::default() };
+            found.add_shaped((*part).to_owned(), &possible, shape, change)?;
+        }
         Ok(found.tensors)
     }
 
     /// GGUF files have convolution kernels, `(hidden, 3, side, side)`, one for each frame that a patch spans. Folders have a map
-    /// of patches: `(hidden, side * side * 3)`, or `(hidden, 3 * frames * side * side)`.
+    /// of patches, `(hidden, side * side * 3)` or `(hidden, 3 * frames * side * side)`, or a kernel for all frames, `(hidden, 3, frames,
+    /// side, side)`.
     fn add_patches(&self, found: &mut FolderTensors<'_>) -> Result<()> {
         let possible = |end: &str| names(&TOWERS, "", self.family.names.tower, PATCHES, end);
         found.add(format!("{PATCHES}.bias"), &possible(".bias"), RowChange::default())?;
@@ -64,6 +78,11 @@ impl VisionArchitecture {
         };
         let Some((hidden, n_frames)) = (match shape {
             Some(&[hidden, columns]) => n_frames(columns).map(|n_frames| (hidden, n_frames)),
+            // Kernels of a convolution.
+            Some([hidden, kernel @ ..]) if self.family.has_channels_first => {
+                let n_columns = kernel.iter().try_fold(1usize, |n, size| n.checked_mul(*size));
+                n_columns.and_then(n_frames).map(|n_frames| (*hidden, n_frames))
+            }
             _ => None,
         }) else {
             return found.add(format!("{PATCHES}.weight"), &names, RowChange::default()); // which is refused later
@@ -94,7 +113,7 @@ fn names(prefixes: &[&str], layer: &str, table: &[(&str, &str)], part: &str, end
     prefixes.iter().flat_map(|prefix| parts().map(move |part| format!("{prefix}{layer}{part}{end}"))).collect()
 }
 
-/// Adds the weights and the bias of a part.
+/// Adds the weights and the bias of a part, and the ranges of a map's inputs and outputs.
 fn add(
     found: &mut FolderTensors<'_>,
     name: &str,
@@ -105,6 +124,14 @@ fn add(
 ) -> Result<()> {
     for end in [".weight", ".bias"] {
         found.add(format!("{name}{end}"), &names(prefixes, layer, table, part, end), RowChange::default())?;
+    }
+    let possible = names(prefixes, layer, table, part, "");
+    let maps: Vec<&str> = possible.iter().filter_map(|name| name.strip_suffix(".linear")).collect();
+    if !maps.is_empty() {
+        for end in ["input_min", "input_max", "output_min", "output_max"] {
+            let possible: Vec<String> = maps.iter().map(|map| format!("{map}.{end}")).collect();
+            found.add(format!("{name}.{end}"), &possible, RowChange::default())?;
+        }
     }
     Ok(())
 }

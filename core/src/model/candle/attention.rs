@@ -10,9 +10,14 @@ use crate::model::operations::Sight;
 /// Scores in memory at most: 64 MB.
 const MAX_SCORES: usize = 1 << 24;
 
-/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, including the tokens of the queries. The
-/// result has the same shape.
-pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Sight) -> TensorResult<Tensor> {
+/// Attention of queries, `(time, query heads * head_dim)`, over all tokens so far, including the tokens of the queries; over those
+/// after a query only if it is two-way. The result has the same shape.
+pub(super) fn attend(
+    q: &Tensor,
+    (past, is_two_way): (&CandleKeyValues, bool),
+    heads: Heads,
+    sight: Sight,
+) -> TensorResult<Tensor> {
     let Heads { n_queries, n_keys, head_dim } = heads;
     let time = q.dim(0)?;
     let q = q.reshape((time, n_queries, head_dim))?.transpose(0, 1)?.contiguous()?; // (heads, time, head_dim)
@@ -26,7 +31,7 @@ pub(super) fn attend(q: &Tensor, past: &CandleKeyValues, heads: Heads, sight: Si
     let q = q.reshape((n_keys, n_queries / n_keys * time, head_dim))?;
     let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
     let mut scores = (joined(scores)? * f64::from(sight.scale))?; // (kv_heads, group * time, span)
-    if let Some(mask) = mask(sight, time, span, q.device())? {
+    if let Some(mask) = mask((sight, is_two_way), time, span, q.device())? {
         let masked = scores.reshape((n_queries, time, span))?.broadcast_add(&mask)?;
         scores = masked.reshape((n_keys, n_queries / n_keys * time, span))?;
     }
@@ -53,13 +58,15 @@ pub(super) fn attend_all(q: &Tensor, past: &CandleKeyValues, heads: Heads, scale
 
 /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`, both up to the last token.
 /// `None` where all may see all.
-fn mask(sight: Sight, time: usize, span: usize, device: &Device) -> TensorResult<Option<Tensor>> {
+fn mask((sight, is_two_way): (Sight, bool), time: usize, span: usize, device: &Device) -> TensorResult<Option<Tensor>> {
     let window = sight.window.unwrap_or(usize::MAX);
     if time == 1 && span <= window {
         return Ok(None);
     }
     let past = span - time;
-    let is_seen = |row: usize, column: usize| column <= past + row && past + row - column < window;
+    let is_seen = |row: usize, column: usize| {
+        (is_two_way || column <= past + row) && (past + row).saturating_sub(column) < window
+    };
     let value = |row: usize, column: usize| if is_seen(row, column) { 0.0 } else { f32::NEG_INFINITY };
     let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();
     Tensor::from_vec(mask, (time, span), device).map(Some)

@@ -7,7 +7,7 @@ use candle_core::{D, Module, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, sigmoid, silu};
 
 use crate::checkpoint::Activation;
-use crate::checkpoint::{Rope, RopePairing};
+use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::candle::attention::attend;
 use crate::model::candle::backend::Candle;
@@ -20,7 +20,7 @@ use crate::model::experts::Experts;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
-use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::weights::RowTable;
 
 /// Added to the squared length of the queries and keys of delta nets.
@@ -99,8 +99,8 @@ impl Operations for Candle {
         stream.map(|stream| added(stream, map.apply(inputs.get()?)?, residual))
     }
 
-    fn angles(&self, rope: &Rope, positions: &[Range<usize>], angles: &mut TensorAngles) -> Result<()> {
-        *angles = TensorAngles::new(rope, positions, &self.device).map_err(computation_failed)?;
+    fn angles(&self, rope: &Rope, places: &[RotaryPlaces], angles: &mut TensorAngles) -> Result<()> {
+        *angles = TensorAngles::new(rope, places, &self.device).map_err(computation_failed)?;
         Ok(())
     }
 
@@ -156,14 +156,15 @@ impl Operations for Candle {
     fn attention(
         &self,
         queries: &TensorRows,
-        steps: &[SequencePart<&TensorKeyValues>],
+        steps: &[AttentionPart<'_, TensorKeyValues>],
         heads: Heads,
         sight: Sight,
         mixed: &mut TensorRows,
     ) -> Result<()> {
         mixed.set(|| {
-            let part = |step: &SequencePart<&TensorKeyValues>| {
-                attend(&queries.get()?.narrow(0, step.rows.start, step.rows.len())?, &step.memory.past, heads, sight)
+            let part = |step: &AttentionPart<'_, TensorKeyValues>| {
+                let queries = queries.get()?.narrow(0, step.rows.start, step.rows.len())?;
+                attend(&queries, (&step.past.past, step.is_two_way), heads, sight)
             };
             Tensor::cat(&steps.iter().map(part).collect::<TensorResult<Vec<_>>>()?, 0)
         })
@@ -189,7 +190,7 @@ impl Operations for Candle {
         activation: Activation,
         gate: &TensorRows,
         up: &TensorRows,
-        _: &Linear<Self>,
+        _: &[&Linear<Self>],
         inputs: &mut TensorRows,
     ) -> Result<()> {
         inputs.set(|| activated(activation, gate.get()?)? * up.get()?)

@@ -1,10 +1,8 @@
 //! Rotary positions, with tensors.
 
-use std::ops::Range;
-
 use candle_core::{D, Device, Result as TensorResult, Tensor};
 
-use crate::checkpoint::{Rope, RopePairing};
+use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
 
 /// The angles of all rows.
 #[derive(Default)]
@@ -16,14 +14,14 @@ pub(crate) struct TensorAngles {
 }
 
 impl TensorAngles {
-    pub(super) fn new(rope: &Rope, positions: &[Range<usize>], device: &Device) -> TensorResult<Self> {
-        let positions: Vec<usize> = positions.iter().cloned().flatten().collect();
+    pub(super) fn new(rope: &Rope, places: &[RotaryPlaces], device: &Device) -> TensorResult<Self> {
+        let places: Vec<[usize; 3]> = places.iter().flat_map(RotaryPlaces::iter).collect();
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        positions.iter().for_each(|position| rope.angles(*position, &mut cosines, &mut sines));
-        let table = |values: Vec<f32>| Tensor::from_vec(values, (positions.len(), 1, rope.n_pairs()), device);
+        places.iter().for_each(|places| rope.angles(*places, &mut cosines, &mut sines));
+        let table = |values: Vec<f32>| Tensor::from_vec(values, (places.len(), 1, rope.n_pairs()), device);
         let factors = rope.query_growth.map(|growth| {
-            let factors: Vec<f32> = positions.iter().map(|position| growth.factor(*position)).collect();
-            Tensor::from_vec(factors, (positions.len(), 1), device)
+            let factors: Vec<f32> = places.iter().map(|places| growth.factor(places[0])).collect();
+            Tensor::from_vec(factors, (places.len(), 1), device)
         });
         Ok(Self { angles: Some((table(cosines)?, table(sines)?)), query_factors: factors.transpose()? })
     }

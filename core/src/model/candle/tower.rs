@@ -72,6 +72,14 @@ impl TowerOperations for Candle {
         rows.map(|rows| normalised_and_rotated(rows, head_dim, norm, rotation))
     }
 
+    fn rotate_parts(&self, rows: &mut TensorRows, part_dim: usize, angles: &TensorAngles) -> Result<()> {
+        rows.map(|rows| {
+            let parts = rows.reshape((rows.elem_count() / part_dim, part_dim))?;
+            let rotation = Some(((part_dim / 2, RopePairing::Halves), angles));
+            normalised_and_rotated(&parts, part_dim, None, rotation)?.reshape(rows.shape())
+        })
+    }
+
     fn bidirectional_attention(
         &self,
         queries: &TensorRows,

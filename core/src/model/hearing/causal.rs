@@ -112,7 +112,7 @@ impl<O: SoundOperations> CausalRecording<O> {
             Some(state) => state,
             empty => empty.insert(stack.empty_state(operations)?),
         };
-        stack.forward(operations, &mut [StackSequence { rows: 0..n, state: &mut *state }], buffers)?;
+        stack.forward(operations, &mut [StackSequence { rows: 0..n, state: &mut *state, content: None }], buffers)?;
         stack.release_unseen(state);
         operations.norm(&buffers.stream, (output_norm, stack.norm_eps), &[], &mut buffers.inputs)?;
         operations.input_rows(&buffers.inputs, normed)?;

@@ -8,7 +8,7 @@ use causerie_backend::{
 };
 
 use crate::checkpoint::Activation;
-use crate::checkpoint::{Rope, RopePairing};
+use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
 use crate::model::delta_net::DeltaHeads;
@@ -21,7 +21,7 @@ use crate::model::native::memories::ConvolutionWindow;
 use crate::model::native::rows::FloatRows;
 use crate::model::native::scratch::Scratch;
 use crate::model::network::{Inputs, PerSequence};
-use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::weights::RowTable;
 
 /// The angles of all rows, for one kind of rotary positions.
@@ -129,12 +129,12 @@ impl Operations for Native {
         Ok(())
     }
 
-    fn angles(&self, rope: &Rope, positions: &[Range<usize>], angles: &mut RotaryAngles) -> Result<()> {
+    fn angles(&self, rope: &Rope, places: &[RotaryPlaces], angles: &mut RotaryAngles) -> Result<()> {
         let RotaryAngles { cosines, sines, query_factors } = angles;
         [&mut *cosines, &mut *sines, &mut *query_factors].into_iter().for_each(Vec::clear);
-        for position in positions.iter().cloned().flatten() {
-            rope.angles(position, cosines, sines);
-            query_factors.extend(rope.query_growth.map(|growth| growth.factor(position)));
+        for places in places.iter().flat_map(RotaryPlaces::iter) {
+            rope.angles(places, cosines, sines);
+            query_factors.extend(rope.query_growth.map(|growth| growth.factor(places[0])));
         }
         Ok(())
     }
@@ -200,16 +200,24 @@ impl Operations for Native {
     fn attention(
         &self,
         queries: &FloatRows,
-        steps: &[SequencePart<&KeyValues>],
+        steps: &[AttentionPart<'_, KeyValues>],
         _: Heads,
         Sight { window, scale }: Sight,
         mixed: &mut FloatRows,
     ) -> Result<()> {
         mixed.reshape(queries.n_rows(), queries.width);
-        let steps: PerSequence<_> =
-            steps.iter().map(|step| AttentionStep { rows: step.rows.clone(), past: step.memory }).collect();
-        let mask = AttentionMask::Causal { window: window.unwrap_or(usize::MAX) };
-        self.cpu.attention(&queries.values, &steps, (mask, scale), &mut mixed.values);
+        let window = window.unwrap_or(usize::MAX);
+        let mask = |is_two_way: bool| match is_two_way {
+            true => AttentionMask::TwoWay { window },
+            false => AttentionMask::Causal { window },
+        };
+        let steps = steps.iter().map(|AttentionPart { rows, past, is_two_way }| AttentionStep {
+            rows: rows.clone(),
+            past,
+            mask: mask(*is_two_way),
+        });
+        let steps: PerSequence<_> = steps.collect();
+        self.cpu.attention(&queries.values, &steps, scale, &mut mixed.values);
         Ok(())
     }
 
@@ -236,11 +244,11 @@ impl Operations for Native {
         activation: Activation,
         gate: &FloatRows,
         up: &FloatRows,
-        next: &Linear<Self>,
+        next: &[&Linear<Self>],
         inputs: &mut Activations,
     ) -> Result<()> {
         let rows = (gate.values.as_slice(), up.values.as_slice(), gate.width);
-        self.cpu.gate(gate_function(activation), rows, next.is_quantised(), inputs);
+        self.cpu.gate(gate_function(activation), rows, are_quantised(next), inputs);
         Ok(())
     }
 

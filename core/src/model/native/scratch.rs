@@ -52,7 +52,7 @@ impl ExpertBuffers {
             let quantises = expert.gate.is_quantised() || expert.up.is_quantised();
             native.cpu.inputs(inputs, (rows.len(), hidden), quantises, |at, x| x.copy_from_slice(all.row(rows[at].0)));
             native.product(inputs, [(&expert.gate, &mut *gate), (&expert.up, &mut *up)])?;
-            native.gate(expert.activation, gate, up, &expert.down, inputs)?;
+            native.gate(expert.activation, gate, up, &[&expert.down], inputs)?;
             out.reshape(rows.len(), hidden);
             let product = Product { matrix: &expert.down.weight, out: &mut out.values, adds: false };
             native.cpu.product(inputs, [product]);

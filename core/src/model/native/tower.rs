@@ -68,6 +68,13 @@ impl TowerOperations for Native {
         Ok(())
     }
 
+    fn rotate_parts(&self, rows: &mut FloatRows, part_dim: usize, angles: &RotaryAngles) -> Result<()> {
+        let RotaryAngles { cosines, sines, .. } = angles;
+        let rotation = Rotation { cosines, sines, n_pairs: part_dim / 2, pairing: Pairing::Halves };
+        self.cpu.rotate(&mut rows.values, (part_dim, part_dim), None, Some(rotation));
+        Ok(())
+    }
+
     fn bidirectional_attention(
         &self,
         queries: &FloatRows,
@@ -77,8 +84,8 @@ impl TowerOperations for Native {
         mixed: &mut FloatRows,
     ) -> Result<()> {
         mixed.reshape(queries.n_rows(), queries.width);
-        let steps = [AttentionStep { rows: 0..queries.n_rows(), past }];
-        self.cpu.attention(&queries.values, &steps, (AttentionMask::Bidirectional, scale), &mut mixed.values);
+        let steps = [AttentionStep { rows: 0..queries.n_rows(), past, mask: AttentionMask::Bidirectional }];
+        self.cpu.attention(&queries.values, &steps, scale, &mut mixed.values);
         Ok(())
     }
 

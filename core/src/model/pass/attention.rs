@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::linear::Readers;
 use crate::model::network::PerSequence;
-use crate::model::operations::{Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, Operations, Residual, SequencePart, Sight};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{LayerState, LayerStates};
 
@@ -41,16 +41,13 @@ impl<O: Operations> Attention<O> {
             operations.rotate(v, head_dim, norm(v_norm, norm_eps), None)?;
         }
         let mut steps = PerSequence::new();
-        for (state, rows) in states {
+        for (state, rows, is_two_way) in states {
             if let LayerState::Attention(past) = state {
                 if own.is_some() {
                     operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
                 }
-                match self.is_two_way {
-                    false => steps.push(SequencePart { rows: rows.clone(), memory: &*past }),
-                    // A single row is the last of its step, before which all keys are.
-                    true => steps.extend(rows.clone().map(|row| SequencePart { rows: row..row + 1, memory: &*past })),
-                }
+                let is_two_way = self.is_two_way || is_two_way;
+                steps.push(AttentionPart { rows: rows.clone(), past: &*past, is_two_way });
             }
         }
         operations.attention(q, &steps, self.heads, Sight { window: self.window, scale: self.scale }, mixed)?;

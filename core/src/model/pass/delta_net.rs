@@ -29,7 +29,7 @@ impl<O: Operations> DeltaNet<O> {
         operations.sigmoid(rates)?;
         operations.decays(decays, &self.log_decays, &self.decay_bias)?;
         let (mut windows, mut memories) = (PerSequence::new(), PerSequence::new());
-        for (state, rows) in states {
+        for (state, rows, _) in states {
             if let LayerState::DeltaNet(window, memory) = state {
                 windows.push(SequencePart { rows: rows.clone(), memory: window });
                 memories.push(SequencePart { rows: rows.clone(), memory });

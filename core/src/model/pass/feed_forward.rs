@@ -36,7 +36,7 @@ impl<O: Operations> Dense<O> {
     pub(super) fn forward(&self, operations: &O, residual: Residual<'_, O>, buffers: &mut Buffers<O>) -> Result<()> {
         let Buffers { stream, inputs, projected: [gate, up, _], .. } = buffers;
         operations.product(inputs, [(&self.gate, &mut *gate), (&self.up, &mut *up)])?;
-        operations.gate(self.activation, gate, up, &self.down, inputs)?;
+        operations.gate(self.activation, gate, up, &[&self.down], inputs)?;
         operations.add_product(inputs, &self.down, residual, gate, stream)
     }
 }

@@ -132,12 +132,13 @@ fn parts<'a, O: Operations>(
     steps: &'a mut [Step<'_>],
 ) -> Result<(PerSequence<StackSequence<'a, O>>, PerSequence<StepOutputs<'a>>)> {
     let (mut sequences, mut outputs, mut end) = (PerSequence::new(), PerSequence::new(), 0);
-    for Step { inputs, state, logits, n_logits, hidden } in steps {
+    for Step { inputs, state, logits, n_logits, hidden, content } in steps {
         let rows = end..end + inputs.len();
         end = rows.end;
         let state = (&mut **state as &mut dyn Any).downcast_mut();
         let foreign = || SdkError::new(ErrorKind::Internal, "a step does not belong to this network");
-        let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state: state.ok_or_else(foreign)? };
+        let (state, content) = (state.ok_or_else(foreign)?, *content);
+        let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state, content };
         sequence.state.expect_cut(1 < *n_logits);
         sequences.push(sequence);
         outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, hidden: hidden.as_deref_mut() });

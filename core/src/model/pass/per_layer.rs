@@ -30,7 +30,7 @@ impl<O: Operations> PerLayerBlock<O> {
         operations.inputs(stream, &[&self.gate], inputs)?;
         operations.product(inputs, [(&self.gate, &mut *gate)])?;
         operations.columns(per_layer, self.layer * self.width..(self.layer + 1) * self.width, up)?;
-        operations.gate(Activation::GeluTanh, gate, up, &self.projection, inputs)?;
+        operations.gate(Activation::GeluTanh, gate, up, &[&self.projection], inputs)?;
         operations.add_product(inputs, &self.projection, residual, outputs, stream)
     }
 }

@@ -18,7 +18,7 @@ impl<O: Operations> ShortConvolution<O> {
         let Buffers { stream, inputs, projected: [projected, ..], .. } = buffers;
         operations.product(inputs, [(&self.in_proj, &mut *projected)])?;
         let mut steps = PerSequence::new();
-        for (state, rows) in states {
+        for (state, rows, _) in states {
             if let LayerState::Convolution(memory) = state {
                 steps.push(SequencePart { rows: rows.clone(), memory });
             }

@@ -4,24 +4,27 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::checkpoint::Rope;
+use crate::checkpoint::{Rope, RotaryPlaces};
 use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueSource};
 use crate::model::delta_net::DeltaNet;
 use crate::model::layer::{Layer, Operator};
 use crate::model::linear::Readers;
-use crate::model::network::PerSequence;
+use crate::model::network::{ContentRows, PerSequence};
 use crate::model::operations::{LayerMemory, Operations, Residual};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{DecoderState, LayerState};
 use crate::model::short_convolution::ShortConvolution;
 use crate::model::stack::Stack;
+use crate::position::{EmbeddedLayout, MutualAttention};
 
 /// A sequence's part of the residual stream.
 pub(crate) struct StackSequence<'a, O: Operations> {
     /// Its rows among all rows.
     pub(crate) rows: Range<usize>,
     pub(crate) state: &'a mut DecoderState<O>,
+    /// Which rows of content they are.
+    pub(crate) content: Option<ContentRows>,
 }
 
 impl<O: Operations> Stack<O> {
@@ -54,16 +57,16 @@ impl<O: Operations> Stack<O> {
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
         let ropes = self.ropes();
-        let positions: PerSequence<_> = sequences.iter().map(StackSequence::positions).collect();
+        let places: PerSequence<_> = sequences.iter().map(StackSequence::places).collect();
         buffers.angles.resize_with(ropes.len(), O::Angles::default);
         for (rope, angles) in ropes.iter().zip(&mut buffers.angles) {
-            operations.angles(rope, &positions, angles)?;
+            operations.angles(rope, &places, angles)?;
         }
         for (at, layer) in self.layers.iter().enumerate() {
             self.layer(operations, (at, layer), sequences, &ropes, buffers)?;
         }
-        for sequence in sequences {
-            sequence.state.n_positions += sequence.rows.len();
+        for StackSequence { rows, state, content } in sequences {
+            state.advance(rows.len(), *content);
         }
         Ok(())
     }
@@ -95,7 +98,15 @@ impl<O: Operations> Stack<O> {
             Operator::Attention(Attention { key_values: KeyValueSource::Layer(source), .. }) => *source,
             _ => at,
         };
-        let mut states = sequences.iter_mut().map(|sequence| (&mut sequence.state.layers[state_at], &sequence.rows));
+        let has_window = matches!(&layer.operator, Operator::Attention(Attention { window: Some(_), .. }));
+        let mut states = sequences.iter_mut().map(|StackSequence { rows, state, content }| {
+            let is_two_way = match content.map(|content| content.layout.mutual) {
+                None | Some(MutualAttention::Nowhere) => false,
+                Some(MutualAttention::InWindows) => has_window,
+                Some(MutualAttention::Everywhere) => true,
+            };
+            (&mut state.layers[state_at], &*rows, is_two_way)
+        });
         match &layer.operator {
             Operator::ShortConvolution(convolution) => {
                 convolution.forward(operations, &mut states, residual, buffers)?
@@ -154,8 +165,83 @@ impl<O: Operations> Operator<O> {
 }
 
 impl<O: Operations> StackSequence<'_, O> {
-    /// The positions of the step in its sequence.
-    fn positions(&self) -> Range<usize> {
-        self.state.n_positions..self.state.n_positions + self.rows.len()
+    /// The rotary positions of the step.
+    fn places(&self) -> RotaryPlaces {
+        let (start, n) = (self.state.rotary_position(), self.rows.len());
+        match self.content {
+            Some(ContentRows { first, layout: EmbeddedLayout { grid: Some((_, n_columns)), .. } }) => {
+                RotaryPlaces::Grid { start: start - first, cells: first..first + n, n_columns }
+            }
+            _ => RotaryPlaces::Line(start..start + n),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::native::Native;
+    use crate::model::network::SequenceState;
+    use crate::position::MutualAttention;
+
+    /// The rows of an image, and tokens.
+    const IMAGES: [(usize, Option<(usize, usize)>); 5] =
+        [(3, None), (6, Some((2, 3))), (2, None), (4, Some((2, 2))), (2, None)];
+
+    fn content(first: usize, grid: Option<(usize, usize)>) -> Option<ContentRows> {
+        grid.map(|_| ContentRows { first, layout: EmbeddedLayout { grid, mutual: MutualAttention::Nowhere } })
+    }
+
+    /// The places of all rows, in steps of at most `chunk` of them.
+    fn places(state: &mut DecoderState<Native>, chunk: usize) -> Vec<[usize; 3]> {
+        let mut places = Vec::new();
+        for (n_rows, grid) in IMAGES {
+            for first in (0..n_rows).step_by(chunk) {
+                let (n, content) = (chunk.min(n_rows - first), content(first, grid));
+                let sequence = StackSequence { rows: 0..n, state: &mut *state, content };
+                places.extend(sequence.places().iter());
+                state.advance(n, content);
+            }
+        }
+        places
+    }
+
+    #[test]
+    fn rows_of_images_are_counted_by_rows_and_columns() {
+        // transformers 5.24, Qwen3.5's `get_rope_index`.
+        let expect = [
+            [0, 1, 2, 3, 3, 3, 3, 3, 3, 6, 7, 8, 8, 8, 8, 10, 11],
+            [0, 1, 2, 3, 3, 3, 4, 4, 4, 6, 7, 8, 8, 9, 9, 10, 11],
+            [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8, 9, 8, 9, 10, 11],
+        ];
+        for chunk in [1, 2, 4, 100] {
+            let found = places(&mut DecoderState::new(Vec::new()), chunk);
+            for (axis, expect) in expect.iter().enumerate() {
+                assert!(found.iter().map(|places| places[axis]).eq(expect.iter().copied()), "chunks of {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_that_was_cut_or_saved_counts_on_as_before() {
+        let mut state = DecoderState::<Native>::new(Vec::new());
+        places(&mut state, 100);
+        assert_eq!((state.n_positions, state.rotary_position()), (17, 12));
+        let saved = state.save().unwrap().unwrap();
+        let loaded = DecoderState::<Native>::new(Vec::new()).load(&saved).unwrap();
+        assert_eq!((loaded.n_positions, loaded.rotary_position()), (17, 12));
+        for (n_positions, expect) in [(16, 11), (11, 8), (9, 6), (3, 3)] {
+            let cut: Box<dyn std::any::Any> = loaded.cut(n_positions).unwrap();
+            assert_eq!(cut.downcast::<DecoderState<Native>>().unwrap().rotary_position(), expect);
+        }
+        for at in 0..saved.len() {
+            let mut damaged = saved.clone();
+            damaged[at] ^= 0x41;
+            // Either another state, or none.
+            if let Some(state) = DecoderState::<Native>::new(Vec::new()).load(&damaged) {
+                assert!(state.rotary_position() <= state.n_positions);
+            }
+        }
+        assert!(DecoderState::<Native>::new(Vec::new()).load(&saved[..saved.len() - 1]).is_none());
     }
 }

@@ -4,13 +4,24 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::model::network::SequenceState;
+use crate::model::network::{ContentRows, SequenceState};
 use crate::model::operations::{LayerMemory, Operations};
-use crate::model::saved_state::{StateReader, StateWriter};
+use crate::model::saved_state::{SavedLayerKind, StateReader, StateWriter};
+use crate::position::EmbeddedLayout;
 
 pub(crate) struct DecoderState<O: Operations> {
     pub(super) layers: Vec<LayerState<O>>,
     pub(super) n_positions: usize,
+    /// After each image whose positions are counted by rows and columns.
+    shifts: Vec<RotaryShift>,
+}
+
+/// Positions that rotary positions are behind the positions of the sequence, from some position on: an image of many rows takes no more
+/// of them than its longer side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RotaryShift {
+    from: usize,
+    shift: usize,
 }
 
 /// The state of a sequence in one layer.
@@ -22,12 +33,12 @@ pub(super) enum LayerState<O: Operations> {
     Shared,
 }
 
-/// The states of one layer, each with the rows of its sequence.
-pub(super) type LayerStates<'s, 'a, O> = &'s mut dyn Iterator<Item = (&'a mut LayerState<O>, &'a Range<usize>)>;
+/// The states of one layer, each with the rows of its sequence, and whether these attend to each other in both directions.
+pub(super) type LayerStates<'s, 'a, O> = &'s mut dyn Iterator<Item = (&'a mut LayerState<O>, &'a Range<usize>, bool)>;
 
 impl<O: Operations> Clone for DecoderState<O> {
     fn clone(&self) -> Self {
-        Self { layers: self.layers.clone(), n_positions: self.n_positions }
+        Self { layers: self.layers.clone(), n_positions: self.n_positions, shifts: self.shifts.clone() }
     }
 }
 
@@ -45,7 +56,28 @@ impl<O: Operations> Clone for LayerState<O> {
 impl<O: Operations> DecoderState<O> {
     /// The state before the first position.
     pub(super) fn new(layers: Vec<LayerState<O>>) -> Self {
-        Self { layers, n_positions: 0 }
+        Self { layers, n_positions: 0, shifts: Vec::new() }
+    }
+
+    /// The rotary position of the next row; in an image, that of a row of a line.
+    pub(super) fn rotary_position(&self) -> usize {
+        self.n_positions - self.shift()
+    }
+
+    fn shift(&self) -> usize {
+        self.shifts.last().map_or(0, |last| last.shift)
+    }
+
+    /// Counts the rows of a step.
+    pub(super) fn advance(&mut self, n_rows: usize, content: Option<ContentRows>) {
+        self.n_positions += n_rows;
+        if let Some(ContentRows { first, layout: EmbeddedLayout { grid: Some((n_grid_rows, n_columns)), .. } }) =
+            content
+            && first + n_rows == n_grid_rows * n_columns
+        {
+            let shift = self.shift() + first + n_rows - n_grid_rows.max(n_columns);
+            self.shifts.push(RotaryShift { from: self.n_positions, shift });
+        }
     }
 
     /// Says whether [`cut`](SequenceState::cut) must be able to return into the next step.
@@ -78,8 +110,24 @@ impl<O: Operations> DecoderState<O> {
                 LayerState::Shared => {}
             }
         }
+        if !reader.is_at_end() {
+            self.shifts = loaded_shifts(&mut reader)?;
+        }
         reader.is_at_end().then_some(self)
     }
+}
+
+/// Shifts that were saved; `None` if no sequence has such.
+fn loaded_shifts(reader: &mut StateReader<'_>) -> Option<Vec<RotaryShift>> {
+    let (n_positions, [n_shifts, 2]) = (reader.n_positions(), reader.sizes(SavedLayerKind::ROTARY_SHIFTS)?) else {
+        return None;
+    };
+    let values = reader.values(&[n_shifts, 2])?;
+    let shift = |pair: &[f32]| RotaryShift { from: pair[0] as usize, shift: pair[1] as usize };
+    let shifts: Vec<RotaryShift> = values.chunks_exact(2).map(shift).collect();
+    let is_after = |pair: &[RotaryShift]| pair[0].from < pair[1].from && pair[0].shift <= pair[1].shift;
+    let fits = |last: &RotaryShift| last.from <= n_positions && last.shift < last.from;
+    (shifts.windows(2).all(is_after) && shifts.iter().all(fits)).then_some(shifts)
 }
 
 impl<O: Operations> LayerState<O> {
@@ -116,7 +164,8 @@ impl<O: Operations> SequenceState for DecoderState<O> {
     fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
         let n_back = self.n_positions.checked_sub(n_positions)?;
         let layers = self.layers.iter().map(|layer| layer.cut(n_positions, n_back)).collect::<Option<_>>()?;
-        Some(Box::new(Self { layers, n_positions }))
+        let shifts = self.shifts.iter().copied().take_while(|shift| shift.from <= n_positions).collect();
+        Some(Box::new(Self { layers, n_positions, shifts }))
     }
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
@@ -141,6 +190,12 @@ impl<O: Operations> SequenceState for DecoderState<O> {
                 }
                 LayerState::Shared => {}
             }
+        }
+        if !self.shifts.is_empty() {
+            // Exact: positions stay below 2^24.
+            let values = self.shifts.iter().flat_map(|shift| [shift.from as f32, shift.shift as f32]);
+            let values: Vec<f32> = values.collect();
+            writer.layer(SavedLayerKind::ROTARY_SHIFTS, [self.shifts.len(), 2], &[&values]);
         }
         Ok(Some(writer.finish()))
     }

@@ -113,7 +113,7 @@ impl<O: Operations> FrameNetwork for Depthformer<O> {
             }
             let step = [Inputs::Rows { rows: row, n_rows: 1 }];
             self.operations.embed(&codebook.embedding.weight, &step, 1.0, &mut buffers.stream)?;
-            let sequence = StackSequence { rows: 0..1, state: &mut state };
+            let sequence = StackSequence { rows: 0..1, state: &mut state, content: None };
             self.stack.forward(&self.operations, &mut [sequence], &mut buffers)?;
             let Buffers { stream, inputs, mixed, .. } = &mut *buffers;
             let head = codebook.head.as_ref().unwrap_or(&codebook.embedding);

@@ -129,7 +129,7 @@ impl<O: CodecOperations> SpokenStream for DetokenizerStream<O> {
         let Detokenizer { operations, stack, output_norm, spectrum, buffers, .. } = &*self.detokenizer;
         let buffers = &mut *buffers.lock();
         self.detokenizer.embed(frame, buffers)?;
-        let sequence = StackSequence { rows: 0..UPSAMPLING, state: &mut self.state };
+        let sequence = StackSequence { rows: 0..UPSAMPLING, state: &mut self.state, content: None };
         stack.forward(operations, &mut [sequence], buffers)?;
         stack.release_unseen(&mut self.state);
         let Buffers { stream, inputs, mixed, .. } = buffers;

@@ -117,7 +117,7 @@ impl<O: Operations> MaskedFrames<O> {
         let n_rows = codes.len();
         operations.embed(&embedding.weight, &[Inputs::Rows { rows: &rows, n_rows }], 1.0, &mut buffers.stream)?;
         let state = &mut self.stack.empty_state(operations)?;
-        self.stack.forward(operations, &mut [StackSequence { rows: 0..n_rows, state }], buffers)?;
+        self.stack.forward(operations, &mut [StackSequence { rows: 0..n_rows, state, content: None }], buffers)?;
         operations.norm(&buffers.stream, (&self.output_norm, self.stack.norm_eps), &[], &mut buffers.inputs)?;
         operations.input_rows(&buffers.inputs, normed)
     }

@@ -212,7 +212,7 @@ fn stack_outputs<O: CodecOperations>(operations: O, releases: bool) -> (Vec<u32>
     for step in 0..100 {
         let rows = hashed("rows", 6 * 512 * step..6 * 512 * (step + 1), 1.0, 0.0);
         operations.embed(&table, &[Inputs::Rows { rows: &rows, n_rows: 6 }], 1.0, &mut buffers.stream).unwrap();
-        let sequence = StackSequence { rows: 0..6, state: &mut state };
+        let sequence = StackSequence { rows: 0..6, state: &mut state, content: None };
         stack.forward(&operations, &mut [sequence], &mut buffers).unwrap();
         if releases {
             stack.release_unseen(&mut state);

@@ -26,7 +26,7 @@ fn lfm3(changes: &Json) -> Architecture {
 fn check_frequencies(settings: &RopeSettings, head_dim: usize, expect: &[(usize, f64)]) {
     let rope = Rope::new(settings, None, RopePairing::Halves, head_dim).unwrap();
     let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-    rope.angles(1, &mut cosines, &mut sines);
+    rope.angles([1; 3], &mut cosines, &mut sines);
     for (pair, frequency) in expect {
         let (sine, expect) = (f64::from(sines[*pair]), frequency.sin());
         assert!((sine - expect).abs() <= 2e-6 * expect, "pair {pair}: {sine}, expected {expect}");
@@ -116,7 +116,7 @@ fn qwen35_rotates_a_quarter_of_each_head() {
         assert_eq!((architecture.n_delta_keys, architecture.layers[1].window), (Some(16), None));
         let rope = Rope::new(&architecture.rope, None, RopePairing::Halves, 256).unwrap();
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        rope.angles(1, &mut cosines, &mut sines);
+        rope.angles([1; 3], &mut cosines, &mut sines);
         assert_eq!((sines.len(), cosines.len()), (32, 32));
         for (pair, frequency) in [(0, 1.0f64), (1, 0.604296386), (15, 5.23299095e-4), (31, 1.65481708e-7)] {
             let (sine, expect) = (f64::from(sines[pair]), frequency.sin());
@@ -167,7 +167,7 @@ fn the_context_of_a_sequence_chooses_the_factors_of_longrope() {
         architecture.limit_context(context_size);
         let rope = Rope::new(&architecture.rope, None, RopePairing::Halves, 8).unwrap();
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        rope.angles(1, &mut cosines, &mut sines);
+        rope.angles([1; 3], &mut cosines, &mut sines);
         let expect = factor * (slowest / divisor).sin();
         assert!((sines[3] - expect).abs() <= 1e-6 * expect, "{context_size}: {}, expected {expect}", sines[3]);
     }

@@ -10,12 +10,12 @@ use causerie_backend::Cpu;
 
 use super::same_bits::{bits, decoder};
 use super::*;
-use crate::checkpoint::{Activation, QueryGrowth, Rope, RopePairing, RopeScaling, RopeSettings};
+use crate::checkpoint::{Activation, QueryGrowth, Rope, RopePairing, RopeScaling, RopeSettings, RotaryPlaces};
 use crate::model::feed_forward::FeedForward;
 use crate::model::hearing::SoundOperations;
 use crate::model::linear::Linear;
 use crate::model::native::Native;
-use crate::model::operations::{DeltaRows, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, DeltaRows, Operations, Residual, SequencePart, Sight};
 use crate::model::tower::TowerActivation;
 
 /// Tokens of a sequence: more than a band of the kernels, and not a multiple of it.
@@ -97,9 +97,10 @@ impl<O: SoundOperations> Scene<'_, O> {
 
     fn angles(&self) -> (Rope, O::Angles) {
         let query_growth = Some(QueryGrowth { beta: 0.1, original_context: 16 });
-        let settings = RopeSettings { theta: 1e4, scaling: RopeScaling::None, n_rotated: Some(8), query_growth };
+        let settings =
+            RopeSettings { theta: 1e4, scaling: RopeScaling::None, n_rotated: Some(8), query_growth, sections: None };
         let rope = Rope::new(&settings, None, RopePairing::Neighbours, HEADS.head_dim).unwrap();
-        let positions: Vec<_> = self.parts.iter().map(|(_, tokens)| tokens.clone()).collect();
+        let positions: Vec<_> = self.parts.iter().map(|(_, tokens)| RotaryPlaces::Line(tokens.clone())).collect();
         let mut angles = O::Angles::default();
         self.operations.angles(&rope, &positions, &mut angles).unwrap();
         (rope, angles)
@@ -127,7 +128,7 @@ impl<O: SoundOperations> Scene<'_, O> {
         let mut read = Vec::new();
         for SequencePart { rows, memory } in steps {
             self.operations.append(SequencePart { rows: rows.clone(), memory: &mut *memory }, &k, &v)?;
-            read.push(SequencePart { rows, memory: &*memory });
+            read.push(AttentionPart { rows, past: &*memory, is_two_way: false });
         }
         let mut mixed = O::Rows::default();
         self.operations.attention(&q, &read, HEADS, Sight { window, scale: 0.25 }, &mut mixed)?;
@@ -207,11 +208,11 @@ fn cases<O: SoundOperations>() -> Vec<(&'static str, Case<O>)> {
         }),
         ("gate by SiLU", |scene| {
             let (gate, up) = (scene.rows(1, WIDTH), scene.rows(2, WIDTH));
-            scene.as_rows(|next, inputs| scene.operations.gate(Activation::Silu, &gate, &up, next, inputs))
+            scene.as_rows(|next, inputs| scene.operations.gate(Activation::Silu, &gate, &up, &[next], inputs))
         }),
         ("gate by GELU", |scene| {
             let (gate, up) = (scene.rows(1, WIDTH), scene.rows(2, WIDTH));
-            scene.as_rows(|next, inputs| scene.operations.gate(Activation::GeluTanh, &gate, &up, next, inputs))
+            scene.as_rows(|next, inputs| scene.operations.gate(Activation::GeluTanh, &gate, &up, &[next], inputs))
         }),
         ("activate by GELU", |scene| {
             let rows = scene.rows(1, WIDTH);
@@ -331,6 +332,17 @@ fn cases<O: SoundOperations>() -> Vec<(&'static str, Case<O>)> {
             let mut angles = O::Angles::default();
             scene.operations.upload_angles(cosines, sines, 8, &mut angles)?;
             scene.operations.rotate_halves(&mut rows, 16, Some((&weight, EPSILON)), Some(&angles))?;
+            Ok(rows)
+        }),
+        ("rotate_parts", |scene| {
+            let mut rows = scene.rows(1, WIDTH);
+            let tokens: Vec<_> = scene.parts.iter().flat_map(|(_, tokens)| tokens.clone()).collect();
+            let parts = tokens.into_iter().flat_map(|token| (0..WIDTH / 8).map(move |part| token + 3 * part));
+            let of_part = |place: usize| (0..4).map(move |pair| (place * (pair + 1)) as f32 * 0.1);
+            let (cosines, sines) = parts.flat_map(of_part).map(|x| (x.cos(), x.sin())).unzip();
+            let mut angles = O::Angles::default();
+            scene.operations.upload_angles(cosines, sines, 4, &mut angles)?;
+            scene.operations.rotate_parts(&mut rows, 8, &angles)?;
             Ok(rows)
         }),
         ("extend", |scene| {

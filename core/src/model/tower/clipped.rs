@@ -4,6 +4,8 @@ use crate::checkpoint::invalid;
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::linear::Linear;
+use crate::model::operations::Residual;
+use crate::model::tower::norm::TowerNorm;
 use crate::model::tower::operations::TowerOperations;
 use crate::weights::Tensors;
 
@@ -20,6 +22,11 @@ impl<O: TowerOperations> ClippedLinear<O> {
     pub(in crate::model) fn new(linear: Linear<O>, tensors: &Tensors, name: &str) -> Result<Self> {
         let ranges = [range(tensors, name, "input")?, range(tensors, name, "output")?];
         Ok(Self { linear, ranges: Some(ranges).filter(|ranges| *ranges != [UNBOUNDED; 2]) })
+    }
+
+    /// The map, if neither its inputs nor its outputs are clamped.
+    pub(super) fn unclipped(&self) -> Option<&Linear<O>> {
+        self.ranges.is_none().then_some(&self.linear)
     }
 
     /// Computes the outputs for rows. `inputs` and `spare` may be overwritten.
@@ -40,6 +47,44 @@ impl<O: TowerOperations> ClippedLinear<O> {
         operations.product(inputs, [(linear, &mut *spare)])?;
         operations.clamp(spare, of_outputs, out)
     }
+
+    /// Adds the outputs for rows to the residual stream. `inputs`, `spare` and `outputs` may be overwritten.
+    pub(super) fn add(
+        &self,
+        operations: &O,
+        rows: &O::Rows,
+        residual: Residual<'_, O>,
+        (inputs, spare, outputs): (&mut O::Inputs, &mut O::Rows, &mut O::Rows),
+        stream: &mut O::Rows,
+    ) -> Result<()> {
+        match self.unclipped() {
+            Some(linear) => {
+                operations.inputs(rows, &[linear], inputs)?;
+                operations.add_product(inputs, linear, residual, spare, stream)
+            }
+            None => {
+                self.apply(operations, rows, (inputs, spare), outputs)?;
+                operations.add_outputs(outputs, residual, stream)
+            }
+        }
+    }
+}
+
+/// Computes the outputs of maps of the same normalised rows. `inputs`, `normalised` and `spare` may be overwritten.
+pub(super) fn products<O: TowerOperations, const N: usize>(
+    operations: &O,
+    (norm, stream): (&TowerNorm<O>, &O::Rows),
+    mut maps: [(&ClippedLinear<O>, &mut O::Rows); N],
+    (inputs, normalised, spare): (&mut O::Inputs, &mut O::Rows, &mut O::Rows),
+) -> Result<()> {
+    if maps.iter().all(|(map, _)| map.unclipped().is_some()) {
+        let linears = maps.each_ref().map(|(map, _)| &map.linear);
+        norm.apply(operations, stream, &linears, inputs)?;
+        return operations.product(inputs, maps.map(|(map, out)| (&map.linear, out)));
+    }
+    norm.apply(operations, stream, &[], inputs)?;
+    operations.input_rows(inputs, normalised)?;
+    maps.iter_mut().try_for_each(|(map, out)| map.apply(operations, normalised, (&mut *inputs, &mut *spare), out))
 }
 
 /// The range of one side of a map. An end that the files do not have is infinite.

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use crate::checkpoint::VisionArchitecture;
 use crate::error::Result;
 use crate::media::Picture;
-use crate::model::tower::layer::plainly;
-use crate::model::tower::operations::{TowerActivation, TowerOperations};
-use crate::model::tower::patches::{WidenedTable, axial_angles, write_pixels};
+use crate::model::tower::norm::residual;
+use crate::model::tower::operations::TowerOperations;
+use crate::model::tower::patches::{PlaceVectors, axial_angles, half_angles, write_pixels};
 use crate::model::tower::stream::{PatchBand, TowerBuffers, TowerStream};
-use crate::model::tower::weights::{Positions, Projector, TowerWeights};
+use crate::model::tower::weights::{AxialRotation, TowerWeights};
 use crate::weights::Weights;
 
 /// Rows that a layer projects or mixes at once.
@@ -61,15 +61,14 @@ impl<O: TowerOperations> TowerNetwork<O> {
         Ok(Self { operations, weights, architecture: architecture.clone(), buffers: Mutex::default() })
     }
 
-    /// The embedding of an image's patches, with their positions.
+    /// The embedding of an image's patches, with their places.
     fn patches(&self, image: &Picture, buffers: &mut TowerBuffers<O>) -> Result<TowerStream<O>> {
         let Self { operations, weights, architecture, .. } = self;
         let (side, hidden) = (architecture.rules.patch, weights.hidden);
         let (n_rows, n_columns) = (image.height / side, image.width / side);
-        let table = match &weights.positions {
-            Positions::Table(table, side) => Some(WidenedTable::new((table, *side), hidden, (n_rows, n_columns))),
-            Positions::Axial(_) => None,
-        };
+        let places = weights.places.as_ref().map(|table| PlaceVectors::new(table, hidden, (n_rows, n_columns)));
+        let places = places.transpose()?;
+        let n_heads = architecture.n_heads;
         let TowerBuffers { inputs, projected: [spare, pixels, _], .. } = buffers;
         let (mut bands, n_patches) = (Vec::new(), n_rows * n_columns);
         for start in (0..n_patches).step_by(BAND) {
@@ -77,53 +76,33 @@ impl<O: TowerOperations> TowerNetwork<O> {
             let n = band.patches.len();
             operations.upload(
                 (n, hidden),
-                |at, to| match &table {
-                    Some(table) => table.write(start + at, to),
+                |at, to| match &places {
+                    Some(places) => places.write(start + at, to),
                     None => to.fill(0.0),
                 },
                 &mut band.stream,
             )?;
-            if let Positions::Axial(frequencies) = &weights.positions {
-                let (cosines, sines) = axial_angles(frequencies, n_columns, band.patches.clone());
+            if let Some(AxialRotation { frequencies, is_by_halves }) = &weights.rotation {
+                let n_pairs = if *is_by_halves { frequencies.len() } else { 2 * frequencies.len() };
+                let (cosines, sines) = match is_by_halves {
+                    true => half_angles(frequencies, n_columns, band.patches.clone(), n_heads),
+                    false => axial_angles(frequencies, n_columns, band.patches.clone()),
+                };
                 let angles = band.angles.insert(O::Angles::default());
-                operations.upload_angles(cosines, sines, 2 * frequencies.len(), angles)?;
+                operations.upload_angles(cosines, sines, n_pairs, angles)?;
             }
             let write = |at: usize, to: &mut [f32]| write_pixels(image, architecture, start + at, to);
             operations.upload((n, 3 * side * side), write, pixels)?;
             operations.inputs(pixels, &[&weights.patch], inputs)?;
-            operations.add_product(inputs, &weights.patch, plainly(), spare, &mut band.stream)?;
+            operations.add_product(inputs, &weights.patch, residual(None), spare, &mut band.stream)?;
             if let Some(norm) = &weights.patch_norm {
                 norm.apply(operations, &band.stream, &[], inputs)?;
                 operations.input_rows(inputs, &mut band.stream)?;
             }
             bands.push(band);
         }
-        Ok(TowerStream { bands, n_columns, ..TowerStream::default() })
-    }
-
-    /// Joins the patches of each square, and maps them to rows of the decoder's embedding.
-    fn project(&self, stream: &mut TowerStream<O>, buffers: &mut TowerBuffers<O>) -> Result<Vec<f32>> {
-        let Self { operations, weights, architecture, .. } = self;
-        let Projector { norm, first, second } = &weights.projector;
-        let TowerBuffers { inputs, projected: [inner, rows, outputs], mixed } = buffers;
-        for band in &stream.bands {
-            weights.output_norm.apply(operations, &band.stream, &[], inputs)?;
-            operations.input_rows(inputs, rows)?;
-            operations.extend(rows, band.patches.start, &mut stream.grid)?;
-        }
-        let merge = architecture.rules.merge;
-        operations.join_squares(&stream.grid, stream.n_columns, merge, mixed)?;
-        match norm {
-            Some(norm) => norm.apply(operations, mixed, &[first], inputs)?,
-            None => operations.inputs(mixed, &[first], inputs)?,
-        }
-        operations.product(inputs, [(first, &mut *inner)])?;
-        operations.activate(TowerActivation::Gelu, inner, second, inputs)?;
-        operations.product(inputs, [(second, &mut *outputs)])?;
-        let n_patches = stream.bands.last().map_or(0, |band| band.patches.end);
-        let mut values = Vec::new();
-        operations.read(outputs, 0..n_patches / (merge * merge), &mut values)?;
-        Ok(values)
+        let is_rotated_by_halves = weights.rotation.as_ref().is_some_and(|rotation| rotation.is_by_halves);
+        Ok(TowerStream { bands, n_columns, hidden, is_rotated_by_halves, ..TowerStream::default() })
     }
 }
 
@@ -161,7 +140,8 @@ impl<O: TowerOperations> ImagePass for NetworkPass<O> {
             }
             return Ok(None);
         }
-        Ok(Some(tower.project(&mut self.stream, &mut buffers)?.into()))
+        let side = tower.architecture.rules.merge;
+        Ok(Some(tower.weights.head.apply(&tower.operations, side, &mut self.stream, &mut buffers)?.into()))
     }
 }
 

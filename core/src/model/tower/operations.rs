@@ -70,6 +70,9 @@ pub(crate) trait TowerOperations: Operations {
         angles: Option<&Self::Angles>,
     ) -> Result<()>;
 
+    /// Rotates all pairs of parts of rows, whose elements lie in the two halves of a part. The angles have a row for each part.
+    fn rotate_parts(&self, rows: &mut Self::Rows, part_dim: usize, angles: &Self::Angles) -> Result<()>;
+
     /// Attention of queries, `(rows, query heads * head_dim)`, over all keys and values.
     fn bidirectional_attention(
         &self,

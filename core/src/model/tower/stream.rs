@@ -18,7 +18,11 @@ pub(super) struct TowerStream<O: TowerOperations> {
     pub(super) bands: Vec<PatchBand<O>>,
     /// Columns of the grid of patches.
     pub(super) n_columns: usize,
-    /// What a convolution has projected so far, `(patches, 3 * hidden)`.
+    /// Values of a patch.
+    pub(super) hidden: usize,
+    /// Whether the angles rotate halves of heads, not whole heads.
+    pub(super) is_rotated_by_halves: bool,
+    /// What a convolution has projected so far, `(patches, 3 * hidden)`; after the layers, all patches.
     pub(super) grid: O::Rows,
     /// The keys and values that a layer has projected so far.
     pub(super) past: Option<O::KeyValues>,
@@ -31,7 +35,8 @@ pub(super) struct PatchBand<O: TowerOperations> {
     pub(super) stream: O::Rows,
     /// Queries of a layer, `(patches, heads * head_dim)`.
     pub(super) queries: O::Rows,
-    /// Angles of axial rotary positions: of the row, then of the column.
+    /// Angles of axial rotary positions: of the row, then of the column for each patch; if halves of heads rotate apart, of the
+    /// column and of the row for each head of each patch.
     pub(super) angles: Option<O::Angles>,
 }
 
@@ -43,7 +48,14 @@ impl<O: TowerOperations> Default for TowerBuffers<O> {
 
 impl<O: TowerOperations> Default for TowerStream<O> {
     fn default() -> Self {
-        Self { bands: Vec::new(), n_columns: 0, grid: O::Rows::default(), past: None }
+        Self {
+            bands: Vec::new(),
+            n_columns: 0,
+            hidden: 0,
+            is_rotated_by_halves: false,
+            grid: O::Rows::default(),
+            past: None,
+        }
     }
 }
 

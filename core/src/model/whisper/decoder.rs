@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::model::network::Inputs;
-use crate::model::operations::{SequencePart, Sight};
+use crate::model::operations::{AttentionPart, SequencePart, Sight};
 use crate::model::whisper::encoder::{WhisperBuffers, plainly, scale};
 use crate::model::whisper::operations::SpeechOperations;
 use crate::model::whisper::weights::{AttentionWeights, TextLayer, WhisperWeights};
@@ -25,7 +25,8 @@ impl<O: SpeechOperations> TextLayer<O> {
         operations.product(inputs, [(query, &mut *queries), (key, &mut *keys), (value, &mut *values)])?;
         operations.append(SequencePart { rows: 0..n_rows, memory: &mut *past }, keys, values)?;
         let sight = Sight { window: None, scale: scale(&self.attention) };
-        operations.attention(queries, &[SequencePart { rows: 0..n_rows, memory: &*past }], *heads, sight, mixed)?;
+        let part = AttentionPart { rows: 0..n_rows, past: &*past, is_two_way: false };
+        operations.attention(queries, &[part], *heads, sight, mixed)?;
         operations.inputs(mixed, &[out], inputs)?;
         operations.add_product(inputs, out, plainly(), queries, stream)?;
 

@@ -3,11 +3,11 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::answer::dialect_writer::{DialectWriter, data};
 use crate::serve::answer::events::{arguments, diagnostics, rejected_calls, remarks, text_of};
 use crate::serve::answer::logprobs::{self, LogprobColumns, Logprobs};
 use crate::serve::answer::sound::{SoundDelivery, SoundWriter};
 use crate::serve::answer::usage::Usage;
-use crate::serve::answer::{DialectWriter, data};
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::id;

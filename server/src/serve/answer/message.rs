@@ -3,9 +3,9 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::answer::dialect_writer::{DialectWriter, named};
 use crate::serve::answer::events::{arguments, remarks, text_of};
 use crate::serve::answer::usage::Usage;
-use crate::serve::answer::{DialectWriter, named};
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::id;

@@ -2,25 +2,25 @@
 //!
 //! The replies to a request are written one after the other. The headers wait for the first event of the first reply, so
 //! that a prompt the engine refuses gets its status. They wait no longer than the keep-alive time, in the queue or after
-//! it, so that clients see that their request is alive. A [`DialectWriter`] decides what is sent: each dialect has one.
+//! it, so that clients see that their request is alive. A `DialectWriter` decides what is sent: each dialect has one.
 
 use std::sync::Arc;
 
-use causerie::{Completion, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkError};
+use causerie::{GenerationOptions, MessageResponse};
 use hyper::Response;
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::serve::Service;
 use crate::serve::admission::{Permit, PermitWait};
-use crate::serve::body::BodyShare;
+use crate::serve::budget::BodyShare;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response};
 use crate::serve::metrics::GenerationTimer;
-use crate::serve::request::images::ImagePlaces;
 use crate::serve::request::{Delivery, PreparedChat, RequestNotes};
+use crate::serve::service::Service;
 
 mod choice;
+mod dialect_writer;
 pub(super) mod events;
 mod logprobs;
 mod message;
@@ -31,37 +31,17 @@ mod sound;
 mod speech;
 mod usage;
 
+use dialect_writer::DialectWriter;
 use outbox::{Outbox, outbox};
-use pulled_reply::PulledReply;
+use pulled_reply::{PulledReply, check_end, next_of};
 
 pub(super) use choice::{ChoiceForm, ChoiceWriter};
 pub(super) use message::MessageWriter;
+pub(super) use pulled_reply::PendingReply;
 pub(super) use response::{ResponseWriter, decimal};
 pub(super) use sound::SoundDelivery;
 pub(super) use speech::{SpeechAnswer, SpeechForm};
 pub(super) use usage::Usage;
-
-/// Writes the replies to one request in its dialect. It is given everything in order and returns the events of a stream;
-/// at the end it returns the whole.
-pub(super) trait DialectWriter: Send {
-    /// A reply begins, after a text that is part of it.
-    fn open(&mut self, echo: &str) -> Vec<String>;
-
-    /// An event of the reply, other than its end. Text is never empty, and always whole characters.
-    fn push(&mut self, event: MessageResponse) -> Vec<String>;
-
-    /// The reply has ended.
-    fn close(&mut self, completion: &Completion) -> Vec<String>;
-
-    /// All replies have ended.
-    fn end(&mut self, usage: &Usage) -> Vec<String>;
-
-    /// A reply has failed, and nothing follows. The headers are sent already, so the error is an event.
-    fn fail(&mut self, error: &HttpError) -> String;
-
-    /// All replies that have ended, as one object.
-    fn whole(&mut self, usage: &Usage) -> Json;
-}
 
 /// The replies to a request, and how they are sent.
 pub(super) struct Answer {
@@ -71,18 +51,6 @@ pub(super) struct Answer {
     delivery: Delivery,
     notes: RequestNotes,
 }
-
-/// A reply that is generated once it is pulled.
-pub(super) struct PendingReply {
-    pub(super) stream: ResponseStream,
-    /// Text to send before it.
-    pub(super) echo: String,
-    /// Whether its text is a JSON string that is sent without its quotes.
-    pub(super) is_bare_string: bool,
-    pub(super) image_places: Arc<ImagePlaces>,
-}
-
-type ReplyEvent = Result<MessageResponse, SdkError>;
 
 /// How far a stream has come when its headers are sent.
 enum StreamStart {
@@ -274,32 +242,8 @@ async fn next_event(reply: &mut PulledReply, service: &Service, outbox: &Outbox)
     }
 }
 
-/// The next event of a reply; `None` once replies must end.
-async fn next_of(reply: &mut PulledReply, service: &Service) -> Option<ReplyEvent> {
-    tokio::select! {
-        biased;
-        () = service.admission.replies_must_end() => None,
-        event = reply.next() => event,
-    }
-}
-
 /// The options of one choice: seeds count up from the one requested.
 pub(super) fn with_seed(options: &GenerationOptions, choice: usize) -> GenerationOptions {
     let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
     GenerationOptions { seed, ..options.clone() }
-}
-
-/// A reply that was cancelled although its client is still there ended with the model.
-fn check_end(completion: &Completion) -> Result<(), HttpError> {
-    if completion.finish_reason == FinishReason::Interrupted { Err(HttpError::draining()) } else { Ok(()) }
-}
-
-/// An event without a name.
-fn data(json: &Json) -> String {
-    format!("data: {json}\n\n")
-}
-
-/// An event named by its `type`.
-fn named(json: &Json) -> String {
-    format!("event: {}\ndata: {json}\n\n", json["type"].as_str().unwrap_or_default())
 }

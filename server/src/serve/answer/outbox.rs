@@ -12,9 +12,9 @@ use futures_core::Stream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use crate::serve::Service;
 use crate::serve::admission::{Pause, Permit};
 use crate::serve::error::HttpError;
+use crate::serve::service::Service;
 
 /// Bytes of events that wait for the client: more than most replies have.
 const BUFFER_BYTES: usize = 1 << 20;

@@ -2,12 +2,25 @@
 
 use std::sync::Arc;
 
-use causerie::{MessageResponse, ResponseStream};
+use causerie::{Completion, FinishReason, MessageResponse, ResponseStream, SdkError};
 use tokio::runtime::Handle;
 
-use crate::serve::answer::{PendingReply, ReplyEvent};
+use crate::serve::error::HttpError;
 use crate::serve::metrics::Metrics;
 use crate::serve::request::images::ImagePlaces;
+use crate::serve::service::Service;
+
+pub(super) type ReplyEvent = Result<MessageResponse, SdkError>;
+
+/// A reply that is generated once it is pulled.
+pub(in crate::serve) struct PendingReply {
+    pub(in crate::serve) stream: ResponseStream,
+    /// Text to send before it.
+    pub(in crate::serve) echo: String,
+    /// Whether its text is a JSON string that is sent without its quotes.
+    pub(in crate::serve) is_bare_string: bool,
+    pub(in crate::serve) image_places: Arc<ImagePlaces>,
+}
 
 pub(super) struct PulledReply {
     /// `None` once it has ended.
@@ -98,6 +111,20 @@ impl Drop for PulledReply {
             }
         });
     }
+}
+
+/// The next event of a reply; `None` once replies must end.
+pub(super) async fn next_of(reply: &mut PulledReply, service: &Service) -> Option<ReplyEvent> {
+    tokio::select! {
+        biased;
+        () = service.admission.replies_must_end() => None,
+        event = reply.next() => event,
+    }
+}
+
+/// A reply that was cancelled although its client is still there ended with the model.
+pub(super) fn check_end(completion: &Completion) -> Result<(), HttpError> {
+    if completion.finish_reason == FinishReason::Interrupted { Err(HttpError::draining()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -10,16 +10,16 @@ use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::serve::Service;
 use crate::serve::admission::Permit;
-use crate::serve::answer::pulled_reply::PulledReply;
-use crate::serve::answer::{PendingReply, check_end, data, next_of};
-use crate::serve::body::BodyShare;
+use crate::serve::answer::dialect_writer::data;
+use crate::serve::answer::pulled_reply::{PendingReply, PulledReply, check_end, next_of};
+use crate::serve::budget::BodyShare;
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, byte_response, byte_stream, event_stream};
 use crate::serve::metrics::GenerationTimer;
 use crate::serve::request::RequestNotes;
+use crate::serve::service::Service;
 
 /// How the sound is sent.
 #[derive(Clone, Copy, Debug)]

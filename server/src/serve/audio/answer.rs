@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::serve::Service;
 use crate::serve::admission::Permit;
 use crate::serve::audio::languages;
 use crate::serve::audio::request::TranscriptFormat;
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response, text_response};
+use crate::serve::service::Service;
 
 /// Events that may wait for their reader.
 const WAITING_EVENTS: usize = 64;

@@ -10,14 +10,13 @@ pub(super) mod voices;
 
 use std::sync::Arc;
 
-use causerie::transcribe::{SpeechTask, Transcriber};
+use causerie::transcribe::SpeechTask;
 use causerie::{Sound, SoundOptions};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use serde_json::{Value as Json, json};
 use tokio::task::spawn_blocking;
 
-use crate::serve::Service;
 use crate::serve::audio::answer::{RunningTranscription, response};
 use crate::serve::audio::form::SoundForm;
 use crate::serve::audio::request::TranscriptionRequest;
@@ -25,24 +24,10 @@ use crate::serve::body::{self, RequestBytes, RequestKind};
 use crate::serve::error::HttpError;
 use crate::serve::http::ResponseBody;
 use crate::serve::request::RequestNotes;
+use crate::serve::service::{ServedTranscriber, Service};
 
 /// Samples per second of speech-to-text models.
 const RATE: u32 = 16_000;
-
-/// A model that transcribes, and how clients call it.
-pub(super) struct ServedTranscriber {
-    pub(super) id: String,
-    pub(super) transcriber: Transcriber,
-}
-
-impl Service {
-    fn transcriber(&self) -> Result<&ServedTranscriber, HttpError> {
-        self.transcriber.get().ok_or_else(|| {
-            let message = "this server has no model that transcribes; it is started with --transcriber";
-            HttpError::new(hyper::StatusCode::NOT_FOUND, "not_found", message)
-        })
-    }
-}
 
 /// Answers a request for a transcript.
 pub(super) async fn transcribe(

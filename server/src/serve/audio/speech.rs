@@ -10,10 +10,11 @@ use serde_json::Value as Json;
 use crate::serve::answer::{SpeechAnswer, SpeechForm};
 use crate::serve::audio::voices;
 use crate::serve::error::HttpError;
+use crate::serve::models;
 use crate::serve::request::RequestNotes;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::types::{Integer, MAX_TOKENS, Seed};
-use crate::serve::{Service, models};
+use crate::serve::service::Service;
 
 /// Characters of a text at most, as OpenAI has it.
 const MAX_INPUT: usize = 4_096;

@@ -3,8 +3,8 @@
 use causerie::SpeechVoice;
 use serde_json::{Value as Json, json};
 
-use crate::serve::Service;
 use crate::serve::error::HttpError;
+use crate::serve::service::Service;
 
 /// Voices of OpenAI's that clients name, and those that stand for them. Some clients send no other names.
 const OTHER_NAMES: [(&str, SpeechVoice); 13] = {

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
@@ -18,6 +17,7 @@ use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Lenient, StopSequences, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, schema};
+use crate::serve::service::Service;
 
 mod blocks;
 

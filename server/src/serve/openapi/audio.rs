@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::openapi::{get, operation, reference, requests, responses};
+use crate::serve::openapi::parts::{get, operation, reference, responses};
+use crate::serve::openapi::requests;
 
 /// Adds the paths.
 pub(super) fn describe(paths: &mut Map<String, Json>) {

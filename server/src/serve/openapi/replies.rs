@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::serve::openapi::parts::reference;
+
 /// An object whose fields are all required.
 fn object(properties: Json) -> Json {
     let names: Vec<&String> = properties.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
@@ -56,7 +58,7 @@ pub(super) fn schemas() -> Json {
         })),
         "TokenCount": object(json!({ "input_tokens": count() })),
         "Model": model(),
-        "ModelList": object(json!({ "object": { "const": "list" }, "data": list(super::reference("Model")) })),
+        "ModelList": object(json!({ "object": { "const": "list" }, "data": list(reference("Model")) })),
         "Status": object(json!({ "status": { "enum": ["alive", "ready"] } })),
         "Error": object(json!({ "error": object(json!({
             "message": text(), "type": text(), "param": text_or_null(), "code": text_or_null(),

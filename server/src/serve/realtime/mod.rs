@@ -24,11 +24,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::serve::error::HttpError;
 use crate::serve::http::ResponseBody;
-use crate::serve::{Service, models};
+use crate::serve::models;
+use crate::serve::service::Service;
 use session::Session;
-
-/// Sessions at the same time.
-pub(super) const MAX_SESSIONS: usize = 64;
 
 /// Upgrades a connection to a session.
 pub(super) fn accept(

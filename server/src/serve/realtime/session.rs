@@ -8,7 +8,6 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::Service;
 use crate::serve::error::HttpError;
 use crate::serve::realtime::events::{error_event, event, new_id};
 use crate::serve::realtime::input::{InputBuffer, InputChange};
@@ -19,6 +18,7 @@ use crate::serve::realtime::settings::{Abilities, SessionSettings};
 use crate::serve::realtime::transcripts::{Transcribed, Transcripts};
 use crate::serve::request::json::parse_object;
 use crate::serve::request::must_be;
+use crate::serve::service::Service;
 
 /// Bytes of all items of a session together.
 const MAX_ITEM_BYTES: usize = 64 << 20;

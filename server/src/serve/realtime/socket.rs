@@ -12,9 +12,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
-use crate::serve::Service;
 use crate::serve::realtime::response::{ActiveResponse, ResponseOutput};
 use crate::serve::realtime::session::Session;
+use crate::serve::service::Service;
 
 /// Bytes of an event at most: more than two minutes of sound.
 const MAX_EVENT: usize = 8 << 20;

@@ -7,9 +7,9 @@ use causerie::{Sound, SoundOptions};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::serve::Service;
 use crate::serve::error::HttpError;
 use crate::serve::realtime::settings::TranscriptionSettings;
+use crate::serve::service::Service;
 
 /// Samples per second of models that transcribe.
 const RATE: u32 = 16_000;

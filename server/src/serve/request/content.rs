@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::{RequestFields, read_value};
-use crate::serve::request::{must_be, unknown};
+use crate::serve::request::reader::must_be;
+use crate::serve::request::unknown;
 
 /// The `type` of a part, a block, an item or a tool.
 pub(in crate::serve) fn kind_of<'a>(place: &str, value: &'a Json) -> Result<&'a str, HttpError> {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::serve::error::HttpError;
-use crate::serve::request::images::{RequestImage, RequestImages};
+use crate::serve::request::found_images::{RequestImage, RequestImages};
 use crate::serve::request::json::parse_object;
 use crate::serve::request::reader::{FieldError, FieldPlace, FieldsReader, ValueReader};
 

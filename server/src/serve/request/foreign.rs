@@ -9,12 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::serve::error::HttpError;
+use crate::serve::request::chat_request::{ChatRequest, Thinking};
 use crate::serve::request::content::{read_parts, read_text};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::{ResponseFormat, TextField};
+use crate::serve::request::reader::must_be;
 use crate::serve::request::sampling::{ReasoningEffort, is_empty_array};
 use crate::serve::request::types::{Lenient, StopSequences, TokenLimit};
-use crate::serve::request::{ChatRequest, Thinking, must_be};
 
 /// The names of a limit on the reply's tokens.
 pub(in crate::serve) const TOKEN_LIMITS: [&str; 5] =

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::serve::error::HttpError;
-use crate::serve::request::Delivery;
+use crate::serve::request::delivery::Delivery;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::types::{
     Integer, LogitBias, MAX_TOKENS, Seed, StopSequences, TokenLimit, WithoutEffect, described,

@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 use crate::serve::error::HttpError;
 use crate::serve::request::content::kind_of;
 use crate::serve::request::fields::{RequestFields, read_value};
-use crate::serve::request::must_be;
 use crate::serve::request::namespaces::{NamespacedName, Namespaces, joined, joined_name};
+use crate::serve::request::reader::must_be;
 
 const MAX_FUNCTIONS: usize = 512;
 

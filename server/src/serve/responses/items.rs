@@ -10,7 +10,8 @@ use crate::serve::request::content::{
     read_sound, read_text, tool_result,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
-use crate::serve::request::images::{RequestImages, places_of};
+use crate::serve::request::found_images::RequestImages;
+use crate::serve::request::images::places_of;
 use crate::serve::request::must_be;
 use crate::serve::request::namespaces::joined;
 use crate::serve::request::tools::{OfferedFunction, read_tools};

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::serve::Service;
 use crate::serve::answer::{Answer, ResponseWriter};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
@@ -21,6 +20,7 @@ use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, r
 use crate::serve::request::types::{Integer, MAX_TOKENS, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, must_be, schema};
 use crate::serve::response_store::{MAX_RESPONSE, ResponseStore};
+use crate::serve::service::Service;
 
 mod items;
 mod repeated;

@@ -4,7 +4,7 @@ use crate::checkpoint::Rope;
 use crate::error::Result;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
-use crate::model::operations::{LayerMemory, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, LayerMemory, SequencePart, Sight};
 use crate::model::speech::mimi::reader::MimiReader;
 use crate::model::speech::operations::CodecOperations;
 use crate::model::tower::{TowerActivation, TowerNorm};
@@ -83,7 +83,8 @@ impl<O: CodecOperations> MimiLayer<O> {
         operations.rotate(k, head_dim, None, Some((rope, angles)))?;
         operations.append(SequencePart { rows: 0..n_rows, memory: &mut *past }, k, v)?;
         let sight = Sight { window: Some(self.window), scale: (head_dim as f32).sqrt().recip() };
-        operations.attention(q, &[SequencePart { rows: 0..n_rows, memory: &*past }], self.heads, sight, mixed)?;
+        let part = AttentionPart { rows: 0..n_rows, past: &*past, is_two_way: false };
+        operations.attention(q, &[part], self.heads, sight, mixed)?;
         past.keep_last(self.window - 1);
         operations.inputs(mixed, &[&self.attention_out], inputs)?;
         operations.product(inputs, [(&self.attention_out, &mut *q)])?;

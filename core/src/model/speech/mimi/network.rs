@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::checkpoint::{MimiCheckpoint, Rope, RopePairing};
+use crate::checkpoint::{MimiCheckpoint, Rope, RopePairing, RotaryPlaces};
 use crate::error::Result;
 use crate::model::linear::Linear;
 use crate::model::network::Inputs;
@@ -195,7 +195,7 @@ impl<O: CodecOperations> SpokenStream for MimiStream<O> {
         operations.split_rows(stream, UPSAMPLING)?;
         let positions = self.n_positions..self.n_positions + UPSAMPLING;
         self.n_positions = positions.end;
-        operations.angles(rope, &[positions], angles)?;
+        operations.angles(rope, &[RotaryPlaces::Line(positions)], angles)?;
         for (layer, past) in layers.iter().zip(&mut self.key_values) {
             layer.forward(operations, UPSAMPLING, rope, past, buffers)?;
         }

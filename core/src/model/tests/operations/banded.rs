@@ -34,9 +34,19 @@ pub(super) fn grid_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Ve
         operations.input_rows(&inputs, &mut mixed).unwrap();
         operations.read(&mixed, 0..patches.len(), &mut convolved).unwrap();
     }
+    let mut mutual = Vec::new();
+    let part = AttentionPart { rows: 0..n_patches, past: &past, is_two_way: true };
+    let sight = Sight { window: Some(9), scale: 0.25 };
+    operations.attention(&rows(0..n_patches, 1, WIDTH), &[part], HEADS, sight, &mut mixed).unwrap();
+    operations.read(&mixed, 0..n_patches, &mut mutual).unwrap();
     operations.join_squares(&projected, N_COLUMNS, 2, &mut mixed).unwrap();
     operations.read(&mixed, 0..n_patches / 4, &mut joined).unwrap();
-    vec![("bidirectional_attention", attended), ("convolve_grid", convolved), ("join_squares", joined)]
+    vec![
+        ("bidirectional_attention", attended),
+        ("attention in both directions", mutual),
+        ("convolve_grid", convolved),
+        ("join_squares", joined),
+    ]
 }
 
 /// The operations that mix all rows of a recording, of which each chunk of rows is computed alone.

@@ -84,6 +84,26 @@ public interface ModelRunnerMembers : ModelRunnerInterface {
         generationOptions: GenerationOptions = GenerationOptions()
     ): Flow<MessageResponse> = events { complete(prompt, generationOptions) }
 
+    /**
+     * Reads a text aloud. The sound is in the [MessageResponse.AudioSample] events; text that the model writes beside it
+     * is not part of what is read. The most probable tokens of text are taken, unless the options have a temperature.
+     *
+     * ```
+     * val writer = SoundFileWriter(SoundFormat.WAV, 24_000)
+     * runner.speak("Dinner is ready.", SpeechVoice.UK_MALE).collect { event ->
+     *     if (event is MessageResponse.AudioSample) file.write(writer.push(event.samples))
+     * }
+     * file.write(writer.finish())
+     * ```
+     *
+     * The flow fails with [SdkException.UnsupportedContent] if the model does not speak.
+     */
+    public fun speak(
+        text: String,
+        voice: SpeechVoice = SpeechVoice.US_FEMALE,
+        generationOptions: GenerationOptions = GenerationOptions()
+    ): Flow<MessageResponse> = events { startSpeech(text, voice, generationOptions) }
+
     /** Completes a prompt as it is, with default options. */
     public fun complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
 

@@ -22,6 +22,12 @@ public fun audioContent(file: File): ChatMessageContent.Audio = ChatMessageConte
 public fun audioContent(samples: FloatArray, sampleRate: Int): ChatMessageContent.Audio =
     ChatMessageContent.Audio(wavOfSamples(samples.littleEndian(), sampleRate.toLong()))
 
+/** Adds samples of one channel, usually between -1 and 1, and returns the bytes of the file that are complete. */
+public fun SoundFileWriter.push(samples: FloatArray): ByteArray = push(samples.littleEndian())
+
+/** Adds the samples of an event, and returns the bytes of the file that are complete. */
+public fun SoundFileWriter.push(samples: List<Float>): ByteArray = push(samples.toFloatArray())
+
 /** The samples as the engine takes them. */
 internal fun FloatArray.littleEndian(): ByteArray {
     val bytes = ByteBuffer.allocate(size * Float.SIZE_BYTES).order(ByteOrder.LITTLE_ENDIAN)

@@ -4,8 +4,12 @@ import java.io.File
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
 import kotlin.math.sin
+import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertArrayEquals
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -108,6 +112,50 @@ class SoundsTest {
                 assertEquals(setOf(24_000), rates.toSet())
                 assertTrue(conversation.history.last().content.any { it is ChatMessageContent.Audio })
             }
+        }
+    }
+
+    @Test
+    fun `texts are read aloud in a voice`() {
+        val reading = generationOptions {
+            speechTemperature = 0f
+            maxTokens = 12
+            // Token 3 begins sound; by itself, a model with random weights might begin with text.
+            logitBias = mapOf(3 to 100f)
+        }
+        loadModelBlocking(models.resolve("lfm2a-speech/lfm2a-speech-f16.gguf").path).use { runner ->
+            fun samples(voice: SpeechVoice): List<Float> {
+                val events = runBlocking { runner.speak("Dinner is ready.", voice, reading).toList() }
+                assertTrue((events.last() as MessageResponse.Complete).stats.spokenTokens in 1..12)
+                return events.filterIsInstance<MessageResponse.AudioSample>().flatMap { it.samples }
+            }
+            val sound = samples(SpeechVoice.UK_MALE)
+            assertTrue(sound.size > 1_920)
+            assertEquals(sound, samples(SpeechVoice.UK_MALE))
+            assertNotEquals(sound, samples(SpeechVoice.US_MALE))
+        }
+        loadModelBlocking(models.resolve("lfm2a/lfm2a-f16.gguf").path).use { runner ->
+            assertThrows(SdkException.UnsupportedContent::class.java) {
+                runBlocking { runner.speak("Dinner is ready.").collect() }
+            }
+        }
+    }
+
+    @Test
+    fun `samples are written to files as they come`() {
+        val whole = tone(4_000)
+        val expected = audioContent(whole, 24_000).data.drop(44)
+        for ((format, begin) in listOf(SoundFormat.PCM to "", SoundFormat.WAV to "RIFF", SoundFormat.FLAC to "fLaC")) {
+            SoundFileWriter(format, 24_000).use { writer ->
+                val pieces = whole.toList().chunked(700).map { writer.push(it) } + writer.finish()
+                val file = pieces.flatMap { it.toList() }
+                assertEquals(begin, String(file.take(begin.length).toByteArray(), Charsets.US_ASCII))
+                assertTrue(format == SoundFormat.FLAC || file.takeLast(expected.size) == expected)
+                assertTrue(writer.push(whole).isEmpty() && writer.finish().isEmpty())
+            }
+        }
+        for (rate in listOf(-1, 0, 999, 384_001)) {
+            assertThrows(SdkException.UnsupportedContent::class.java) { SoundFileWriter(SoundFormat.WAV, rate) }
         }
     }
 }
