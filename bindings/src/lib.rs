@@ -40,7 +40,7 @@ pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_fro
 pub use number::{SdkCount, SdkLong};
 pub use options::{
     CacheType, ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy,
-    OnCancel, SamplingDefaults, SpeechMode, Strictness, ToolCallConstraint, ToolChoice,
+    OnCancel, SamplingDefaults, SpeechMode, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
 };
 pub use response::{
     FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection, Sampling, ScoredToken, TokenLogprob,

@@ -248,6 +248,17 @@ pub enum CacheType {
     Q8_0,
 }
 
+/// How packed weights come into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum WeightMemory {
+    /// They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
+    Mapped,
+    /// They are read into memory of the process, and the file is not used any more.
+    Copied,
+    /// They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
+    Auto,
+}
+
 /// The rule for names of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FunctionNames {
@@ -316,6 +327,16 @@ pub struct LoadOptions {
     /// `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
     #[uniffi(default)]
     pub audio_tokenizer: Option<String>,
+    /// A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
+    /// later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+    #[uniffi(default)]
+    pub packed_folder: Option<String>,
+    /// The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
+    #[uniffi(default)]
+    pub packed_bytes: Option<SdkLong>,
+    /// How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
+    #[uniffi(default)]
+    pub weight_memory: Option<WeightMemory>,
 }
 
 impl From<GenerationOptions> for core::GenerationOptions {
@@ -409,6 +430,16 @@ impl From<CacheType> for core::CacheType {
     }
 }
 
+impl From<WeightMemory> for core::WeightMemory {
+    fn from(memory: WeightMemory) -> Self {
+        match memory {
+            WeightMemory::Mapped => Self::Mapped,
+            WeightMemory::Copied => Self::Copied,
+            WeightMemory::Auto => Self::Auto,
+        }
+    }
+}
+
 impl From<LoadOptions> for core::LoadOptions {
     fn from(options: LoadOptions) -> Self {
         let defaults = Self::default();
@@ -435,6 +466,9 @@ impl From<LoadOptions> for core::LoadOptions {
                 repetition_penalty: sampling.repetition_penalty,
             },
             cache_bytes: options.cache_bytes.map_or(defaults.cache_bytes, SdkLong::size),
+            packed_folder: options.packed_folder,
+            packed_bytes: options.packed_bytes.map_or(defaults.packed_bytes, |n_bytes| n_bytes.0),
+            weight_memory: options.weight_memory.map_or_else(Default::default, Into::into),
         }
     }
 }

@@ -170,6 +170,25 @@ fn load_options_reach_the_core() {
         let expect = core::LoadOptions { threads: Some(3), cache_type: in_core, ..core::LoadOptions::default() };
         assert_eq!(core::LoadOptions::from(options), expect);
     }
+    for (memory, in_core) in [
+        (WeightMemory::Mapped, core::WeightMemory::Mapped),
+        (WeightMemory::Copied, core::WeightMemory::Copied),
+        (WeightMemory::Auto, core::WeightMemory::Auto),
+    ] {
+        let options = LoadOptions {
+            packed_folder: Some("packed".to_owned()),
+            packed_bytes: Some(SdkLong(7)),
+            weight_memory: Some(memory),
+            ..LoadOptions::default()
+        };
+        let expect = core::LoadOptions {
+            packed_folder: Some("packed".to_owned()),
+            packed_bytes: 7,
+            weight_memory: in_core,
+            ..core::LoadOptions::default()
+        };
+        assert_eq!(core::LoadOptions::from(options), expect);
+    }
     assert_eq!(core::LoadOptions::from(LoadOptions::default()), core::LoadOptions::default());
 }
 

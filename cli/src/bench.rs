@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use causerie::{Completion, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Prompt};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::BenchArguments;
@@ -26,7 +27,11 @@ struct Measurement {
     load_seconds: f64,
     /// Resident memory of the process at the end; `None` if the system does not report it.
     memory_bytes: Option<u64>,
-    /// Peak of the resident memory. It includes pages of the model's file, which the system may reclaim.
+    /// The part of it that belongs to the process alone.
+    private_memory_bytes: Option<u64>,
+    /// The part of it that is pages of files, such as mapped weights, which processes share and the system may reclaim.
+    mapped_memory_bytes: Option<u64>,
+    /// Peak of the resident memory.
     peak_memory_bytes: Option<u64>,
     replies: Vec<ReplySpeed>,
 }
@@ -87,6 +92,12 @@ fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: u
     if let Some(place) = model.to_load() {
         command.arg("--model").arg(place);
     }
+    if let Some(folder) = &arguments.packed.packed_folder {
+        command.arg("--packed-folder").arg(folder);
+    }
+    if let Some(how) = arguments.packed.weight_memory.to_possible_value() {
+        command.arg("--weight-memory").arg(how.get_name());
+    }
     for (option, number) in [
         ("--prompt-tokens", arguments.prompt_tokens as u64),
         ("--reply-tokens", arguments.reply_tokens as u64),
@@ -111,6 +122,7 @@ fn measure(arguments: &BenchArguments, model: &LocalModel) -> Result<Measurement
     let threads = arguments.threads.first().copied();
     let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
     let options = LoadOptions { threads, context_size: Some(needed), ..Default::default() };
+    let options = arguments.packed.add_to(options);
     let runner = model.load(options)?;
     let load_time = before.elapsed();
     if runner.context_size() < needed {
@@ -132,6 +144,8 @@ fn measure(arguments: &BenchArguments, model: &LocalModel) -> Result<Measurement
         load_seconds: load_time.as_secs_f64(),
         replies: (0..arguments.repeats).map(one).collect::<Result<_, _>>()?,
         memory_bytes: memory("VmRSS:"),
+        private_memory_bytes: memory("RssAnon:"),
+        mapped_memory_bytes: memory("RssFile:"),
         peak_memory_bytes: memory("VmHWM:"),
     })
 }
@@ -252,19 +266,20 @@ fn print_head(arguments: &BenchArguments, model: &LocalModel) -> Result<(), Fail
     let at_once = if 1 < *at_once { format!(", {at_once} concurrent replies") } else { String::new() };
     let counts = format!("{prompt_tokens} prompt tokens, {reply_tokens} reply tokens");
     print_line(format_args!("{counts}{at_once}, median of {repeats}"))?;
-    Ok(print_line("threads   prefill/s    decode/s   first token        load      memory        peak")?)
+    Ok(print_line("threads   prefill/s    decode/s   first token        load     private      mapped        peak")?)
 }
 
 fn print_row(measurement: &Measurement) -> io::Result<()> {
     let memory = |n_bytes: Option<u64>| n_bytes.map_or("unknown".to_owned(), byte_size::format);
     print_line(format_args!(
-        "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>11} {:>11}",
+        "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>11} {:>11} {:>11}",
         measurement.threads,
         median(measurement, |reply| reply.prefill_tokens_per_second),
         median(measurement, |reply| reply.decode_tokens_per_second),
         median(measurement, |reply| reply.time_to_first_token_seconds),
         measurement.load_seconds,
-        memory(measurement.memory_bytes),
+        memory(measurement.private_memory_bytes),
+        memory(measurement.mapped_memory_bytes),
         memory(measurement.peak_memory_bytes)
     ))
 }

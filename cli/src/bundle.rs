@@ -15,11 +15,12 @@ use crate::{byte_size, interrupt, model};
 
 pub(crate) fn run(action: &BundleAction, source: &LocalModel) -> Result<(), Failure> {
     match action {
-        BundleAction::Make { model, output, projector, audio_decoder, audio_tokenizer } => {
+        BundleAction::Make { model, output, projector, audio_decoder, audio_tokenizer, packed } => {
             let parts = BundleParts {
                 projectors: projector.clone(),
                 audio_decoder: audio_decoder.clone(),
                 audio_tokenizer: audio_tokenizer.clone(),
+                packs_weights: *packed,
             };
             let made = watched(format!("bundling {model}"), |progress| {
                 bundle::make(source.to_load().unwrap_or(model), &parts, output, progress)

@@ -49,7 +49,7 @@ pub const PARSERS: &[FunctionCallParser] = FunctionCallParser::ALL;
 /// # Errors
 /// As [`ModelRunner::load_with`].
 pub fn load_with(model: &str, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
-    ModelRunner::from_weights(Weights::open(model)?, options, settings, &mut |_| ControlFlow::Continue(()))
+    ModelRunner::from_weights(Weights::open(model)?, options, settings, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// Loads a GGUF file from memory with these settings of the engine.
@@ -58,7 +58,7 @@ pub fn load_with(model: &str, options: LoadOptions, settings: EngineSettings) ->
 /// As [`ModelRunner::load_from_bytes`].
 pub fn load_from_bytes(bytes: Vec<u8>, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
     let weights = Weights::from_bytes(bytes.into())?;
-    ModelRunner::from_weights(weights, options, settings, &mut |_| ControlFlow::Continue(()))
+    ModelRunner::from_weights(weights, options, settings, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// Reads a tokenizer.json; encodes texts with it and decodes the ids.

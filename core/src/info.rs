@@ -64,6 +64,8 @@ pub struct ModelInfo {
     pub n_vocabulary: usize,
     /// The types of the weights, ordered by descending size.
     pub quantisation: Vec<QuantisationShare>,
+    /// Size in bytes of the weights that are packed, as in a bundle that was made with packed weights; 0 for other files.
+    pub packed_bytes: u64,
     /// The kind of tokenizer: `gpt2 (lfm2)` as GGUF files name it, `BPE` as tokenizer.json does.
     pub tokenizer: Option<String>,
     /// Whether the model has a chat template. Conversations require one.
@@ -242,6 +244,7 @@ impl ModelInfo {
             context_size: sizes.context_size,
             n_vocabulary: sizes.n_vocabulary,
             quantisation: quantisation(weights),
+            packed_bytes: weights.packed().map_or(0, |packed| packed.n_bytes().1),
             function_call_parser: FunctionCallParser::DefaultFunctionCallParser,
             unused_tensors: std::mem::take(&mut sizes.unread),
             sizes,

@@ -64,6 +64,7 @@ mod voice;
 pub mod companions;
 // Model files again: written.
 mod quantise;
+mod packing;
 pub mod bundle;
 // The loop.
 mod engine;
@@ -114,13 +115,14 @@ pub use function::{
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
+pub use loading::LoadPhase;
 pub use media::sound::{Sound, SoundFileWriter, SoundFormat, SoundOptions, WavSamples};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    SpeechMode, SpeechOptions, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice,
+    SpeechMode, SpeechOptions, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use quantise::{GgufType, quantize};

@@ -14,6 +14,7 @@ use crate::media::Transparency;
 use crate::memory::MemoryNeed;
 use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
+use crate::packing::{packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::ModelTokenizer;
@@ -27,21 +28,73 @@ const STACK: usize = 8 << 20;
 /// Bytes that a tokenizer takes per token, at least: a low estimate, so that no model that fits is refused. Not measured.
 const VOCABULARY_BYTES: u64 = 128;
 
+/// The share of loading that packing weights takes, if it is done.
+const PACKING_SHARE: f32 = 0.9;
+
 /// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
 const CONTENT_SHARE: usize = 8;
+
+/// What loading a model does.
+///
+/// ```
+/// use causerie::{LoadOptions, LoadPhase, ModelRunner};
+/// use std::ops::ControlFlow;
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let mut last = None;
+/// ModelRunner::load_by_phases(model, LoadOptions::default(), |phase, fraction| {
+///     println!("{phase:?}: {:.0} %", fraction * 100.0);
+///     last = Some(phase);
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(last, Some(LoadPhase::Ready));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadPhase {
+    /// Packed weights are written into the folder of the app.
+    Packing,
+    /// The weights are read into memory.
+    Reading,
+    /// Packed weights are mapped.
+    Mapping,
+    /// The model is loaded.
+    Ready,
+}
+
+/// Receives the phase and the share that is loaded, from 0 to 1; `Break` cancels loading.
+pub(crate) type PhaseProgress<'a> = &'a mut dyn FnMut(LoadPhase, f32) -> ControlFlow<()>;
 
 /// Loads a model. The returned options have the sampling values of its files where none were given.
 pub(crate) fn load_model(
     weights: &Weights,
     options: LoadOptions,
-    progress: LoadProgress<'_>,
+    progress: PhaseProgress<'_>,
 ) -> Result<(LoadedModel, ModelInfo, LoadOptions)> {
     options.check()?;
     let compute = Compute::new(&options)?;
     let mut info = ModelInfo::of_weights(weights)?;
     info.set_cache_type(compute.cache_type());
+    let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
+    let parts = projectors::find(weights, options.projector.as_deref(), info.hidden_size)?;
+    let (decoder, codec) = (options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref());
+    let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
+    let mut begin = 0.0;
+    let packed = packed_weights(weights, &options, &compute, &mut |share| {
+        begin = share * PACKING_SHARE;
+        progress(LoadPhase::Packing, begin)
+    })?;
+    let is_mapped = packed.as_ref().is_some_and(|packed| packed.is_mapped());
+    let phase = if is_mapped { LoadPhase::Mapping } else { LoadPhase::Reading };
+    let progress: LoadProgress<'_> = &mut |share| match share {
+        1.0 => progress(LoadPhase::Ready, share),
+        share => progress(phase, begin + share * (1.0 - begin)),
+    };
+    if options.device == Device::Cpu {
+        memory_need(&info, is_mapped, &parts, &voice_files).check("the model")?;
+    }
     let prepare_text = || {
-        let tokenizer = ModelTokenizer::load(weights)?;
+        let tokenizer = ModelTokenizer::load_packed(weights, packed.as_deref().and_then(packed_vocabulary))?;
         let templates = match &options.chat_template {
             Some(template) => Some(TemplateSources::from(template.clone())),
             None => TemplateSources::read(weights)?,
@@ -52,15 +105,8 @@ pub(crate) fn load_model(
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))
     };
-    let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
-    let parts = projectors::find(weights, options.projector.as_deref(), info.hidden_size)?;
-    let (decoder, codec) = (options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref());
-    let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
-    if options.device == Device::Cpu {
-        memory_need(&info, &parts, &voice_files).check("the model")?;
-    }
     let load = |progress: LoadProgress<'_>| {
-        let model = Model::load(weights, compute.clone(), context_size, progress)?;
+        let model = Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?;
         let tower = match &parts.vision {
             PartFiles::Found(found, architecture) => {
                 let tower = compute.load_vision(found.weights(), architecture)?;
@@ -131,9 +177,9 @@ pub(crate) fn load_model(
     Ok((loaded, info, options))
 }
 
-/// The least memory that a reply of the model takes on the CPU: its weights, the values between operations, a vocabulary, and
+/// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a vocabulary, and
 /// the stack on which prompts are prepared.
-fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> MemoryNeed {
+fn memory_need(info: &ModelInfo, is_mapped: bool, parts: &ModelParts<'_>, voice: &VoiceFiles) -> MemoryNeed {
     let tower = match &parts.vision {
         PartFiles::Found(found, _) => vision_bytes(found.weights()),
         PartFiles::Missing(_) => 0,
@@ -144,7 +190,8 @@ fn memory_need(info: &ModelInfo, parts: &ModelParts<'_>, voice: &VoiceFiles) -> 
     };
     let estimate = info.memory_estimate(1);
     let parts = [tower, encoder, voice.n_bytes()];
-    let written = parts.into_iter().fold(estimate.weights, u64::saturating_add);
+    let weights = if is_mapped { 0 } else { estimate.weights };
+    let written = parts.into_iter().fold(weights, u64::saturating_add);
     let vocabulary = info.n_vocabulary as u64 * VOCABULARY_BYTES;
     let others = [estimate.working, estimate.key_values, vocabulary, deep_stack::STACK as u64];
     MemoryNeed { written, reserved: others.into_iter().fold(written, u64::saturating_add) }

@@ -48,6 +48,12 @@ pub(crate) fn no_deep_thread(work: &str) -> SdkError {
     exhausted(&format!("the stack of {work}"), deep_stack::STACK)
 }
 
+/// Whether twice this many bytes are left, as far as the system says: enough to take them for speed alone.
+pub(crate) fn has_twice(n_bytes: u64) -> bool {
+    let limits = [control_group(Path::new("/")), machine(Path::new("/"))].into_iter().flatten();
+    limits.map(|limit| limit.n_left).min().is_none_or(|n_left| n_bytes.saturating_mul(2) <= n_left)
+}
+
 /// Whether the system would reserve this many bytes now.
 fn is_reservable(n_bytes: u64) -> bool {
     usize::try_from(n_bytes).is_ok_and(causerie_backend::is_reservable)
@@ -285,6 +291,13 @@ mod tests {
         assert!(needed == 1 << 62 && available < needed);
         assert!(err.to_string().starts_with("memory for the model must be at least 4611686018428 MB"), "{err}");
         assert!(MemoryNeed { written: 1 << 10, reserved: 1 << 20 }.check("the model").is_ok());
+    }
+
+    #[test]
+    fn memory_that_no_machine_has_is_not_there_twice() {
+        assert!(has_twice(0));
+        // A system that does not report its memory has no limit.
+        assert_eq!(has_twice(u64::MAX), machine(Path::new("/")).is_none());
     }
 
     #[test]

@@ -15,9 +15,8 @@ use crate::engine::{
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::info::ModelInfo;
-use crate::loading::load_model;
+use crate::loading::{LoadPhase, PhaseProgress, load_model};
 use crate::message::ChatMessage;
-use crate::model::LoadProgress;
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::position::{Embedded, Position};
 use crate::prompt::{Frame, Segment, embedded, joined};
@@ -127,6 +126,31 @@ impl ModelRunner {
         options: LoadOptions,
         mut progress: impl FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Self> {
+        Self::load_by_phases(model, options, |_, share| progress(share))
+    }
+
+    /// As [`load_watched`](Self::load_watched), with what loading does at the time.
+    ///
+    /// ```
+    /// use causerie::{LoadOptions, LoadPhase, ModelRunner};
+    /// use std::ops::ControlFlow;
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = ModelRunner::load_by_phases(model, LoadOptions::default(), |phase, fraction| {
+    ///     if phase == LoadPhase::Packing {
+    ///         println!("preparing the model for the first time: {:.0} %", fraction * 100.0);
+    ///     }
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`load_watched`](Self::load_watched).
+    pub fn load_by_phases(
+        model: &str,
+        options: LoadOptions,
+        mut progress: impl FnMut(LoadPhase, f32) -> ControlFlow<()>,
+    ) -> Result<Self> {
         Self::from_weights(Weights::open(model)?, options, EngineSettings::default(), &mut progress)
     }
 
@@ -143,14 +167,14 @@ impl ModelRunner {
     /// As [`load_with`](Self::load_with).
     pub fn load_from_bytes(bytes: impl Into<ModelBytes>, options: LoadOptions) -> Result<Self> {
         let weights = Weights::from_bytes(bytes.into())?;
-        Self::from_weights(weights, options, EngineSettings::default(), &mut |_| ControlFlow::Continue(()))
+        Self::from_weights(weights, options, EngineSettings::default(), &mut |_, _| ControlFlow::Continue(()))
     }
 
     pub(crate) fn from_weights(
         weights: Weights,
         options: LoadOptions,
         settings: EngineSettings,
-        progress: LoadProgress<'_>,
+        progress: PhaseProgress<'_>,
     ) -> Result<Self> {
         let begin = Instant::now();
         let (loaded, info, options) = load_model(&weights, options, progress)

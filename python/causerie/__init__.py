@@ -26,6 +26,7 @@ from causerie.choices import (
     Strictness,
     ToolCallConstraint,
     ToolChoice,
+    WeightMemory,
 )
 from causerie.conversation import ContextPlan, Conversation, PrefillProgress
 from causerie.error import SdkError
@@ -199,6 +200,7 @@ __all__ = [
     "ToolCallConstraint",
     "ToolChoice",
     "Validation",
+    "WeightMemory",
     "XmlFunctionCallParser",
     "apply_chat_template",
     "decode_call",

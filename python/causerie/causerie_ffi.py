@@ -688,6 +688,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_tokenize() != 54637:
@@ -703,6 +705,12 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_next() != 14533:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking() != 27767:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_soundfilewriter_finish() != 22012:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_soundfilewriter_push() != 6329:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new() != 63486:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_transcriber_languages() != 62418:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -990,6 +998,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt.restype
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling.restype = ctypes.c_uint16
@@ -1014,6 +1025,15 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next.restype = cty
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_soundfilewriter_finish.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_soundfilewriter_finish.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_soundfilewriter_push.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_soundfilewriter_push.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_languages.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_transcriber_languages.restype = ctypes.c_uint16
@@ -1490,6 +1510,14 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1530,6 +1558,23 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_next_blocking.argtypes =
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_next_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_finish.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_finish.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_push.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_push.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_soundfilewriter_new.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.c_uint32,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_soundfilewriter_new.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_transcriber_languages.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1686,6 +1731,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_responsestream.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_soundfilewriter.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_soundfilewriter.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_soundfilewriter.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_soundfilewriter.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_transcriber.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -5322,11 +5377,12 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, audio_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, drafted_tokens:SdkCount, accepted_draft_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, audio_tokens:SdkCount, completion_tokens:SdkCount, spoken_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, drafted_tokens:SdkCount, accepted_draft_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
         self.audio_tokens = audio_tokens
         self.completion_tokens = completion_tokens
+        self.spoken_tokens = spoken_tokens
         self.reasoning_tokens = reasoning_tokens
         self.call_tokens = call_tokens
         self.forced_tokens = forced_tokens
@@ -5348,7 +5404,7 @@ class GenerationStats:
 
 
     def __str__(self):
-        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, audio_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, drafted_tokens={}, accepted_draft_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.audio_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.drafted_tokens, self.accepted_draft_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
+        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, audio_tokens={}, completion_tokens={}, spoken_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, drafted_tokens={}, accepted_draft_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.audio_tokens, self.completion_tokens, self.spoken_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.drafted_tokens, self.accepted_draft_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
     def __eq__(self, other):
         if self.prompt_tokens != other.prompt_tokens:
             return False
@@ -5357,6 +5413,8 @@ class GenerationStats:
         if self.audio_tokens != other.audio_tokens:
             return False
         if self.completion_tokens != other.completion_tokens:
+            return False
+        if self.spoken_tokens != other.spoken_tokens:
             return False
         if self.reasoning_tokens != other.reasoning_tokens:
             return False
@@ -5400,6 +5458,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
             cached_prompt_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             audio_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             completion_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            spoken_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             reasoning_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             call_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             forced_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
@@ -5424,6 +5483,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.cached_prompt_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.audio_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.completion_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.spoken_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.reasoning_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.call_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.forced_tokens)
@@ -5447,6 +5507,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.cached_prompt_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.audio_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.completion_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.spoken_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.reasoning_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.call_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.forced_tokens, buf)
@@ -5956,12 +6017,97 @@ class _UniffiFfiConverterOptionalTypeSamplingDefaults(_UniffiConverterRustBuffer
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+
+
+
+
+
+class WeightMemory(enum.Enum):
+    """
+    How packed weights come into memory.
+"""
+
+    MAPPED = 0
+    """
+    They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
+"""
+
+    COPIED = 1
+    """
+    They are read into memory of the process, and the file is not used any more.
+"""
+
+    AUTO = 2
+    """
+    They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
+"""
+
+
+
+class _UniffiFfiConverterTypeWeightMemory(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return WeightMemory.MAPPED
+        if variant == 2:
+            return WeightMemory.COPIED
+        if variant == 3:
+            return WeightMemory.AUTO
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == WeightMemory.MAPPED:
+            return
+        if value == WeightMemory.COPIED:
+            return
+        if value == WeightMemory.AUTO:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == WeightMemory.MAPPED:
+            buf.write_i32(1)
+        if value == WeightMemory.COPIED:
+            buf.write_i32(2)
+        if value == WeightMemory.AUTO:
+            buf.write_i32(3)
+
+
+
+class _UniffiFfiConverterOptionalTypeWeightMemory(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeWeightMemory.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeWeightMemory.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeWeightMemory.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 @dataclass
 class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None, audio_decoder:typing.Optional[str] = None, audio_tokenizer:typing.Optional[str] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None, audio_decoder:typing.Optional[str] = None, audio_tokenizer:typing.Optional[str] = None, packed_folder:typing.Optional[str] = None, packed_bytes:typing.Optional[SdkLong] = None, weight_memory:typing.Optional[WeightMemory] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
@@ -5974,12 +6120,15 @@ class LoadOptions:
         self.ignores_transparency = ignores_transparency
         self.audio_decoder = audio_decoder
         self.audio_tokenizer = audio_tokenizer
+        self.packed_folder = packed_folder
+        self.packed_bytes = packed_bytes
+        self.weight_memory = weight_memory
 
 
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={}, audio_decoder={}, audio_tokenizer={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency, self.audio_decoder, self.audio_tokenizer)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={}, audio_decoder={}, audio_tokenizer={}, packed_folder={}, packed_bytes={}, weight_memory={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency, self.audio_decoder, self.audio_tokenizer, self.packed_folder, self.packed_bytes, self.weight_memory)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -6005,6 +6154,12 @@ class LoadOptions:
             return False
         if self.audio_tokenizer != other.audio_tokenizer:
             return False
+        if self.packed_folder != other.packed_folder:
+            return False
+        if self.packed_bytes != other.packed_bytes:
+            return False
+        if self.weight_memory != other.weight_memory:
+            return False
         return True
 
 class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
@@ -6023,6 +6178,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             ignores_transparency=_UniffiFfiConverterOptionalBoolean.read(buf),
             audio_decoder=_UniffiFfiConverterOptionalString.read(buf),
             audio_tokenizer=_UniffiFfiConverterOptionalString.read(buf),
+            packed_folder=_UniffiFfiConverterOptionalString.read(buf),
+            packed_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            weight_memory=_UniffiFfiConverterOptionalTypeWeightMemory.read(buf),
         )
 
     @staticmethod
@@ -6039,6 +6197,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalBoolean.check_lower(value.ignores_transparency)
         _UniffiFfiConverterOptionalString.check_lower(value.audio_decoder)
         _UniffiFfiConverterOptionalString.check_lower(value.audio_tokenizer)
+        _UniffiFfiConverterOptionalString.check_lower(value.packed_folder)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.packed_bytes)
+        _UniffiFfiConverterOptionalTypeWeightMemory.check_lower(value.weight_memory)
 
     @staticmethod
     def write(value, buf):
@@ -6054,6 +6215,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalBoolean.write(value.ignores_transparency, buf)
         _UniffiFfiConverterOptionalString.write(value.audio_decoder, buf)
         _UniffiFfiConverterOptionalString.write(value.audio_tokenizer, buf)
+        _UniffiFfiConverterOptionalString.write(value.packed_folder, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.packed_bytes, buf)
+        _UniffiFfiConverterOptionalTypeWeightMemory.write(value.weight_memory, buf)
 
 
 
@@ -9210,6 +9374,137 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
 
 
 
+class SoundFormat(enum.Enum):
+    """
+    A format of sound, with 16 bits for each sample of one channel.
+"""
+
+    WAV = 0
+    """
+    A WAV file.
+"""
+
+    FLAC = 1
+    """
+    A FLAC file: about half as large, without loss.
+"""
+
+    PCM = 2
+    """
+    The samples alone, with the lower byte first.
+"""
+
+
+
+class _UniffiFfiConverterTypeSoundFormat(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return SoundFormat.WAV
+        if variant == 2:
+            return SoundFormat.FLAC
+        if variant == 3:
+            return SoundFormat.PCM
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == SoundFormat.WAV:
+            return
+        if value == SoundFormat.FLAC:
+            return
+        if value == SoundFormat.PCM:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == SoundFormat.WAV:
+            buf.write_i32(1)
+        if value == SoundFormat.FLAC:
+            buf.write_i32(2)
+        if value == SoundFormat.PCM:
+            buf.write_i32(3)
+
+
+
+
+
+
+
+
+class SpeechVoice(enum.Enum):
+    """
+    A voice of a model that speaks.
+"""
+
+    US_MALE = 0
+    """
+    American English.
+"""
+
+    US_FEMALE = 1
+    """
+    American English.
+"""
+
+    UK_MALE = 2
+    """
+    British English.
+"""
+
+    UK_FEMALE = 3
+    """
+    British English.
+"""
+
+
+
+class _UniffiFfiConverterTypeSpeechVoice(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return SpeechVoice.US_MALE
+        if variant == 2:
+            return SpeechVoice.US_FEMALE
+        if variant == 3:
+            return SpeechVoice.UK_MALE
+        if variant == 4:
+            return SpeechVoice.UK_FEMALE
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == SpeechVoice.US_MALE:
+            return
+        if value == SpeechVoice.US_FEMALE:
+            return
+        if value == SpeechVoice.UK_MALE:
+            return
+        if value == SpeechVoice.UK_FEMALE:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == SpeechVoice.US_MALE:
+            buf.write_i32(1)
+        if value == SpeechVoice.US_FEMALE:
+            buf.write_i32(2)
+        if value == SpeechVoice.UK_MALE:
+            buf.write_i32(3)
+        if value == SpeechVoice.UK_FEMALE:
+            buf.write_i32(4)
+
+
+
+
+
+
+
+
 class TranscriptEvent:
     """
     An event of a transcription. The last one is `Complete`, or an error.
@@ -9785,6 +10080,12 @@ class ModelRunnerProtocol(typing.Protocol):
         Restores a conversation from a file.
 """
         raise NotImplementedError
+    def speak(self, text: str,voice: SpeechVoice,options: GenerationOptions) -> ResponseStream:
+        """
+        Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+        is read. `UnsupportedContent` if the model does not speak.
+"""
+        raise NotImplementedError
     def supports_function_calling(self, ) -> bool:
         """
         Whether the model's chat template supports functions.
@@ -10017,6 +10318,31 @@ class ModelRunner(ModelRunnerProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def speak(self, text: str,voice: SpeechVoice,options: GenerationOptions) -> ResponseStream:
+        """
+        Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+        is read. `UnsupportedContent` if the model does not speak.
+"""
+
+        _UniffiFfiConverterString.check_lower(text)
+
+        _UniffiFfiConverterTypeSpeechVoice.check_lower(voice)
+
+        _UniffiFfiConverterTypeGenerationOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(text),
+            _UniffiFfiConverterTypeSpeechVoice.lower(voice),
+            _UniffiFfiConverterTypeGenerationOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeResponseStream.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -12238,6 +12564,130 @@ class _UniffiFfiConverterTypeLogSink:
         buf.write_u64(cls.lower(value))
 
 
+class SoundFileWriterProtocol(typing.Protocol):
+    """
+    Writes a file of sound while its samples come.
+"""
+
+    def finish(self, ) -> bytes:
+        """
+        Ends the file, and returns its last bytes.
+"""
+        raise NotImplementedError
+    def push(self, samples: bytes) -> bytes:
+        """
+        Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+"""
+        raise NotImplementedError
+
+class SoundFileWriter(SoundFileWriterProtocol):
+    """
+    Writes a file of sound while its samples come.
+"""
+
+    _handle: ctypes.c_uint64
+    def __init__(self, format: SoundFormat,sample_rate: SdkCount):
+        """
+        Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate.
+"""
+
+        _UniffiFfiConverterTypeSoundFormat.check_lower(format)
+
+        _UniffiFfiConverterTypeSdkCount.check_lower(sample_rate)
+        _uniffi_lowered_args = (
+            _UniffiFfiConverterTypeSoundFormat.lower(format),
+            _UniffiFfiConverterTypeSdkCount.lower(sample_rate),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeSoundFileWriter.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_constructor_soundfilewriter_new,
+            *_uniffi_lowered_args,
+        )
+        self._handle = _uniffi_ffi_result
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_soundfilewriter, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_soundfilewriter, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def finish(self, ) -> bytes:
+        """
+        Ends the file, and returns its last bytes.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBytes.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_finish,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def push(self, samples: bytes) -> bytes:
+        """
+        Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+"""
+
+        _UniffiFfiConverterBytes.check_lower(samples)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterBytes.lower(samples),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterBytes.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_push,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeSoundFileWriter:
+    @staticmethod
+    def lift(value: int) -> SoundFileWriter:
+        return SoundFileWriter._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: SoundFileWriter):
+        if not isinstance(value, SoundFileWriter):
+            raise TypeError("Expected SoundFileWriter instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: SoundFileWriter) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> SoundFileWriter:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: SoundFileWriter, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
 class TranscriptStreamProtocol(typing.Protocol):
     """
     The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
@@ -12932,6 +13382,7 @@ __all__ = [
     "Device",
     "CacheType",
     "FunctionNames",
+    "WeightMemory",
     "LogLevel",
     "PullState",
     "ReplySection",
@@ -12942,6 +13393,8 @@ __all__ = [
     "MessageResponse",
     "PullEvent",
     "SdkError",
+    "SoundFormat",
+    "SpeechVoice",
     "TranscriptEvent",
     "CachedModel",
     "Diagnostic",
@@ -13011,6 +13464,8 @@ __all__ = [
     "LoadProgress",
     "LogSinkImpl",
     "LogSink",
+    "SoundFileWriter",
+    "SoundFileWriterProtocol",
     "TranscriptStream",
     "TranscriptStreamProtocol",
     "Transcriber",

@@ -141,6 +141,18 @@ class CacheType(str, Enum):
 
 
 @adopted
+class WeightMemory(str, Enum):
+    """How packed weights come into memory."""
+
+    MAPPED = "mapped"
+    """They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's."""
+    COPIED = "copied"
+    """They are read into memory of the process, and the file is not used any more."""
+    AUTO = "auto"
+    """They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then."""
+
+
+@adopted
 class FunctionNames(str, Enum):
     """The rule for names of functions."""
 

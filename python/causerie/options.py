@@ -27,6 +27,7 @@ from causerie.choices import (
     Strictness,
     ToolCallConstraint,
     ToolChoice,
+    WeightMemory,
 )
 from causerie.error import SdkError
 from causerie.notations import FunctionCallParser
@@ -390,6 +391,9 @@ class LoadOptions(CheckedOptions):
         "ignores_transparency": _optional_flag,
         "audio_decoder": _path,
         "audio_tokenizer": _path,
+        "packed_folder": _path,
+        "packed_bytes": _integer(64),
+        "weight_memory": _one_of(WeightMemory),
     }
 
     context_size: int | None = None
@@ -420,6 +424,13 @@ class LoadOptions(CheckedOptions):
     audio_tokenizer: str | os.PathLike[str] | None = None
     """A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
     `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`."""
+    packed_folder: str | os.PathLike[str] | None = None
+    """A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
+    later ones map that file instead of reading the model's. No other program may write to the folder. Default: none."""
+    packed_bytes: int | None = None
+    """The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB."""
+    weight_memory: WeightMemory | str | None = None
+    """How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, auto elsewhere."""
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -437,4 +448,7 @@ class LoadKeywords(TypedDict, total=False):
     ignores_transparency: bool | None
     audio_decoder: str | os.PathLike[str] | None
     audio_tokenizer: str | os.PathLike[str] | None
+    packed_folder: str | os.PathLike[str] | None
+    packed_bytes: int | None
+    weight_memory: WeightMemory | str | None
 

@@ -11,7 +11,7 @@ from causerie.message import AudioSource
 
 @uncopyable("create a new one instead")
 class SoundFileWriter:
-    """Writes a file of sound while its samples come: those of a reply, for example.
+    """Writes a file of sound while samples are generated, such as the samples of a reply.
 
         writer = SoundFileWriter("wav", 24_000)
         with open("dinner.wav", "wb") as file:

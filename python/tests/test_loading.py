@@ -9,7 +9,7 @@ import pytest
 from support import FIXTURES, REPOSITORY
 
 import causerie
-from causerie import LoadOptions, ModelInfo, ModelRunner, SdkError, load
+from causerie import Chunk, LoadOptions, ModelInfo, ModelRunner, SdkError, WeightMemory, load
 
 
 def test_the_demo_model_is_part_of_the_package() -> None:
@@ -74,6 +74,8 @@ def test_a_vision_model_is_refused_by_name(tmp_path: Path) -> None:
         ({"device": "abacus"}, "device"),
         ({"threads": 0}, "threads"),
         ({"cache_type": "f8"}, "cache_type"),
+        ({"packed_bytes": -1}, "packed_bytes"),
+        ({"weight_memory": "paper"}, "weight_memory"),
     ],
 )
 def test_invalid_options_are_refused(options: Any, name: str) -> None:
@@ -91,6 +93,20 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
 def test_threads_and_the_cache_type_can_be_chosen(cache_type: str) -> None:
     runner = ModelRunner.load("causerie/demo", threads=1, cache_type=cache_type)
     assert list(runner.complete("Hello", max_tokens=1))
+
+
+@pytest.mark.parametrize("weight_memory", WeightMemory)
+def test_packed_weights_are_written_once_and_give_the_same_reply(weight_memory: WeightMemory, tmp_path: Path) -> None:
+    def reply(**options: Any) -> list[Any]:
+        runner = ModelRunner.load(FIXTURES / "models/lfm2-q4_0.gguf", **options)
+        return [event.text for event in runner.complete("Hello", max_tokens=4, temperature=0) if isinstance(event, Chunk)]
+
+    plain = reply()
+    assert reply(packed_folder=tmp_path, weight_memory=weight_memory) == plain
+    [packed] = tmp_path.glob("*.packed")
+    written = packed.stat().st_mtime_ns
+    assert reply(packed_folder=tmp_path, weight_memory=weight_memory.value) == plain
+    assert packed.stat().st_mtime_ns == written
 
 
 def test_progress_is_reported() -> None:

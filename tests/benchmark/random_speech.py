@@ -2,8 +2,8 @@
 
     random_speech.py FOLDER q8_0
 
-`random_lfm2.py FOLDER/audio-1.2b-q8_0.gguf` writes the text model, with the control tokens that speech needs. The types are those of
-published files: matrices in one type, vectors, biases and convolutions in F32.
+`random_lfm2.py FOLDER/audio-1.2b-q8_0.gguf` writes the text model, with the control tokens that speech needs. As in published files,
+matrices have one type; vectors, biases and convolutions are F32.
 """
 
 import pathlib

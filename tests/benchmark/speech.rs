@@ -1,4 +1,4 @@
-//! Measures a model that hears and speaks: the time for a recording's rows, the first sound, and the time for a second of sound.
+//! Measures a model with audio input that speaks: the time for a recording's rows, the first sound, and the time for a second of sound.
 //!
 //! `cargo run --release -p causerie-tests --example speech MODEL THREADS REPEATS FRAMES`
 //!

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use causerie::bundle::BundleParts;
-use causerie::{ChatMessage, ErrorKind, LoadOptions, ModelInfo, ModelRunner, SdkError, bundle};
+use causerie::{ChatMessage, ErrorKind, LoadOptions, ModelInfo, ModelRunner, SdkError, WeightMemory, bundle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +24,41 @@ fn verify(bundle: &str) -> Vec<String> {
 
 fn paths(bundle: &str) -> Vec<String> {
     bundle::list(bundle).unwrap().into_iter().map(|file| file.path).collect()
+}
+
+/// One file, and a model that is split into several.
+#[test]
+fn a_packed_bundle_is_loaded_like_the_files_that_it_was_made_of() {
+    let scratch = Scratch::new("packed-bundles");
+    let parts = BundleParts { packs_weights: true, ..Default::default() };
+    let make = |model: &str, output: &str| bundle::make(model, &parts, output, |_| ControlFlow::Continue(()));
+    for (model, expect) in [
+        ("lfm2-q4_0.gguf", "lfm2-q4_0.packed"),
+        ("gemma3-q8_0.gguf", "gemma3-q8_0.packed"),
+        ("lfm2-split-00001-of-00003.gguf", "lfm2-split-00001-of-00003.packed"),
+    ] {
+        let (model, output) = (fixture(&format!("models/{model}")), scratch.path("model.bundle"));
+        make(&model, &output).unwrap();
+        assert_eq!(paths(&output), [expect]);
+        let [mut info, plain] = [&output, &model].map(|model| ModelInfo::read(model).unwrap());
+        assert!(0 < info.packed_bytes && plain.packed_bytes == 0);
+        info.packed_bytes = 0;
+        assert_eq!(info, plain, "{model}");
+        let plain = reply(&ModelRunner::load(&model).unwrap());
+        for weight_memory in [WeightMemory::Mapped, WeightMemory::Copied, WeightMemory::Auto] {
+            let options = LoadOptions { weight_memory, ..Default::default() };
+            assert_eq!(reply(&ModelRunner::load_with(&output, options).unwrap()), plain, "{model}, {weight_memory:?}");
+        }
+        // It is packed already, so a folder for packed weights stays empty.
+        let packed_folder = Some(scratch.path("folder"));
+        ModelRunner::load_with(&output, LoadOptions { packed_folder, ..Default::default() }).unwrap();
+        assert!(!fs::exists(scratch.path("folder")).unwrap());
+        assert!(verify(&output).is_empty());
+        fs::remove_file(output).unwrap();
+    }
+    let err = make(&fixture("models/lfm2-hf"), &scratch.path("folder.bundle")).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidOption("model"), "{err}");
+    assert_eq!(fs::read_dir(scratch.path(".")).unwrap().count(), 0, "what is not complete is removed");
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn parts_that_lie_elsewhere_are_named() {
         projectors: vec![path(SOUND), path(VISION)],
         audio_decoder: Some(path(DECODER)),
         audio_tokenizer: Some(path(TOKENIZER)),
+        ..Default::default()
     };
     let output = scratch.path("all.bundle");
     make(&model, &parts, &output);

@@ -138,7 +138,9 @@ fn check_context(model: &str) {
     let sliding =
         GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };
     let plan = conversation.plan_context(&sliding).unwrap();
-    assert_eq!((plan.tokens_before, plan.tokens_after), (n_whole, n_last));
+    // A prompt whose rows alone exceed the context is not tokenised.
+    assert!(n_last < plan.tokens_before && plan.tokens_before <= n_whole, "{model}: {plan:?}");
+    assert_eq!(plan.tokens_after, n_last, "{model}");
     assert_eq!(plan.dropped_messages, [0, 1]);
     let reply = conversation.continue_response(sliding).into_iter().last().unwrap().unwrap();
     let MessageResponse::Complete(completion) = reply else { panic!("the reply must end, found {reply:?}") };

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 const CANDLE: [&str; 3] = ["model/candle/", "model/compute.rs", "model/mod.rs"];
 
 /// The only files of `core` that may name `causerie_backend`: the network on the CPU and where it is chosen, the memory that is
-/// left, the reader of model files, and the generator of random numbers.
-const BACKEND: [&str; 9] = [
+/// left, the readers of model files and of packed weights, and the generator of random numbers.
+const BACKEND: [&str; 11] = [
     "memory.rs",
     "sample.rs",
     "model/native/",
@@ -21,7 +21,9 @@ const BACKEND: [&str; 9] = [
     "weights/bundle/",
     "weights/content.rs",
     "weights/folder.rs",
+    "weights/identity.rs",
     "weights/origin.rs",
+    "weights/packed/",
 ];
 
 /// The only files of `core` that may name `causerie_jinja`: prompts, and how numbers and strings print.

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::time::SystemTime;
 
 use causerie::{
-    ChatMessage, Completion, Device, ErrorKind, FunctionNames, GenerationOptions, LoadOptions, MessageResponse,
-    ModelRunner, ResponseStream, SamplingDefaults, SdkError, SdkFunction, functions_from_json,
+    ChatMessage, Completion, Device, ErrorKind, FunctionNames, GenerationOptions, LoadOptions, LoadPhase,
+    MessageResponse, ModelRunner, ResponseStream, SamplingDefaults, SdkError, SdkFunction, WeightMemory,
+    functions_from_json,
 };
 use serde::Deserialize;
 
@@ -210,4 +211,30 @@ fn loading_reports_progress_and_can_be_cancelled() {
     let load = |flow| ModelRunner::load_watched(&model, broken.clone(), move |_| flow).unwrap_err().kind();
     assert_eq!(load(ControlFlow::Continue(())), ErrorKind::ModelLoad);
     assert_eq!(load(ControlFlow::Break(())), ErrorKind::LoadCancelled);
+}
+
+#[test]
+fn the_first_load_with_a_folder_packs_and_the_next_ones_map() {
+    let folder = std::env::temp_dir().join(format!("causerie-{}-phases", std::process::id()));
+    let phases = |weight_memory| {
+        let packed_folder = Some(folder.to_str().unwrap().to_owned());
+        let options = LoadOptions { packed_folder, weight_memory, ..Default::default() };
+        let (mut phases, mut last) = (Vec::new(), 0.0);
+        let runner = ModelRunner::load_by_phases(&fixture("models/lfm2-q4_0.gguf"), options, |phase, share| {
+            assert!(last <= share, "{share} after {last}");
+            last = share;
+            phases.push(phase);
+            ControlFlow::Continue(())
+        });
+        ask(&runner.unwrap());
+        assert_eq!(last, 1.0);
+        phases.dedup();
+        phases
+    };
+    use LoadPhase::{Mapping, Packing, Reading, Ready};
+    assert_eq!(phases(WeightMemory::Mapped), [Packing, Mapping, Ready]);
+    assert_eq!(phases(WeightMemory::Mapped), [Mapping, Ready]);
+    assert_eq!(phases(WeightMemory::Auto), [Mapping, Ready]);
+    assert_eq!(phases(WeightMemory::Copied), [Reading, Ready]);
+    fs::remove_dir_all(folder).unwrap();
 }

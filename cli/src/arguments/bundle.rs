@@ -30,6 +30,10 @@ pub(crate) enum BundleAction {
         /// File or folder that turns frames into sound, if it is not beside the model.
         #[arg(long, value_name = "FILE")]
         audio_tokenizer: Option<String>,
+        /// Write the weights as kernels read them, so that loading maps them instead of converting them. The bundle serves the CPU
+        /// alone, on all processors, and its model must be in GGUF files.
+        #[arg(long)]
+        packed: bool,
     },
     /// Print the files of a bundle: path, size, SHA-256.
     List {
@@ -50,5 +54,6 @@ const EXAMPLES: &str = "\
 Examples:
   causerie bundle make LFM2-VL-450M-Q4_0.gguf --output LFM2-VL-450M.bundle
   causerie bundle make LiquidAI/LFM2-350M-GGUF:Q4_0 --output LFM2-350M.bundle
+  causerie bundle make LFM2-350M-Q4_0.gguf --packed --output LFM2-350M.bundle
   causerie bundle verify LFM2-350M.bundle
   causerie chat --model LFM2-350M.bundle";

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use causerie::GgufType;
 use clap::{ArgAction, Args};
 
-use crate::arguments::options::{ContextOption, ModelOption, SamplingArguments, small_count, token_count};
+use crate::arguments::options::{
+    ContextOption, ModelOption, PackedOptions, SamplingArguments, small_count, token_count,
+};
 
 #[derive(Args)]
 #[command(after_help = CHAT_EXAMPLES)]
@@ -23,6 +25,8 @@ pub(crate) struct ChatArguments {
     pub(crate) model: ModelOption,
     #[command(flatten)]
     pub(crate) context: ContextOption,
+    #[command(flatten)]
+    pub(crate) packed: PackedOptions,
     /// System prompt [default: a short text].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -57,6 +61,8 @@ pub(crate) struct GenerateArguments {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) context: ContextOption,
+    #[command(flatten)]
+    pub(crate) packed: PackedOptions,
     /// The text to reply to.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: String,
@@ -80,6 +86,8 @@ Examples:
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     pub(crate) model: ModelOption,
+    #[command(flatten)]
+    pub(crate) packed: PackedOptions,
     /// Number of tokens in the prompt, drawn at random.
     #[arg(short, long, value_name = "N", default_value_t = 512, value_parser = token_count)]
     pub(crate) prompt_tokens: usize,

@@ -1,6 +1,8 @@
 //! Options that several commands share.
 
-use causerie::GenerationOptions;
+use std::path::PathBuf;
+
+use causerie::{GenerationOptions, LoadOptions, WeightMemory};
 use clap::{Args, ValueEnum};
 
 use causerie_server::access::Auth;
@@ -19,6 +21,39 @@ pub(crate) struct ContextOption {
     /// Maximum number of tokens in a prompt and its reply together [default: the model's limit, at most 8192].
     #[arg(long = "context", value_name = "N", value_parser = token_count)]
     pub(crate) size: Option<usize>,
+}
+
+/// Where packed weights lie, and how they come into memory.
+#[derive(Args)]
+pub(crate) struct PackedOptions {
+    /// Folder for packed weights: the first load of a model writes its weights there as kernels read them, and later ones map that
+    /// file. Packed weights are as large as the model's [default: none].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) packed_folder: Option<PathBuf>,
+    /// How packed weights come into memory: mapped takes the least, copied reads them into memory of the process, and auto maps
+    /// them, and copies them while no reply runs.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) weight_memory: WeightMemoryName,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum WeightMemoryName {
+    Mapped,
+    Copied,
+    Auto,
+}
+
+impl PackedOptions {
+    /// Adds these options to others.
+    pub(crate) fn add_to(&self, options: LoadOptions) -> LoadOptions {
+        let weight_memory = match self.weight_memory {
+            WeightMemoryName::Mapped => WeightMemory::Mapped,
+            WeightMemoryName::Copied => WeightMemory::Copied,
+            WeightMemoryName::Auto => WeightMemory::Auto,
+        };
+        let packed_folder = self.packed_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        LoadOptions { packed_folder, weight_memory, ..options }
+    }
 }
 
 /// Sampling options. An option that is not given takes the model's own default, or else the default shown.

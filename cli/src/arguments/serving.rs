@@ -6,7 +6,9 @@ use causerie::{CacheType, LoadOptions};
 use causerie_server::access::BasePath;
 use clap::{Args, ValueEnum};
 
-use crate::arguments::options::{AuthMode, ContextOption, ModelOption, connection_count, origin, small_count};
+use crate::arguments::options::{
+    AuthMode, ContextOption, ModelOption, PackedOptions, connection_count, origin, small_count,
+};
 use crate::model;
 
 #[derive(Args)]
@@ -19,6 +21,8 @@ pub(crate) struct ServeArguments {
     pub(crate) model_id: Option<String>,
     #[command(flatten)]
     pub(crate) context: ContextOption,
+    #[command(flatten)]
+    pub(crate) packed: PackedOptions,
     /// Threads to compute with [default: one per processor].
     #[arg(long, value_name = "N", value_parser = small_count)]
     pub(crate) threads: Option<usize>,
@@ -76,7 +80,8 @@ impl ServeArguments {
             CacheTypeName::F32 => CacheType::F32,
             CacheTypeName::Q8_0 => CacheType::Q8_0,
         };
-        LoadOptions { threads: self.threads, cache_type, ..model::load_options(self.context.size) }
+        let options = self.packed.add_to(model::load_options(self.context.size));
+        LoadOptions { threads: self.threads, cache_type, ..options }
     }
 }
 

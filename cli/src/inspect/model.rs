@@ -47,6 +47,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
         "context_size": info.context_size,
         "vocabulary": info.n_vocabulary,
         "quantisation": quantisation,
+        "packed_bytes": info.packed_bytes,
         "tokenizer": info.tokenizer,
         "chat_template": info.has_chat_template,
         "capabilities": {
@@ -100,6 +101,9 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) -> io::Result<()> {
     line("vocabulary", &format!("{} tokens", info.n_vocabulary))?;
     let parts = info.quantisation.iter().map(|part| format!("{} {:.1} %", part.name, part.share * 100.0));
     line("weights", &parts.collect::<Vec<_>>().join(", "))?;
+    if 0 < info.packed_bytes {
+        line("packed", &format!("{}, which can be mapped", byte_size::format(info.packed_bytes)))?;
+    }
     if let Some(tokenizer) = &info.tokenizer {
         line("tokenizer", &tokenizer.escape_debug())?;
     }

@@ -9,6 +9,7 @@ mod encrypted;
 #[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]
 mod fake;
 mod output;
+mod packed;
 mod pull;
 mod speak;
 #[cfg(unix)]
@@ -370,6 +371,9 @@ fn speed_is_measured_for_each_number_of_threads() {
         if cfg!(target_os = "linux") {
             assert!(1 << 20 < run["memory_bytes"].as_u64().unwrap(), "{run}");
             assert!(run["memory_bytes"].as_u64() <= run["peak_memory_bytes"].as_u64(), "{run}");
+            let [private, mapped] =
+                ["private_memory_bytes", "mapped_memory_bytes"].map(|part| run[part].as_u64().unwrap());
+            assert!(0 < private && 0 < mapped, "{run}");
         }
     }
     let mut command = causerie("bench");

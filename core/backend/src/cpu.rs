@@ -7,8 +7,9 @@ use crate::activations::{Activations, BAND};
 use crate::arguments::{AttentionStep, ConvolutionStep, DeltaStep, Product, ResidualAddition, Rotation};
 use crate::grid::Grid;
 use crate::kernels::{Outputs, Tier};
-use crate::matrix::{Format, Matrix};
+use crate::matrix::{Format, MappedTiles, Matrix};
 use crate::memory::Arena;
+use crate::model_file::{MappedFile, ModelFile};
 use crate::ops::attention::{AttentionMask, BLOCK, HeadAttention};
 use crate::ops::bound::Bound;
 use crate::ops::channel_convolution::{ChannelConvolution, ChannelGrid};
@@ -68,6 +69,31 @@ impl Cpu {
         read: impl Fn(Range<usize>) -> io::Result<B> + Sync,
     ) -> io::Result<Matrix> {
         Matrix::pack(format, shape, (&self.pool, &self.arena), read)
+    }
+
+    /// A matrix, `(rows, columns)`, whose tiles lie in a mapped file, as [`Matrix::tile_bytes`] gave them. The file holds nothing else.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] if the shape or the length is not that of such a matrix, or if the bytes do not begin at a
+    /// multiple of 64.
+    pub fn mapped_matrix(&self, format: Format, shape: (usize, usize), file: MappedFile) -> io::Result<Matrix> {
+        Matrix::map(format, shape, file)
+    }
+
+    /// The same matrix, read into memory.
+    ///
+    /// # Errors
+    /// As [`mapped_matrix`](Self::mapped_matrix), errors of reading, and [`io::ErrorKind::OutOfMemory`].
+    pub fn read_matrix(&self, format: Format, shape: (usize, usize), file: &ModelFile) -> io::Result<Matrix> {
+        Matrix::read(format, shape, (&self.pool, &self.arena), file)
+    }
+
+    /// Copies a piece of mapped tiles to memory on large pages, in a fraction of a millisecond; returns whether all are copied.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::OutOfMemory`]; the tiles stay mapped.
+    pub fn copy_piece(&self, tiles: &MappedTiles) -> io::Result<bool> {
+        tiles.copy_piece(&self.arena)
     }
 
     /// Fills the rows of inputs. `write` receives the index of a row and the row; several threads call it. With `quantises`,

@@ -1,4 +1,4 @@
-//! Model files, read part by part.
+//! Model files, read part by part or mapped.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use memmap2::{Mmap, MmapOptions};
+
 /// An open file of weights. Reading copies: if another program truncates or overwrites the file in the meantime, reading
-/// returns an error, where access to a mapped file would end the process.
+/// returns an error, where access to a mapped file may end the process ([`map`](Self::map)).
 ///
 /// ```
 /// let path = std::env::temp_dir().join("causerie-model-file-example");
@@ -42,7 +44,7 @@ impl ModelFile {
         let metadata = file.metadata()?;
         let n_bytes =
             usize::try_from(metadata.len()).map_err(|_| io::Error::other("the file must fit the address space"))?;
-        Ok(Self { file: Arc::new(file), start: 0, n_bytes, file_bytes: n_bytes, modified: modified(&metadata) })
+        Ok(Self { file: Arc::new(file), start: 0, n_bytes, file_bytes: n_bytes, modified: last_write(&metadata) })
     }
 
     /// A byte range, which must lie within the file, as a file of its own.
@@ -69,6 +71,11 @@ impl ModelFile {
         self.n_bytes
     }
 
+    /// Time of the last write before the file was opened; `None` if the system does not report it.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
     /// Reads a byte range, which must lie within the file.
     pub fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
         if range.end < range.start || self.n_bytes < range.end {
@@ -89,10 +96,73 @@ impl ModelFile {
         read_at(&self.file, bytes, (self.start + start) as u64) // usize has at most 64 bits
     }
 
+    /// Maps the file for reading: no byte is copied, and processes that map the same file share its memory.
+    ///
+    /// A program that overwrites the file changes the bytes that are read; one that truncates it makes reading end the process on
+    /// Unix (on Windows, a mapped file cannot be truncated). [`is_unchanged`](Self::is_unchanged) finds out whether one has.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join("causerie-model-file-map");
+    /// std::fs::write(&path, b"before GGUF after")?;
+    /// let part = causerie_backend::ModelFile::open(&path)?.slice(7..17)?.map()?;
+    /// assert_eq!(part.bytes(), b"GGUF after");
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn map(&self) -> io::Result<MappedFile> {
+        if self.n_bytes == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty file cannot be mapped"));
+        }
+        if !self.is_unchanged() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file changed since it was opened"));
+        }
+        // SAFETY: the range lies in the file, as it was a moment ago. The file is opened for reading only, and nothing here writes
+        // to it. Another program may: kernels compute any bytes without reading outside of the range, and the documentation
+        // above says what truncation does.
+        let map = unsafe { MmapOptions::new().offset(self.start as u64).len(self.n_bytes).map(&*self.file)? };
+        Ok(MappedFile { map: Arc::new(map), bytes: 0..self.n_bytes })
+    }
+
     /// Whether length and modification time have not changed since the file was opened.
     pub fn is_unchanged(&self) -> bool {
         let now = self.file.metadata();
-        now.is_ok_and(|now| now.len() == self.file_bytes as u64 && modified(&now) == self.modified)
+        now.is_ok_and(|now| now.len() == self.file_bytes as u64 && last_write(&now) == self.modified)
+    }
+}
+
+/// A byte range of a mapped file. Clones share the mapping.
+#[derive(Clone)]
+pub struct MappedFile {
+    map: Arc<Mmap>,
+    bytes: Range<usize>,
+}
+
+impl MappedFile {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.map[self.bytes.clone()]
+    }
+
+    /// A byte range, which must lie within this one.
+    pub fn slice(&self, range: Range<usize>) -> io::Result<Self> {
+        if range.end < range.start || self.bytes.len() < range.end {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let start = self.bytes.start;
+        Ok(Self { map: Arc::clone(&self.map), bytes: start + range.start..start + range.end })
+    }
+
+    /// Reports that these bytes will not be read soon, so that the system may drop them from the process's memory.
+    pub(crate) fn release(&self) {
+        #[cfg(unix)]
+        {
+            // The first and the last page may hold bytes of others, which are read from the file again.
+            // SAFETY: the mapping is shared and read-only, so that dropped pages have the same content when they are read again.
+            let advised = unsafe {
+                self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, self.bytes.start, self.bytes.len())
+            };
+            drop(advised); // it is advice
+        }
     }
 }
 
@@ -114,6 +184,6 @@ fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> 
 }
 
 /// Time of the last write; `None` if the system does not report it.
-fn modified(metadata: &Metadata) -> Option<SystemTime> {
+fn last_write(metadata: &Metadata) -> Option<SystemTime> {
     metadata.modified().ok()
 }

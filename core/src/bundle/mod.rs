@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::bundle::archive::{ArchiveWriter, CHUNK, Report, unreadable};
 use crate::bundle::sources::BundleSources;
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::packing::{EXTENSION, write_model};
 use crate::weights::{Bundle, Weights};
 
 pub use sources::BundleParts;
@@ -78,10 +79,18 @@ pub fn make(
     model: &str,
     parts: &BundleParts,
     output: impl AsRef<Path>,
-    progress: impl FnMut(f32) -> ControlFlow<()>,
+    mut progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
-    let sources = BundleSources::new(&Weights::open(model)?, parts)?;
-    sources.write(ArchiveWriter::create(output.as_ref())?, progress)
+    /// The share of the work that packing weights is.
+    const PACKING: f32 = 0.5;
+    let (weights, output) = (Weights::open(model)?, output.as_ref());
+    let packed = parts.packs_weights.then(|| output.with_extension(format!("{EXTENSION}.{}.part", std::process::id())));
+    let sources = BundleSources::new(&weights, parts, packed.as_deref())?;
+    let archive = ArchiveWriter::create(output)?;
+    let begin = if packed.is_some() { PACKING } else { 0.0 };
+    let pack = |path| write_model(&weights, path, &mut |share| progress(share * begin));
+    let _packed = packed.map(pack).transpose()?; // removed at the end
+    sources.write(archive, |share| progress(begin + share * (1.0 - begin)))
 }
 
 /// Returns the files of a bundle, ordered by their paths. Their contents are not read.

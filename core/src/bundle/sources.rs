@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
@@ -12,12 +12,14 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::embedding_shape;
 use crate::names::is_plain_path;
 use crate::names::manifest::{AUDIO_DECODER, AUDIO_PROJECTOR, AUDIO_TOKENIZER, FILE_NAME, FILES, MODEL, PROJECTOR};
+use crate::packing::EXTENSION;
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::NO_AUDIO;
 use crate::voice::{self, VoiceFiles};
 use crate::weights::{FORMAT, FORMAT_VERSION, ListedModel, ModelOrigin, Weights};
 
-/// Files of a model's parts that are not beside the model. Default: none, so that a bundle has the parts that loading would find.
+/// Files of a model's parts that are not beside the model, and the form of its weights. Default: none, so that a bundle has the parts
+/// that loading would find, and all files as they are.
 ///
 /// ```no_run
 /// use causerie::bundle::{self, BundleParts};
@@ -34,6 +36,10 @@ pub struct BundleParts {
     pub audio_decoder: Option<String>,
     /// A GGUF file or folder with the part that turns frames into samples.
     pub audio_tokenizer: Option<String>,
+    /// Whether the bundle has the weights of the language model as kernels read them, so that loading maps them
+    /// ([`WeightMemory`](crate::WeightMemory)). Such a bundle loads on all processors, but not on a GPU, and other programs cannot
+    /// use the model in it. The model must be in GGUF files.
+    pub packs_weights: bool,
 }
 
 /// What a bundle is made of.
@@ -45,11 +51,16 @@ pub(super) struct BundleSources {
 }
 
 impl BundleSources {
-    pub(super) fn new(weights: &Weights, parts: &BundleParts) -> Result<Self> {
+    /// `packed` is where the model's weights will lie once they are packed, if they are.
+    pub(super) fn new(weights: &Weights, parts: &BundleParts, packed: Option<&Path>) -> Result<Self> {
         if let ModelOrigin::Bundle(_) = weights.origin() {
             return Err(SdkError::new(ErrorKind::InvalidOption("model"), "the model must not be a bundle already"));
         }
-        let ListedModel { first, files } = ListedModel::new(weights)?;
+        let mut model = ListedModel::new(weights)?;
+        if let Some(packed) = packed {
+            model.replace(&packed_name(weights), packed);
+        }
+        let ListedModel { first, files } = model;
         let mut listed = ListedParts { parameters: Map::from_iter([(MODEL.to_owned(), Json::from(first))]), files };
         listed.add_projectors(weights, &parts.projectors)?;
         let kind = match listed.add_voice(weights, parts)? {
@@ -117,6 +128,12 @@ impl BundleSources {
         }
         archive.finish()
     }
+}
+
+/// The name of a model's packed weights.
+fn packed_name(weights: &Weights) -> String {
+    let stem = weights.path().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
+    format!("{}.{EXTENSION}", stem.as_deref().unwrap_or("model"))
 }
 
 /// The manifest of a model, which keeps what the model's own manifest says besides its files.

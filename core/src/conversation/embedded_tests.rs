@@ -116,7 +116,7 @@ impl Vision {
         let weights = Weights::open(model.to_str().unwrap()).unwrap();
         let tokenizer = ModelTokenizer::load(&weights).unwrap();
         let compute = Compute::new(&LoadOptions::default()).unwrap();
-        let model = Model::load(&weights, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap();
+        let model = Model::load(&weights, None, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap();
         let (marker, n_computed) = (unused_control(&tokenizer), Arc::new(AtomicUsize::new(0)));
         let template = include_str!("embedded_tests.jinja").replace("IMAGE", &marker);
         let mut renderer = PromptRenderer::from_sources(&TemplateSources::from(template), &tokenizer).unwrap();

@@ -50,7 +50,7 @@ impl Worker {
             if self.generations.is_empty() && !is_open {
                 return self.unload(|| {});
             }
-            if !self.advance() {
+            if !self.advance() && !self.copy_mapped() {
                 let deadlines = self.generations.iter().filter_map(Generation::deadline);
                 match deadlines.min() {
                     Some(deadline) => thread::park_timeout(deadline.saturating_duration_since(Instant::now())),
@@ -133,6 +133,12 @@ impl Worker {
             has_worked |= outcome == ReplyProgress::Worked;
         }
         has_worked
+    }
+
+    /// Copies some of the mapped weights while no reply runs. Returns whether more are to be copied.
+    fn copy_mapped(&self) -> bool {
+        let loaded = self.loaded.as_ref().filter(|_| self.generations.is_empty());
+        loaded.is_some_and(|loaded| loaded.model.copy_mapped())
     }
 
     /// Computes one piece of the embedding that was begun first, so that other replies wait for one piece between two steps.

@@ -1,5 +1,7 @@
 //! What a model computes with: the one place that knows all implementations of [`Network`].
 
+use std::cell::RefCell;
+use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use causerie_backend::Cpu;
@@ -12,7 +14,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
 use crate::model::hearing::SoundEncoder;
-use crate::model::native::Native;
+use crate::model::native::{MatrixPacker, Native};
 use crate::model::network::Network;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
@@ -20,7 +22,7 @@ use crate::model::speech::Voice;
 use crate::model::tower::VisionTower;
 use crate::model::whisper::WhisperModel;
 use crate::options::{CacheType, Device, LoadOptions};
-use crate::weights::Weights;
+use crate::weights::{PackedWriter, Weights};
 
 /// What a model computes with.
 #[derive(Clone)]
@@ -111,6 +113,27 @@ impl Compute {
             Self::Native { cache_type, .. } => *cache_type,
             #[cfg(feature = "candle")]
             Self::Candle(_) => CacheType::F32,
+        }
+    }
+
+    /// Packs the matrices of a decoder for a file, and reports progress before each layer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] for a device that computes without packed matrices, and errors of reading and writing.
+    pub(crate) fn pack<W: Write + Seek>(
+        &self,
+        checkpoint: &Checkpoint,
+        writer: &mut PackedWriter<W>,
+        progress: LoadProgress<'_>,
+    ) -> Result<()> {
+        match self {
+            // With memory of its own, which ends with the packing.
+            Self::Native { cpu, .. } => {
+                let packer = MatrixPacker { cpu: Cpu::new(cpu.n_threads()), writer: RefCell::new(writer) };
+                Decoder::load(packer, checkpoint, progress).map(drop)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => Err(missing("weights are packed for the CPU alone")),
         }
     }
 

@@ -38,9 +38,15 @@ mod tests;
 mod tower;
 mod whisper;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::Weights;
+use crate::weights::{PackedWeights, Weights};
+
+use backend::CopyOutcome;
 
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
@@ -49,7 +55,7 @@ pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use heads::Heads;
 pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
-pub(crate) use native::{hearing_bytes, speech_bytes, vision_bytes};
+pub(crate) use native::{hearing_bytes, speech_bytes, vision_bytes, weight_bytes};
 pub(crate) use network::{ContentRows, ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
@@ -58,17 +64,25 @@ pub(crate) use survey::{Survey, survey};
 pub(crate) use tower::VisionTower;
 pub(crate) use whisper::{HeardWindow, WhisperModel};
 
+/// How long weights are copied at a time, while nothing is computed: a reply that begins waits no longer.
+const COPY_TIME: Duration = Duration::from_millis(8);
+
 /// A model in memory.
 pub(crate) struct Model {
     network: Box<dyn Network>,
     context_size: usize,
+    /// The file that matrices are read from.
+    packed: Option<Arc<PackedWeights>>,
+    /// Whether matrices are still to be copied from it.
+    copies: AtomicBool,
 }
 
 impl Model {
-    /// A sequence may have `context_size` positions at most, or as many as the model was made for. Reports progress before
-    /// each layer; the caller reports that loading is complete.
+    /// Loads a model, and takes the matrices from packed weights, if there are any. A sequence may have `context_size` positions at
+    /// most, or as many as the model was made for. Reports progress before each layer; the caller reports that loading is complete.
     pub(crate) fn load(
         files: &Weights,
+        packed: Option<Arc<PackedWeights>>,
         compute: Compute,
         context_size: usize,
         progress: LoadProgress<'_>,
@@ -76,13 +90,28 @@ impl Model {
         let mut checkpoint = Checkpoint::read(files)?;
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
+        packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));
         let network = compute.load(&checkpoint, progress)?;
-        Ok(Self { network, context_size: checkpoint.architecture.context_size })
+        let copies = AtomicBool::new(packed.as_ref().is_some_and(|packed| packed.copies()));
+        Ok(Self { network, context_size: checkpoint.architecture.context_size, packed, copies })
     }
 
     /// A model of any network.
     pub(crate) fn new(network: Box<dyn Network>, context_size: usize) -> Self {
-        Self { network, context_size }
+        Self { network, context_size, packed: None, copies: AtomicBool::new(false) }
+    }
+
+    /// Copies mapped weights to memory that is read faster, for some milliseconds. Returns whether more are to be copied.
+    pub(crate) fn copy_mapped(&self) -> bool {
+        if !self.copies.load(Ordering::Relaxed) {
+            return false;
+        }
+        let outcome = self.network.copy_mapped(Instant::now() + COPY_TIME);
+        if outcome == CopyOutcome::Complete {
+            self.packed.iter().for_each(|packed| packed.set_copied());
+        }
+        self.copies.store(outcome == CopyOutcome::Unfinished, Ordering::Relaxed);
+        outcome == CopyOutcome::Unfinished
     }
 
     /// Positions that a sequence may have.
@@ -115,8 +144,11 @@ impl Model {
         self.network.load_state(bytes)
     }
 
-    /// As [`Network::forward`].
+    /// As [`Network::forward`]; an error for every step if another program has written to the file of the weights.
     pub(crate) fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
+        if let Some(Err(err)) = self.packed.as_ref().map(|packed| packed.check_unchanged()) {
+            return steps.iter().map(|_| Err(err.clone())).collect();
+        }
         self.network.forward(steps)
     }
 

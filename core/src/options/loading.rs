@@ -48,6 +48,48 @@ pub struct LoadOptions {
     /// Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
     /// An eighth as much is kept of images that were computed, for pictures that are shown again. Default 512 MiB.
     pub cache_bytes: usize,
+    /// A folder of the app for packed weights. The first load of a model writes its weights there as the kernels read them, and
+    /// later ones map that file instead of reading the model's: they take a fraction of the time and, with
+    /// [`WeightMemory::Mapped`], of the memory. No other program may write to the folder. Packed weights are as large as the
+    /// weights of the model. When new ones are written, older ones are removed: of other releases, of models that are gone,
+    /// and the oldest above the limit. On a GPU, and for a model in memory, nothing is written. Default: none.
+    pub packed_folder: Option<String>,
+    /// The limit of all packed weights in that folder in bytes. A larger model is not packed. Default 16 GiB.
+    pub packed_bytes: u64,
+    /// How packed weights come into memory. No result depends on it. Default: mapped on iOS and Android, `Auto` elsewhere.
+    pub weight_memory: WeightMemory,
+}
+
+/// How packed weights come into memory: the ones in [`packed_folder`](LoadOptions::packed_folder), or in a bundle that was made
+/// with them. Weights that are not packed are always converted into memory.
+///
+/// ```
+/// use causerie::{LoadOptions, WeightMemory};
+///
+/// let options = LoadOptions {
+///     packed_folder: Some("cache/packed".to_owned()),
+///     weight_memory: WeightMemory::Mapped,
+///     ..Default::default()
+/// };
+/// # assert!(options.check().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightMemory {
+    /// They stay in the file, which is mapped: loading copies nothing, the memory counts as the system's, and processes share it.
+    /// If another program truncates the file, the process ends on Unix; docs/packed-weights.md says more.
+    Mapped,
+    /// They are read into memory of the process, and the file is not used any more.
+    Copied,
+    /// They are mapped, and copied to large pages while no reply runs, if there is enough free memory: replies are written faster
+    /// from these.
+    Auto,
+}
+
+impl Default for WeightMemory {
+    /// Mapped on iOS and Android, `Auto` elsewhere.
+    fn default() -> Self {
+        if cfg!(any(target_os = "ios", target_os = "android")) { Self::Mapped } else { Self::Auto }
+    }
 }
 
 /// More than the processors of any machine.
@@ -68,6 +110,9 @@ impl Default for LoadOptions {
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
             cache_bytes: 512 << 20,
+            packed_folder: None,
+            packed_bytes: 16 << 30,
+            weight_memory: WeightMemory::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ mod voice;
 
 pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 pub use generation::GenerationOptions;
-pub use loading::{CacheType, Device, LoadOptions};
+pub use loading::{CacheType, Device, LoadOptions, WeightMemory};
 pub use sampling::{Sampling, SamplingDefaults};
 pub(crate) use speech::FrameSampling;
 pub use speech::{SpeechMode, SpeechOptions};

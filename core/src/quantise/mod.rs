@@ -63,6 +63,10 @@ pub fn quantize(
     mut progress: impl FnMut(f32) -> ControlFlow<()>,
 ) -> Result<()> {
     let files = Weights::open(model)?;
+    if files.packed().is_some() {
+        let rule = "the model's weights must not be packed: the file that was packed can be quantised";
+        return Err(SdkError::new(ErrorKind::InvalidOption("model"), rule));
+    }
     let mut file = PartialFile::create(output.as_ref())?;
     let checkpoint = Checkpoint::read(&files)?;
     let tensors = plan(&files, &checkpoint.tensors, gguf_type)?;

@@ -72,7 +72,7 @@ fn metadata(weights: &Weights) -> BTreeMap<String, Vec<u8>> {
 /// The logits after some tokens.
 fn logits(weights: &Weights) -> Vec<f32> {
     let compute = Compute::native(1, CacheType::F32);
-    let model = Model::load(weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model = Model::load(weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
     model.forward_one(Inputs::Tokens(&[1, 20, 300, 41, 77, 5]), &mut *state, &mut logits).unwrap();
     logits

@@ -57,6 +57,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> R
         special: SpecialTokens::read(settings),
         strips: strips(&encoder),
         encoder,
+        pairs: None,
     })
 }
 

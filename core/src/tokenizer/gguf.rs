@@ -9,11 +9,13 @@ use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, SPACE, Spelling, TokenText};
 use crate::tokenizer::guarded::guarded;
-use crate::tokenizer::merges::{Merge, merges_of_scores};
+use crate::tokenizer::merges::merges_of_scores;
+use crate::tokenizer::pair_encoding::{PairEncoding, PairSettings};
+use crate::tokenizer::pair_table::PairTable;
 use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{NAMED_IDS, SpecialTokens};
 use crate::tokenizer::words::WordRule;
-use crate::weights::GgufFile;
+use crate::weights::{GgufFile, SectionBytes};
 
 /// Values of `tokenizer.ggml.token_type`.
 const NORMAL: i64 = 1;
@@ -28,12 +30,22 @@ pub(super) fn name(file: &GgufFile) -> Result<String> {
     Ok(file.text("tokenizer.ggml.pre")?.map_or(scheme.to_owned(), |rule| format!("{scheme} ({rule})")))
 }
 
-pub(super) fn read(file: &GgufFile) -> Result<TokenizerParts> {
+/// The tokens and merges of a file.
+pub(super) fn table(file: &GgufFile) -> Result<PairTable> {
+    GgufVocabulary::read(file)?.table(file)
+}
+
+/// `packed` is the vocabulary that was stored of the same file, if one was.
+pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
+    let table = match packed {
+        Some(packed) => vocabulary.check(PairTable::read(packed)?)?,
+        None => vocabulary.table(file)?,
+    };
     let scheme = match file.text("tokenizer.ggml.model")? {
-        Some("gpt2") => Scheme::byte_level(file, &vocabulary)?,
-        Some("llama") => Scheme::sentence_piece(file, &vocabulary, true, vocabulary.user_defined())?,
-        Some("gemma4") => Scheme::sentence_piece(file, &vocabulary, false, vocabulary.with_line_feeds())?,
+        Some("gpt2") => Scheme::byte_level(file, &vocabulary, table)?,
+        Some("llama") => Scheme::sentence_piece(file, &vocabulary, table, (true, vocabulary.user_defined()))?,
+        Some("gemma4") => Scheme::sentence_piece(file, &vocabulary, table, (false, vocabulary.with_line_feeds()))?,
         other => return Err(unsupported("tokenizer.ggml.model", other)),
     };
     let n_tokens = vocabulary.tokens.len();
@@ -58,6 +70,7 @@ pub(super) fn read(file: &GgufFile) -> Result<TokenizerParts> {
     }
     Ok(TokenizerParts {
         encoder: scheme.encoder,
+        pairs: Some(scheme.pairs),
         texts: vocabulary.texts(&scheme.spelling),
         leading: LeadingSpaces::dropped_if(scheme.drops_space),
         unknown_id: vocabulary.unknown().map(|(id, _)| id),
@@ -83,6 +96,7 @@ fn strips(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<HashMap<Bo
 /// The settings that depend on the kind of tokenizer.
 struct Scheme {
     encoder: Encoder,
+    pairs: PairEncoding,
     spelling: Spelling,
     /// Whether prompts begin with BOS if the file does not say.
     adds_bos: bool,
@@ -90,19 +104,18 @@ struct Scheme {
 }
 
 impl Scheme {
-    fn byte_level(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<Self> {
+    fn byte_level(file: &GgufFile, vocabulary: &GgufVocabulary<'_>, table: PairTable) -> Result<Self> {
         let pre = file.text("tokenizer.ggml.pre")?;
         let rule = pre.and_then(WordRule::named).ok_or_else(|| unsupported("tokenizer.ggml.pre", pre))?;
-        let merges = merges(file)?.ok_or_else(|| wrong("metadata tokenizer.ggml.merges is missing"))?;
         let encoder = guarded("the vocabulary", || {
-            let bpe = BPE::builder().vocab_and_merges(vocabulary.ids()?, merges).ignore_merges(rule.ignores_merges);
-            let mut encoder = Encoder::new(bpe.build()?);
+            let mut encoder = splitting_encoder(&table, vocabulary.user_defined())?;
             encoder.with_normalizer(rule.composes.then_some(NFC))?;
             encoder.with_pre_tokenizer(Some(rule.splitter()?));
-            encoder.add_tokens(vocabulary.user_defined())?;
             Ok(encoder)
         })?;
-        Ok(Self { encoder, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
+        let settings = PairSettings { ignores_merges: rule.ignores_merges, ..PairSettings::default() };
+        let pairs = PairEncoding::new(table, settings);
+        Ok(Self { encoder, pairs, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
     }
 
     /// `adds_space` is the default for files that do not say whether a space is added before the text. The `added` tokens
@@ -110,28 +123,31 @@ impl Scheme {
     fn sentence_piece(
         file: &GgufFile,
         vocabulary: &GgufVocabulary<'_>,
-        adds_space: bool,
-        added: Vec<AddedToken>,
+        table: PairTable,
+        (adds_space, added): (bool, Vec<AddedToken>),
     ) -> Result<Self> {
-        let merges = match merges(file)? {
-            Some(merges) => merges,
-            None => vocabulary.merges_of_scores(file)?,
-        };
         let adds_space = file.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(adds_space);
         let encoder = guarded("the vocabulary", || {
-            let mut bpe = BPE::builder().vocab_and_merges(vocabulary.ids()?, merges).byte_fallback(true).fuse_unk(true);
-            if let Some((_, unknown)) = vocabulary.unknown() {
-                bpe = bpe.unk_token(unknown.to_owned());
-            }
-            let mut encoder = Encoder::new(bpe.build()?);
+            let mut encoder = splitting_encoder(&table, added)?;
             let prepend = adds_space.then(|| Prepend::new(SPACE.to_owned()).into());
             let replace: NormalizerWrapper = Replace::new(" ", SPACE)?.into();
             encoder.with_normalizer(Some(Sequence::new(prepend.into_iter().chain([replace]).collect())))?;
-            encoder.add_tokens(added)?;
             Ok(encoder)
         })?;
-        Ok(Self { encoder, spelling: Spelling::Pieces, adds_bos: true, drops_space: adds_space })
+        let unknown = vocabulary.unknown().map(|(id, _)| id);
+        let settings = PairSettings { falls_back_to_bytes: true, unknown, ..PairSettings::default() };
+        let pairs = PairEncoding::new(table, settings);
+        Ok(Self { encoder, pairs, spelling: Spelling::Pieces, adds_bos: true, drops_space: adds_space })
     }
+}
+
+/// An encoder that knows only the tokens that are searched in text before all others.
+fn splitting_encoder(table: &PairTable, added: Vec<AddedToken>) -> Result<Encoder, Error> {
+    let id = |token: &AddedToken| Some((token.content.clone(), table.id(&token.content)?));
+    let ids = added.iter().filter_map(id).collect::<ahash::AHashMap<_, _>>();
+    let mut encoder = Encoder::new(BPE::builder().vocab_and_merges(ids, Vec::new()).build()?);
+    encoder.add_tokens(added)?;
+    Ok(encoder)
 }
 
 /// The tokens by id, and the type of each.
@@ -160,9 +176,27 @@ impl<'a> GgufVocabulary<'a> {
         tokens.map(|((id, token), token_type)| (id, *token, *token_type))
     }
 
-    fn ids(&self) -> Result<ahash::AHashMap<String, u32>, Error> {
-        let ids: ahash::AHashMap<String, u32> = self.iter().map(|(id, token, _)| (token.to_owned(), id)).collect();
-        if ids.len() == self.tokens.len() { Ok(ids) } else { Err("a token occurs twice".into()) }
+    /// The table of the tokens and the merges, which files without them state by scores.
+    fn table(&self, file: &GgufFile) -> Result<PairTable> {
+        let has_scores = match file.text("tokenizer.ggml.model")? {
+            Some("gpt2") => false,
+            Some("llama" | "gemma4") => true,
+            other => return Err(unsupported("tokenizer.ggml.model", other)),
+        };
+        PairTable::new(&self.tokens, |alone| match merges(file, alone)? {
+            Some(merges) => Ok(merges),
+            None if has_scores => self.merges_of_scores(file),
+            None => Err(wrong("metadata tokenizer.ggml.merges is missing")),
+        })
+    }
+
+    /// Checks that a table may be that of this vocabulary.
+    fn check(&self, table: PairTable) -> Result<PairTable> {
+        let (expected, found) = (self.tokens.len(), table.n_tokens());
+        if expected == found {
+            return Ok(table);
+        }
+        Err(wrong(format!("the packed vocabulary must have {expected} tokens, found {found}")))
     }
 
     fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
@@ -196,7 +230,7 @@ impl<'a> GgufVocabulary<'a> {
         self.iter().find(|(_, _, token_type)| *token_type == UNKNOWN).map(|(id, token, _)| (id, token))
     }
 
-    fn merges_of_scores(&self, file: &GgufFile) -> Result<Vec<Merge>> {
+    fn merges_of_scores(&self, file: &GgufFile) -> Result<Vec<(u32, u32)>> {
         let key = "tokenizer.ggml.scores";
         let scores = file.numbers(key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
         if scores.len() != self.tokens.len() {
@@ -215,14 +249,18 @@ impl<'a> GgufVocabulary<'a> {
     }
 }
 
-/// The merges that the file states; `None` if it states none.
-fn merges(file: &GgufFile) -> Result<Option<Vec<Merge>>> {
+/// The merges that the file states, by the ids of their parts; `None` if it states none.
+fn merges(file: &GgufFile, tokens: &PairTable) -> Result<Option<Vec<(u32, u32)>>> {
     let Some(merges) = texts(file, "tokenizer.ggml.merges")? else { return Ok(None) };
+    let id = |token: &str| {
+        let unknown = || wrong(format!("merges must join tokens of the vocabulary, found {token:?}"));
+        tokens.id(token).ok_or_else(unknown)
+    };
     let pair = |merge: &str| {
         let (left, right) = merge
             .split_once(' ')
             .ok_or_else(|| wrong(format!("merges must be two strings with a space between, found {merge:?}")))?;
-        Ok((left.to_owned(), right.to_owned()))
+        Ok((id(left)?, id(right)?))
     };
     merges.into_iter().map(pair).collect::<Result<_>>().map(Some)
 }

@@ -3,16 +3,13 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-/// A merge: the strings of its left and its right part.
-pub(super) type Merge = (String, String);
-
 /// Size limit in bytes of a token that merges can create; SentencePiece has some of a hundred. All ways to split a token are
 /// tried, which would take hours for one of megabytes.
 const MAX_TOKEN: usize = 512;
 /// Limit of merges; Llama 2 has 61 thousand. A malicious vocabulary could have enough to fill the memory.
 const MAX_MERGES: usize = 4 << 20;
 
-/// All merges of two tokens to a third, the highest scores first, as transformers derives them.
+/// All merges of two tokens to a third, by the ids of the two, the highest scores first, as transformers derives them.
 ///
 /// `scores` are finite, one per token. Tokens that are not `mergeable`, above all control tokens, are never the result of a
 /// merge, so that no text becomes one. `None` if there are too many merges.
@@ -20,7 +17,7 @@ pub(super) fn merges_of_scores(
     tokens: &[&str],
     scores: &[f32],
     mergeable: impl Fn(usize) -> bool,
-) -> Option<Vec<Merge>> {
+) -> Option<Vec<(u32, u32)>> {
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
     let mut merges = Vec::new();
     let made = |(id, token): &(usize, &&str)| mergeable(*id) && token.len() <= MAX_TOKEN;
@@ -43,7 +40,8 @@ pub(super) fn merges_of_scores(
         let higher_first = b.partial_cmp(a).unwrap_or(Ordering::Equal);
         higher_first.then_with(|| longer_first(*a_parts).cmp(&longer_first(*b_parts)))
     });
-    Some(merges.into_iter().map(|(_, (left, right))| (tokens[left].to_owned(), tokens[right].to_owned())).collect())
+    // Ids have 32 bits.
+    Some(merges.into_iter().map(|(_, (left, right))| (left as u32, right as u32)).collect())
 }
 
 #[cfg(test)]
@@ -54,8 +52,9 @@ mod tests {
     fn higher_scores_come_first_and_control_tokens_never() {
         let tokens = ["<s>", "<", "s>", "a", "aa", "aaa"];
         let merges = merges_of_scores(&tokens, &[9.0, 0.0, 0.0, 0.0, 1.0, 2.0], |id| id != 0).unwrap();
-        let expect = [("aa", "a"), ("a", "aa"), ("a", "a")];
-        assert_eq!(merges, expect.map(|(left, right)| (left.to_owned(), right.to_owned())));
+        let spelled: Vec<_> =
+            merges.iter().map(|(left, right)| (tokens[*left as usize], tokens[*right as usize])).collect();
+        assert_eq!(spelled, [("aa", "a"), ("a", "aa"), ("a", "a")]);
     }
 
     #[test]
@@ -63,7 +62,7 @@ mod tests {
         let long = "a".repeat(32 << 20);
         let tokens = ["a", "aa", long.as_str()];
         let merges = merges_of_scores(&tokens, &[0.0; 3], |_| true).unwrap();
-        assert_eq!(merges, [("a".to_owned(), "a".to_owned())]);
+        assert_eq!(merges, [(0, 0)]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Converts text to token ids and back.
 //!
-//! The tokenizers library encodes, configured from tokenizer.json or from GGUF metadata. Text is never encoded to a control
+//! The tokenizers library normalises text and splits it into words, configured from tokenizer.json or from GGUF metadata. It encodes the
+//! words of a tokenizer.json; for GGUF files, `pair_encoding` does, which takes less time and memory to load. Text is never encoded to a control
 //! token: control tokens are given as [`Segment::Control`]. Decoding is our own code and works on bytes, so that a stream of
 //! tokens yields whole characters.
 
@@ -15,8 +16,10 @@ mod gguf;
 mod growth;
 mod guarded;
 mod merges;
-mod ranks;
+mod pair_encoding;
+mod pair_table;
 mod parts;
+mod ranks;
 #[cfg(test)]
 mod scheme_tests;
 mod scripted;
@@ -29,18 +32,20 @@ use std::collections::HashMap;
 
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
+use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper, Token};
 
 use crate::error::Result;
 use crate::position::Position;
-use crate::weights::{TokenizerSource, Weights};
+use crate::weights::{SectionBytes, TokenizerSource, Weights};
 
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::{ExportRules, metadata as export_metadata};
+pub(crate) use pair_table::PairTable;
 pub(crate) use special::SpecialTokens;
 
 use guarded::guarded;
+use pair_encoding::PairEncoding;
 use parts::{Strips, TokenizerParts, check_lengths};
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
@@ -67,6 +72,8 @@ const TURN_ENDS: [&str; 15] = [
 pub(crate) struct ModelTokenizer {
     name: String,
     encoder: tokenizers::Tokenizer,
+    /// Encodes words instead of the encoder, if there is one.
+    pairs: Option<PairEncoding>,
     /// Splits text after the first control token into words, if that differs from the beginning of the prompt.
     later_splitter: Option<PreTokenizerWrapper>,
     texts: Vec<TokenText>,
@@ -93,13 +100,26 @@ pub(crate) struct ModelTokenizer {
 impl ModelTokenizer {
     /// Reads the tokenizer from a model's files.
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
+        Self::load_packed(weights, None)
+    }
+
+    /// As [`load`](Self::load), with the vocabulary that was [stored](Self::packed_vocabulary) of the same files.
+    pub(crate) fn load_packed(weights: &Weights, vocabulary: Option<SectionBytes>) -> Result<Self> {
         let (parts, name) = match TokenizerSource::from_weights(weights)? {
-            TokenizerSource::Metadata(file) => (gguf::read(file)?, Some(gguf::name(file)?)),
+            TokenizerSource::Metadata(file) => (gguf::read(file, vocabulary)?, Some(gguf::name(file)?)),
             TokenizerSource::Files(files) => (folder::read(&files)?, None),
         };
         check_lengths(&parts.texts)?;
         let tokenizer = Self::new(parts)?;
         Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
+    }
+
+    /// The vocabulary of a model's files in a form that can be stored and mapped; `None` if there is none for files of this form.
+    pub(crate) fn packed_vocabulary(weights: &Weights) -> Result<Option<PairTable>> {
+        match TokenizerSource::from_weights(weights)? {
+            TokenizerSource::Metadata(file) => gguf::table(file).map(Some),
+            TokenizerSource::Files(_) => Ok(None),
+        }
     }
 
     /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
@@ -155,6 +175,7 @@ impl ModelTokenizer {
             name: String::new(),
             later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
             encoder: parts.encoder,
+            pairs: parts.pairs,
             longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
             texts: parts.texts,
             leading: parts.leading,
@@ -334,7 +355,10 @@ impl ModelTokenizer {
             if let Some(splitter) = later_splitter.or(encoder.get_pre_tokenizer()) {
                 splitter.pre_tokenize(&mut words)?;
             }
-            words.tokenize(|word| encoder.get_model().tokenize(word.get()))?;
+            words.tokenize(|word| match &self.pairs {
+                Some(pairs) => Ok(pairs.encode(word.get()).into_iter().map(unplaced).collect()),
+                None => encoder.get_model().tokenize(word.get()),
+            })?;
             Ok(words)
         })?;
         let words = words.get_splits(OffsetReferential::Original, OffsetType::None);
@@ -349,6 +373,11 @@ impl ModelTokenizer {
         }
         Ok(())
     }
+}
+
+/// A token whose place in the text nobody asks for.
+fn unplaced(id: u32) -> Token {
+    Token::new(id, String::new(), (0, 0))
 }
 
 /// Removes the dropout, which skips merges at random.

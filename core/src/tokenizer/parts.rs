@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, TokenText};
+use crate::tokenizer::pair_encoding::PairEncoding;
 use crate::tokenizer::special::SpecialTokens;
 
 /// Size limit of a token in bytes; known vocabularies stay below some hundred. A reply can contain the longest token
@@ -12,7 +13,9 @@ pub(super) const MAX_TOKEN_BYTES: usize = 4096;
 
 /// The tokenizer as a model's files describe it.
 pub(super) struct TokenizerParts {
+    /// Normalises text, splits it, and encodes words unless `pairs` does.
     pub(super) encoder: tokenizers::Tokenizer,
+    pub(super) pairs: Option<PairEncoding>,
     /// What each token adds to the text, by id.
     pub(super) texts: Vec<TokenText>,
     /// What becomes of spaces at the beginning of decoded text.

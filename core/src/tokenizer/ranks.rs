@@ -9,7 +9,6 @@ use tokenizers::models::bpe::BPE;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, TokenText, symbols_of_bytes};
 use crate::tokenizer::guarded::guarded;
-use crate::tokenizer::merges::Merge;
 use crate::tokenizer::parts::TokenizerParts;
 use crate::tokenizer::special::SpecialTokens;
 use crate::tokenizer::words::WordRule;
@@ -28,7 +27,7 @@ pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
     let rule = WordRule::named("gpt-2").ok_or_else(missing)?;
     let symbols = symbols_of_bytes();
     let spelled = |bytes: &[u8]| bytes.iter().map(|byte| symbols[usize::from(*byte)]).collect::<String>();
-    let merges: Vec<Merge> = tokens
+    let merges: Vec<(String, String)> = tokens
         .iter()
         .enumerate()
         .filter(|(rank, token)| ranks.get(&token[..]) == Some(rank))
@@ -45,6 +44,7 @@ pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
     })?;
     Ok(TokenizerParts {
         encoder,
+        pairs: None,
         texts: tokens.iter().map(|token| TokenText::Bytes(token.clone())).collect(),
         leading: LeadingSpaces::Kept,
         unknown_id: None,

@@ -44,6 +44,7 @@ pub(super) fn parts(script: impl IntoIterator<Item = TokenText>) -> Result<(Toke
     let id = |spelling| CONTROL.iter().position(|control| *control == spelling).map(|id| id as u32);
     let parts = TokenizerParts {
         encoder,
+        pairs: None,
         texts,
         leading: LeadingSpaces::Kept,
         unknown_id: None,

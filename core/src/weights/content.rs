@@ -8,6 +8,7 @@ use std::path::Path;
 use causerie_backend::ModelFile;
 
 use crate::error::{ErrorKind, SdkError};
+use crate::weights::identity::FileIdentity;
 
 /// A file, or the content of one.
 pub(super) enum Content {
@@ -39,6 +40,23 @@ impl Content {
             }
             Self::InMemory(bytes) => Ok(&bytes[range]),
             Self::Elsewhere => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The length in bytes; 0 for a file that is not here.
+    pub(super) fn n_bytes(&self) -> usize {
+        match self {
+            Self::OnDisk(file) => file.n_bytes(),
+            Self::InMemory(bytes) => bytes.len(),
+            Self::Elsewhere => 0,
+        }
+    }
+
+    /// Adds what the file is recognised by; returns false for content that is not on disk.
+    pub(super) fn identify(&self, identity: &mut FileIdentity) -> bool {
+        match self {
+            Self::OnDisk(file) => identity.add_file(file).is_ok(),
+            Self::InMemory(_) | Self::Elsewhere => false,
         }
     }
 

@@ -9,8 +9,10 @@ use crate::weights::bundle::ManifestPart;
 use crate::weights::bytes::ModelBytes;
 use crate::weights::folder::Folder;
 use crate::weights::gguf::{GgufFile, MetadataValue};
+use crate::weights::identity::FileIdentity;
 use crate::weights::location;
 use crate::weights::origin::ModelOrigin;
+use crate::weights::packed::{PackedFile, StoredHeader};
 use crate::weights::tensors::TensorDescription;
 
 /// The open files of a model of either form. What they say in one language is a [`Checkpoint`](crate::checkpoint::Checkpoint).
@@ -88,6 +90,32 @@ impl Weights {
     pub(crate) fn from_bytes(bytes: ModelBytes) -> Result<Self> {
         let origin = ModelOrigin::Memory(bytes.projector.map(Arc::new));
         GgufFile::from_bytes(bytes.model, origin).map(Self::Gguf)
+    }
+
+    /// The file of packed weights that was opened as a model.
+    pub(crate) fn packed(&self) -> Option<&Arc<PackedFile>> {
+        match self {
+            Self::Gguf(file) => file.packed(),
+            Self::Folder(_) => None,
+        }
+    }
+
+    /// What the files are recognised by, as hexadecimal digits; `None` for files that are not on disk, or cannot be read.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let mut identity = FileIdentity::new();
+        let is_complete = match self {
+            Self::Gguf(file) => file.identify(&mut identity),
+            Self::Folder(folder) => folder.identify(&mut identity),
+        };
+        is_complete.then(|| identity.finish())
+    }
+
+    /// The headers of the GGUF files; `None` for a folder.
+    pub(crate) fn gguf_headers(&self) -> Result<Option<Vec<StoredHeader>>> {
+        match self {
+            Self::Gguf(file) => file.headers().map(Some),
+            Self::Folder(_) => Ok(None),
+        }
     }
 
     /// Checks that no other program has written to the files since they were opened. Otherwise the parts that were read may

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::content::{Content, unreadable};
+use crate::weights::identity::FileIdentity;
 use crate::weights::origin::ModelOrigin;
 use crate::weights::source::FileBytes;
 use crate::weights::tensor_type::TensorType;
@@ -108,6 +109,12 @@ impl Folder {
     /// Whether no other program has written to the weights since they were opened.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.files.iter().all(|file| file.is_unchanged())
+    }
+
+    /// Adds what the folder's weights are recognised by, and their description; returns whether all of it is on disk.
+    pub(super) fn identify(&self, identity: &mut FileIdentity) -> bool {
+        identity.add_header(self.config.to_string().as_bytes());
+        self.files.iter().all(|file| file.identify(identity))
     }
 
     /// The folder's name.

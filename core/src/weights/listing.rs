@@ -29,6 +29,11 @@ impl ListedModel {
             },
         }
     }
+
+    /// Puts one file in the place of all.
+    pub(crate) fn replace(&mut self, name: &str, path: &Path) {
+        *self = Self { first: format!("./{name}"), files: vec![(name.to_owned(), path.to_owned())] };
+    }
 }
 
 fn of_file(file: &GgufFile) -> Result<ListedModel> {

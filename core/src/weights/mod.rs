@@ -12,9 +12,11 @@ mod ggml;
 mod gguf;
 #[cfg(test)]
 mod golden_blocks;
+mod identity;
 mod listing;
 mod location;
 mod origin;
+mod packed;
 mod row_table;
 mod source;
 mod speech_files;
@@ -39,6 +41,7 @@ pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, g
 pub(crate) use golden_blocks::golden_blocks;
 pub(crate) use listing::ListedModel;
 pub(crate) use origin::ModelOrigin;
+pub(crate) use packed::{PackedFile, PackedMatrix, PackedWeights, PackedWriter, SectionBytes};
 pub(crate) use row_table::RowTable;
 pub(crate) use source::{FileBytes, MappedRows, TensorSource};
 pub(crate) use speech_files::SpeechFiles;

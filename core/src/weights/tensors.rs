@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::{SmallVec, smallvec};
@@ -11,6 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
 use crate::weights::dequantise::dequantise;
+use crate::weights::packed::{PackedMatrix, PackedWeights};
 use crate::weights::row_table::RowTable;
 use crate::weights::source::TensorSource;
 use crate::weights::tensor_type::TensorType;
@@ -51,6 +53,15 @@ impl MatrixPlace<'_> {
             TensorPart::Whole => smallvec![rows, columns],
             TensorPart::OfStack { n_matrices, .. } => smallvec![n_matrices, rows, columns],
             TensorPart::Rows { n_rows, .. } => smallvec![n_rows, columns],
+        }
+    }
+
+    /// The matrix's first row in the tensor, whose rows are counted through all matrices that it stacks.
+    pub(crate) fn first_row(&self) -> usize {
+        match self.part {
+            TensorPart::Whole => 0,
+            TensorPart::OfStack { index, .. } => index * self.shape.0,
+            TensorPart::Rows { first, .. } => first,
         }
     }
 
@@ -120,6 +131,8 @@ pub(crate) struct Tensors {
     file_names: HashMap<String, String>,
     /// The types of tensors that cannot be read.
     unreadable: HashMap<String, String>,
+    /// The file with packed matrices, if there is one.
+    packed: Option<Arc<PackedWeights>>,
 }
 
 /// A tensor, and where its values come from.
@@ -153,6 +166,35 @@ impl Tensors {
         self.file_names.extend(others.file_names.into_iter().filter(|(name, _)| others.tensors.contains_key(name)));
         self.tensors.extend(others.tensors);
         self.unreadable.extend(others.unreadable);
+    }
+
+    /// Takes matrices from a file of packed weights, as far as it has them.
+    pub(crate) fn set_packed(&mut self, packed: Arc<PackedWeights>) {
+        self.packed = Some(packed);
+    }
+
+    /// The packed matrix, if there is one.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks), and for packed weights of another model.
+    pub(crate) fn packed(&self, place: &MatrixPlace<'_>) -> Result<Option<(&PackedWeights, &PackedMatrix)>> {
+        let found = || {
+            let packed = self.packed.as_deref()?;
+            Some((packed, packed.matrix(place.name, place.first_row())?))
+        };
+        let Some((packed, matrix)) = found() else { return Ok(None) };
+        self.blocks(place)?;
+        if matrix.shape != place.shape {
+            let (name, shape, found) = (self.file_name(place.name), place.shape, matrix.shape);
+            let message = format!("the packed weights of tensor {name} must have shape {shape:?}, found {found:?}");
+            return Err(SdkError::new(ErrorKind::ModelLoad, message));
+        }
+        Ok(Some((packed, matrix)))
+    }
+
+    /// Whether packed matrices that are mapped are to be copied later.
+    pub(crate) fn copies_packed(&self) -> bool {
+        self.packed.as_ref().is_some_and(|packed| packed.copies())
     }
 
     /// Records the name that a tensor has, or would have, in the files.

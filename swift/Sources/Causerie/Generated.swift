@@ -2737,6 +2737,12 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     func restoreSession(path: String) throws  -> Conversation
 
     /**
+     * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+     * is read. `UnsupportedContent` if the model does not speak.
+     */
+    func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions) throws  -> RawResponseStream
+
+    /**
      * Whether the model's chat template supports functions.
      */
     func supportsFunctionCalling()  -> Bool
@@ -2938,6 +2944,22 @@ open func restoreSession(path: String)throws  -> Conversation  {
     uniffi_causerie_ffi_fn_method_modelrunner_restore_session(
             self.uniffiCloneHandle(),
         FfiConverterString.lower(path),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+     * is read. `UnsupportedContent` if the model does not speak.
+     */
+open func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)throws  -> RawResponseStream  {
+    return try  FfiConverterTypeRawResponseStream_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_speak(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(text),
+        FfiConverterTypeSpeechVoice_lower(voice),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
     )
 })
 }
@@ -3659,6 +3681,166 @@ public func FfiConverterTypeRawTranscriptStream_lift(_ handle: UInt64) throws ->
 #endif
 public func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
     return FfiConverterTypeRawTranscriptStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Writes a file of sound while its samples come.
+ */
+public protocol SoundFileWriterProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */
+    func finish()  -> Data
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */
+    func pushRaw(samples: Data)  -> Data
+
+}
+/**
+ * Writes a file of sound while its samples come.
+ */
+open class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_soundfilewriter(self.handle, $0) }
+    }
+    /**
+     * Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate.
+     */
+public convenience init(format: SoundFormat, sampleRate: SdkCount)throws  {
+    let handle =
+        try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_soundfilewriter_new(
+        FfiConverterTypeSoundFormat_lower(format),
+        FfiConverterTypeSdkCount_lower(sampleRate),uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_soundfilewriter(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */
+open func finish() -> Data  {
+    return try!  FfiConverterData.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_soundfilewriter_finish(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */
+open func pushRaw(samples: Data) -> Data  {
+    return try!  FfiConverterData.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_soundfilewriter_push(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSoundFileWriter: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = SoundFileWriter
+
+    public static func lift(_ handle: UInt64) throws -> SoundFileWriter {
+        return SoundFileWriter(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: SoundFileWriter) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFileWriter {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: SoundFileWriter, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSoundFileWriter_lift(_ handle: UInt64) throws -> SoundFileWriter {
+    return try FfiConverterTypeSoundFileWriter.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSoundFileWriter_lower(_ value: SoundFileWriter) -> UInt64 {
+    return FfiConverterTypeSoundFileWriter.lower(value)
 }
 
 
@@ -4671,6 +4853,10 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var completionTokens: SdkCount
     /**
+     * Completion tokens that are sound: frames of 80 ms, for example.
+     */
+    public var spokenTokens: SdkCount
+    /**
      * Completion tokens in reasoning.
      */
     public var reasoningTokens: SdkCount
@@ -4751,6 +4937,9 @@ public struct GenerationStats: Equatable, Hashable {
          * Tokens that the model wrote, including calls and reasoning.
          */completionTokens: SdkCount,
         /**
+         * Completion tokens that are sound: frames of 80 ms, for example.
+         */spokenTokens: SdkCount,
+        /**
          * Completion tokens in reasoning.
          */reasoningTokens: SdkCount,
         /**
@@ -4802,6 +4991,7 @@ public struct GenerationStats: Equatable, Hashable {
         self.cachedPromptTokens = cachedPromptTokens
         self.audioTokens = audioTokens
         self.completionTokens = completionTokens
+        self.spokenTokens = spokenTokens
         self.reasoningTokens = reasoningTokens
         self.callTokens = callTokens
         self.forcedTokens = forcedTokens
@@ -4840,6 +5030,7 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
                 cachedPromptTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 audioTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 completionTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                spokenTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 reasoningTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 callTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 forcedTokens: FfiConverterTypeSdkCount.read(from: &buf),
@@ -4864,6 +5055,7 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value.cachedPromptTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.audioTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.completionTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.spokenTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.reasoningTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.callTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.forcedTokens, into: &buf)
@@ -5230,6 +5422,19 @@ public struct LoadOptions: Equatable, Hashable {
      * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
      */
     public var audioTokenizer: String?
+    /**
+     * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
+     * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+     */
+    public var packedFolder: String?
+    /**
+     * The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
+     */
+    public var packedBytes: SdkLong?
+    /**
+     * How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
+     */
+    public var weightMemory: WeightMemory?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -5273,7 +5478,17 @@ public struct LoadOptions: Equatable, Hashable {
         /**
          * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
          * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
-         */audioTokenizer: String? = nil) {
+         */audioTokenizer: String? = nil,
+        /**
+         * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
+         * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+         */packedFolder: String? = nil,
+        /**
+         * The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
+         */packedBytes: SdkLong? = nil,
+        /**
+         * How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
+         */weightMemory: WeightMemory? = nil) {
         self.contextSize = contextSize
         self.device = device
         self.threads = threads
@@ -5286,6 +5501,9 @@ public struct LoadOptions: Equatable, Hashable {
         self.ignoresTransparency = ignoresTransparency
         self.audioDecoder = audioDecoder
         self.audioTokenizer = audioTokenizer
+        self.packedFolder = packedFolder
+        self.packedBytes = packedBytes
+        self.weightMemory = weightMemory
     }
 
 
@@ -5315,7 +5533,10 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 ignoresTransparency: FfiConverterOptionBool.read(from: &buf),
                 audioDecoder: FfiConverterOptionString.read(from: &buf),
-                audioTokenizer: FfiConverterOptionString.read(from: &buf)
+                audioTokenizer: FfiConverterOptionString.read(from: &buf),
+                packedFolder: FfiConverterOptionString.read(from: &buf),
+                packedBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                weightMemory: FfiConverterOptionTypeWeightMemory.read(from: &buf)
         )
     }
 
@@ -5332,6 +5553,9 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionBool.write(value.ignoresTransparency, into: &buf)
         FfiConverterOptionString.write(value.audioDecoder, into: &buf)
         FfiConverterOptionString.write(value.audioTokenizer, into: &buf)
+        FfiConverterOptionString.write(value.packedFolder, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.packedBytes, into: &buf)
+        FfiConverterOptionTypeWeightMemory.write(value.weightMemory, into: &buf)
     }
 }
 
@@ -9942,6 +10166,91 @@ public func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
 
 
 /**
+ * A format of sound, with 16 bits for each sample of one channel.
+ */
+
+public enum SoundFormat: Equatable, Hashable {
+
+    /**
+     * A WAV file.
+     */
+    case wav
+    /**
+     * A FLAC file: about half as large, without loss.
+     */
+    case flac
+    /**
+     * The samples alone, with the lower byte first.
+     */
+    case pcm
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SoundFormat: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
+    typealias SwiftType = SoundFormat
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFormat {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .wav
+
+        case 2: return .flac
+
+        case 3: return .pcm
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SoundFormat, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .wav:
+            writeInt(&buf, Int32(1))
+
+
+        case .flac:
+            writeInt(&buf, Int32(2))
+
+
+        case .pcm:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSoundFormat_lift(_ buf: RustBuffer) throws -> SoundFormat {
+    return try FfiConverterTypeSoundFormat.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSoundFormat_lower(_ value: SoundFormat) -> RustBuffer {
+    return FfiConverterTypeSoundFormat.lower(value)
+}
+
+
+
+/**
  * Whether, and in which order, a model that speaks gives text and sound.
  */
 
@@ -10107,6 +10416,101 @@ public func FfiConverterTypeSpeechTask_lift(_ buf: RustBuffer) throws -> SpeechT
 #endif
 public func FfiConverterTypeSpeechTask_lower(_ value: SpeechTask) -> RustBuffer {
     return FfiConverterTypeSpeechTask.lower(value)
+}
+
+
+
+/**
+ * A voice of a model that speaks.
+ */
+
+public enum SpeechVoice: Equatable, Hashable {
+
+    /**
+     * American English.
+     */
+    case usMale
+    /**
+     * American English.
+     */
+    case usFemale
+    /**
+     * British English.
+     */
+    case ukMale
+    /**
+     * British English.
+     */
+    case ukFemale
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SpeechVoice: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
+    typealias SwiftType = SpeechVoice
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechVoice {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .usMale
+
+        case 2: return .usFemale
+
+        case 3: return .ukMale
+
+        case 4: return .ukFemale
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SpeechVoice, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .usMale:
+            writeInt(&buf, Int32(1))
+
+
+        case .usFemale:
+            writeInt(&buf, Int32(2))
+
+
+        case .ukMale:
+            writeInt(&buf, Int32(3))
+
+
+        case .ukFemale:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechVoice_lift(_ buf: RustBuffer) throws -> SpeechVoice {
+    return try FfiConverterTypeSpeechVoice.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSpeechVoice_lower(_ value: SpeechVoice) -> RustBuffer {
+    return FfiConverterTypeSpeechVoice.lower(value)
 }
 
 
@@ -10481,6 +10885,91 @@ public func FfiConverterTypeTranscriptEvent_lift(_ buf: RustBuffer) throws -> Tr
 #endif
 public func FfiConverterTypeTranscriptEvent_lower(_ value: TranscriptEvent) -> RustBuffer {
     return FfiConverterTypeTranscriptEvent.lower(value)
+}
+
+
+
+/**
+ * How packed weights come into memory.
+ */
+
+public enum WeightMemory: Equatable, Hashable {
+
+    /**
+     * They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
+     */
+    case mapped
+    /**
+     * They are read into memory of the process, and the file is not used any more.
+     */
+    case copied
+    /**
+     * They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
+     */
+    case auto
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension WeightMemory: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
+    typealias SwiftType = WeightMemory
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WeightMemory {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .mapped
+
+        case 2: return .copied
+
+        case 3: return .auto
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: WeightMemory, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .mapped:
+            writeInt(&buf, Int32(1))
+
+
+        case .copied:
+            writeInt(&buf, Int32(2))
+
+
+        case .auto:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeWeightMemory_lift(_ buf: RustBuffer) throws -> WeightMemory {
+    return try FfiConverterTypeWeightMemory.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeWeightMemory_lower(_ value: WeightMemory) -> RustBuffer {
+    return FfiConverterTypeWeightMemory.lower(value)
 }
 
 
@@ -11103,6 +11592,30 @@ fileprivate struct FfiConverterOptionTypeTranscriptEvent: FfiConverterRustBuffer
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTranscriptEvent.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeWeightMemory: FfiConverterRustBuffer {
+    typealias SwiftType = WeightMemory?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeWeightMemory.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeWeightMemory.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -12555,6 +13068,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -12562,6 +13078,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 34480) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_soundfilewriter_finish() != 22012) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_soundfilewriter_push() != 6329) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_responsestream_answer() != 55024) {
@@ -12643,6 +13165,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_constructor_hub_new() != 34321) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new() != 63486) {
         return InitializationResult.apiChecksumMismatch
     }
 

@@ -44,6 +44,17 @@ import Testing
         } throws: { ($0 as? SdkError)?.kind == "InvalidOption" }
     }
 
+    @Test func writesPackedWeightsOnce() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("causerie-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for memory in [WeightMemory.mapped, .copied, .auto] {
+            let options = LoadOptions().with(\.packedFolder, folder.path).with(\.weightMemory, memory)
+            _ = try await loadModel(url: demo, options: options)
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(files.filter { $0.hasSuffix(".packed") }.count == 1)
+        }
+    }
+
     @Test func isCancelledByTheApp() async {
         await #expect { try await loadModel(url: demo) { _ in false } } throws: {
             ($0 as? SdkError)?.kind == "LoadCancelled"

@@ -153,8 +153,8 @@ impl FloatProduct<'_> {
         kept.copy_from_slice(&sums[..R]);
         let (steps, rest) = weights.as_chunks::<STEP>();
         let mut rows = [(&[][..], &[][..]); R];
-        for at in 0..R {
-            rows[at] = self.x.row(row + at)[columns.clone()].as_chunks::<STEP>();
+        for (at, part) in rows.iter_mut().enumerate() {
+            *part = self.x.row(row + at)[columns.clone()].as_chunks::<STEP>();
         }
         let mut x = [0.0; R];
         for (step, weights) in steps.iter().enumerate() {
@@ -225,8 +225,8 @@ impl FloatProduct<'_> {
         let n_columns = self.x.n_columns;
         let vectors = self.vectors::<N, V, W>(first);
         let mut rows = [&[][..]; R];
-        for at in 0..R {
-            rows[at] = self.x.row(row + at);
+        for (at, whole) in rows.iter_mut().enumerate() {
+            *whole = self.x.row(row + at);
         }
         let mut sums = [[simd.splat(0.0); W]; R];
         // In pairs, because the loop's own instructions take a part of the time; the number of columns may be odd.

@@ -69,6 +69,40 @@ pub(crate) const NIBBLES: usize = 4 * VECTOR;
 pub(crate) const HALVES: usize = 32;
 
 impl Format {
+    /// All formats.
+    const ALL: [Self; 9] =
+        [Self::F32, Self::F16, Self::Bf16, Self::Q8_0, Self::Q4_0, Self::Q5_1, Self::Q4K, Self::Q5K, Self::Q6K];
+
+    /// GGUF's name of the format.
+    ///
+    /// ```
+    /// use causerie_backend::Format;
+    /// assert_eq!(Format::Q4K.name(), "Q4_K");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "F32",
+            Self::F16 => "F16",
+            Self::Bf16 => "BF16",
+            Self::Q8_0 => "Q8_0",
+            Self::Q4_0 => "Q4_0",
+            Self::Q5_1 => "Q5_1",
+            Self::Q4K => "Q4_K",
+            Self::Q5K => "Q5_K",
+            Self::Q6K => "Q6_K",
+        }
+    }
+
+    /// The format with a name.
+    ///
+    /// ```
+    /// use causerie_backend::Format;
+    /// assert_eq!((Format::named("BF16"), Format::named("Q4_1")), (Some(Format::Bf16), None));
+    /// ```
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
     /// Values of a block.
     pub const fn block(self) -> usize {
         match self {
@@ -103,7 +137,7 @@ impl Format {
     }
 
     /// Rows of a tile.
-    pub(crate) const fn tile_rows(self) -> usize {
+    pub const fn tile_rows(self) -> usize {
         match self {
             Self::F16 | Self::Bf16 => 2 * TILE,
             _ => TILE,
@@ -118,5 +152,13 @@ impl Format {
     /// Bytes of a matrix in memory; `None` on overflow.
     pub fn matrix_bytes(self, (n_rows, n_columns): (usize, usize)) -> Option<usize> {
         n_rows.div_ceil(self.tile_rows()).checked_mul(self.tile_bytes(n_columns))
+    }
+
+    /// Bytes of a matrix in memory; `None` if the format has no matrix of this shape, or on overflow.
+    pub fn checked_matrix_bytes(self, (n_rows, n_columns): (usize, usize)) -> Option<usize> {
+        let is_possible = n_rows != 0 && n_columns != 0 && n_columns.is_multiple_of(self.block());
+        // A tile has less than 256 bytes for each of its columns.
+        n_columns.checked_mul(256).filter(|_| is_possible)?;
+        self.matrix_bytes((n_rows, n_columns))
     }
 }

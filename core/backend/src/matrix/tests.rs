@@ -129,3 +129,73 @@ fn invalid_matrices_are_refused() {
     });
     assert_eq!(failed.err().map(|err| err.kind()), Some(io::ErrorKind::UnexpectedEof));
 }
+
+/// A matrix, and a file with its tiles after some bytes of padding.
+fn in_file(name: &str, format: Format, shape: (usize, usize)) -> (Matrix, ModelFile) {
+    const START: usize = 4096;
+    let bytes: Vec<u8> = (0..shape.0 * format.row_bytes(shape.1)).map(|at| (at * 31 + at / 7) as u8).collect();
+    let matrix = pack(format, shape, &bytes).unwrap();
+    let path = std::env::temp_dir().join(format!("causerie-tiles-{name}-{}", std::process::id()));
+    std::fs::write(&path, [&[0; START], matrix.tile_bytes()].concat()).unwrap();
+    let file = ModelFile::open(&path).unwrap().slice(START..START + matrix.tile_bytes().len()).unwrap();
+    std::fs::remove_file(path).unwrap();
+    (matrix, file)
+}
+
+#[test]
+fn mapped_read_and_copied_tiles_are_the_packed_ones() {
+    for (format, shape) in
+        [(Format::Q4_0, (37, 64)), (Format::Q6K, (16, 512)), (Format::F16, (33, 20)), (Format::F32, (1300, 512))]
+    {
+        let (packed, file) = in_file(&format!("{format:?}"), format, shape);
+        let read = Matrix::read(format, shape, (&Pool::new(2), &Arena::default()), &file).unwrap();
+        assert_eq!(read.tile_bytes(), packed.tile_bytes());
+        assert!(read.mapped_tiles().is_none());
+        let mapped = Matrix::map(format, shape, file.map().unwrap()).unwrap();
+        let (tiles, arena) = (mapped.mapped_tiles().unwrap(), Arena::default());
+        assert_eq!(mapped.tile_bytes(), packed.tile_bytes());
+        let in_mapping = mapped.tile_bytes().as_ptr();
+        let mut n_pieces = 1;
+        while !tiles.copy_piece(&arena).unwrap() {
+            assert_eq!(mapped.tile_bytes().as_ptr(), in_mapping, "an incomplete copy is not used");
+            n_pieces += 1;
+        }
+        assert_eq!(n_pieces, packed.tile_bytes().len().div_ceil(1 << 20));
+        assert!(tiles.is_copied() && mapped.tile_bytes().as_ptr() != in_mapping);
+        assert_eq!(mapped.tile_bytes(), packed.tile_bytes());
+        assert!(tiles.copy_piece(&arena).unwrap(), "a copy is made once");
+    }
+}
+
+#[test]
+fn a_copy_that_was_stopped_begins_anew() {
+    let (packed, file) = in_file("stopped", Format::F32, (1300, 512));
+    let mapped = Matrix::map(Format::F32, (1300, 512), file.map().unwrap()).unwrap();
+    let (tiles, arena) = (mapped.mapped_tiles().unwrap(), Arena::default());
+    assert!(!tiles.copy_piece(&arena).unwrap());
+    tiles.stop_copying();
+    let n_pieces = 1 + std::iter::repeat_with(|| tiles.copy_piece(&arena).unwrap()).take_while(|done| !done).count();
+    assert_eq!(n_pieces, packed.tile_bytes().len().div_ceil(1 << 20));
+    assert_eq!(mapped.tile_bytes(), packed.tile_bytes());
+}
+
+#[test]
+fn tiles_of_another_shape_or_place_are_refused() {
+    let (packed, file) = in_file("refused", Format::Q8_0, (37, 64));
+    let map =
+        |format, shape, file: &ModelFile| Matrix::map(format, shape, file.map().unwrap()).err().map(|err| err.kind());
+    let invalid = Some(io::ErrorKind::InvalidData);
+    assert_eq!(map(Format::Q8_0, (37, 64), &file), None);
+    for shape in [(0, 64), (37, 0), (37, 33), (37, 96), (49, 64), (usize::MAX, 64)] {
+        assert!(map(Format::Q8_0, shape, &file).is_some(), "{shape:?}");
+        assert!(Matrix::read(Format::Q8_0, shape, (&Pool::new(1), &Arena::default()), &file).is_err(), "{shape:?}");
+    }
+    assert_eq!(map(Format::Q4_0, (37, 64), &file), invalid);
+    assert_eq!(map(Format::Q8_0, (37, 64), &file.slice(0..packed.tile_bytes().len() - 64).unwrap()), invalid);
+    assert_eq!(
+        file.map().unwrap().slice(1..packed.tile_bytes().len() + 1).err().map(|err| err.kind()),
+        Some(io::ErrorKind::UnexpectedEof)
+    );
+    let shifted = file.map().unwrap().slice(1..packed.tile_bytes().len()).unwrap();
+    assert_eq!(MappedTiles::new(shifted).err().map(|err| err.kind()), invalid);
+}

@@ -244,8 +244,8 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
     let mut scores = [[0.0; PAGE]; Q];
     for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
         let mut rows = [keys.elements; V];
-        for at in 0..V {
-            rows[at] = &keys.elements[(vector + at) * head_dim..][..head_dim];
+        for (at, row) in rows.iter_mut().enumerate() {
+            *row = &keys.elements[(vector + at) * head_dim..][..head_dim];
         }
         let mut sums = [[simd.splat(0.0); V]; Q];
         let mut scale = [simd.splat(1.0); V];

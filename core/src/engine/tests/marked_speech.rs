@@ -72,7 +72,7 @@ fn greedy_frames_are_those_of_llama_cpp() {
     let options = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
     let compute = Compute::new(&options).unwrap();
     let voice = compute.load_voice(&found.0, &found.1, HIDDEN).unwrap();
-    let model = Model::load(&weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model = Model::load(&weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let prompt: Vec<u32> = serde_json::from_value(golden["prompt"].clone()).unwrap();
     for run in ["greedy_1", "greedy_2s"] {
         let expected: Vec<Vec<u32>> = serde_json::from_value(golden[run]["frames"].clone()).unwrap();

@@ -35,7 +35,7 @@ fn engine_of(family: &str, looks_ahead: bool) -> Engine {
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let tokenizer = ModelTokenizer::load(&weights).unwrap();
     let compute = Compute::new(&Default::default()).unwrap();
-    let model = Model::load(&weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model = Model::load(&weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }

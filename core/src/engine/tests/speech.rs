@@ -93,7 +93,7 @@ fn engine_that_speaks() -> Engine {
     let options = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
     let compute = Compute::new(&options).unwrap();
     let voice = compute.load_voice(&found.0, &found.1, HIDDEN).unwrap();
-    let model = Model::load(&weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model = Model::load(&weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { voice: Some(voice), ..LoadedModel::new(model, tokenizer(), None, 512) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }

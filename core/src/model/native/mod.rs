@@ -8,6 +8,7 @@ mod linear;
 mod memories;
 mod memory;
 mod operations;
+mod packer;
 mod rows;
 mod scratch;
 mod sound;
@@ -16,5 +17,6 @@ mod storage;
 mod tower;
 
 pub(super) use backend::Native;
-pub(crate) use memory::{hearing_bytes, speech_bytes, vision_bytes};
-pub(super) use memory::{key_value_bytes, weight_bytes};
+pub(super) use memory::key_value_bytes;
+pub(crate) use memory::{hearing_bytes, speech_bytes, vision_bytes, weight_bytes};
+pub(super) use packer::MatrixPacker;

@@ -12,9 +12,12 @@ use half::f16;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
 use crate::weights::{
-    GROUP, IQ4_LEVELS, MatrixPlace, SUPER, TensorBlocks, TensorDescription, TensorType, Tensors, dequantise, half_at,
-    iq4_xs_scale, q3_k_scale, q3_k_value,
+    GROUP, IQ4_LEVELS, MatrixPlace, PackedMatrix, PackedWeights, SUPER, TensorBlocks, TensorDescription, TensorType,
+    Tensors, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value,
 };
+
+/// Bytes of rows that are packed at a time for a file.
+const BAND: usize = 16 << 20;
 
 /// Appends the stored blocks of a block of the file.
 type Convert = fn(&[u8], &mut Vec<u8>);
@@ -69,9 +72,55 @@ impl Storage {
     }
 }
 
-/// Reads a matrix and packs it for the kernels.
+/// Reads a matrix and packs it for the kernels, or takes it from packed weights.
 pub(super) fn matrix(cpu: &Cpu, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Matrix> {
-    pack(cpu, &tensors.blocks(place)?, place.shape)
+    let blocks = tensors.blocks(place)?;
+    match tensors.packed(place)? {
+        Some((packed, matrix)) => packed_matrix(cpu, packed, matrix, &blocks),
+        None => pack(cpu, &blocks, place.shape, 0),
+    }
+}
+
+fn packed_matrix(
+    cpu: &Cpu,
+    packed: &PackedWeights,
+    matrix: &PackedMatrix,
+    blocks: &TensorBlocks<'_>,
+) -> Result<Matrix> {
+    let format = Storage::new(blocks.tensor_type()).format;
+    if matrix.format != format {
+        let (expected, found) = (format.name(), matrix.format.name());
+        let rule = format!("its packed weights must be in {expected}, found {found}");
+        return Err(blocks.unreadable(io::Error::new(io::ErrorKind::InvalidData, rule)));
+    }
+    let taken = match packed.mapped(matrix) {
+        Some(map) => map.and_then(|map| cpu.mapped_matrix(format, matrix.shape, map)),
+        None => packed.part(matrix).and_then(|part| cpu.read_matrix(format, matrix.shape, &part)),
+    };
+    taken.map_err(|err| blocks.unreadable(err))
+}
+
+/// The storage format of a matrix.
+pub(super) fn stored_format(tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Format> {
+    Ok(Storage::new(tensors.blocks(place)?.tensor_type()).format)
+}
+
+/// Packs a matrix in pieces, for a file.
+pub(super) fn pack_in_bands(
+    cpu: &Cpu,
+    tensors: &Tensors,
+    place: &MatrixPlace<'_>,
+    mut put: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let blocks = tensors.blocks(place)?;
+    let format = Storage::new(blocks.tensor_type()).format;
+    let (n_rows, n_columns) = place.shape;
+    let rows_of_band = (BAND / format.row_bytes(n_columns).max(1)).max(1).next_multiple_of(format.tile_rows());
+    for first in (0..n_rows).step_by(rows_of_band) {
+        let band = pack(cpu, &blocks, (rows_of_band.min(n_rows - first), n_columns), first)?;
+        put(band.tile_bytes())?;
+    }
+    Ok(())
 }
 
 /// Packs a matrix of these values.
@@ -86,10 +135,12 @@ pub(super) fn matrix_of(cpu: &Cpu, values: &[f32], shape: (usize, usize)) -> Res
     })
 }
 
-fn pack(cpu: &Cpu, blocks: &TensorBlocks<'_>, shape: (usize, usize)) -> Result<Matrix> {
+/// Packs the rows of blocks from one on.
+fn pack(cpu: &Cpu, blocks: &TensorBlocks<'_>, shape: (usize, usize), first_row: usize) -> Result<Matrix> {
     let storage = Storage::new(blocks.tensor_type());
+    let before = first_row * storage.format.row_bytes(shape.1);
     let packed = cpu.matrix(storage.format, shape, |stored| {
-        let [start, end] = [stored.start, stored.end].map(|at| storage.bytes_in_file(at));
+        let [start, end] = [stored.start, stored.end].map(|at| storage.bytes_in_file(before + at));
         blocks.read(start..end).map(|blocks| storage.convert(blocks))
     });
     packed.map_err(|err| blocks.unreadable(err))

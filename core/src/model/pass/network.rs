@@ -2,10 +2,12 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::backend::CopyOutcome;
 use crate::model::decoder::Decoder;
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 use crate::model::operations::Operations;
@@ -62,6 +64,10 @@ impl<O: Operations> Network for DecoderNetwork<O> {
         let mut buffers = self.buffers.lock();
         let outcome = self.decoder.compute(steps, &mut buffers);
         (0..n_steps).map(|_| outcome.clone().map(|()| ForwardOutcome::Done)).collect()
+    }
+
+    fn copy_mapped(&self, deadline: Instant) -> CopyOutcome {
+        self.decoder.backend.copy_mapped(deadline)
     }
 }
 

@@ -55,11 +55,11 @@ fn load(file: &str) -> Model {
 
 fn load_with(file: &str, compute: Compute) -> Model {
     let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
-    Model::load(&weights, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap()
+    Model::load(&weights, None, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn load_from(weights: &Weights) -> Result<Model> {
-    Model::load(weights, native(CacheType::F32), CONTEXT, &mut |_| ControlFlow::Continue(()))
+    Model::load(weights, None, native(CacheType::F32), CONTEXT, &mut |_| ControlFlow::Continue(()))
 }
 
 fn native(cache_type: CacheType) -> Compute {

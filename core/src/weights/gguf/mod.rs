@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use crate::error::{Result, SdkError};
 use crate::weights::content::{Content, unreadable};
+use crate::weights::identity::FileIdentity;
 use crate::weights::origin::ModelOrigin;
+use crate::weights::packed::{PackedFile, StoredHeader};
 use crate::weights::source::{FileBytes, TensorSource};
 use crate::weights::tensors::{Tensor, TensorDescription};
 
@@ -39,6 +41,8 @@ pub(crate) struct GgufFile {
     pub(super) origin: ModelOrigin,
     /// Each with the index of its content.
     tensors: HashMap<String, (usize, TensorEntry)>,
+    /// The file of packed weights that was opened instead of GGUF files, and has their headers.
+    packed: Option<Arc<PackedFile>>,
 }
 
 impl GgufFile {
@@ -46,6 +50,39 @@ impl GgufFile {
     pub(crate) fn open(path: &Path, origin: ModelOrigin) -> Result<Self> {
         let whole = Self::open_parts(path, &origin)?;
         Ok(Self { path: Some(path.to_owned()), origin, ..whole })
+    }
+
+    /// The file of packed weights that was opened.
+    pub(crate) fn packed(&self) -> Option<&Arc<PackedFile>> {
+        self.packed.as_ref()
+    }
+
+    /// Reads the headers in a file of packed weights. The matrices that it has packed are nowhere else.
+    fn of_packed(packed: PackedFile) -> Result<Self> {
+        let cut = |err| broken("it ends early").caused_by(err);
+        let mut whole: Option<Self> = None;
+        for StoredHeader { bytes, file_length } in packed.headers().map_err(cut)? {
+            let file = Self::of_head(bytes, file_length)?;
+            match &mut whole {
+                None => whole = Some(file),
+                Some(whole) => whole.add(file, Path::new("another header"))?,
+            }
+        }
+        let mut whole = whole.ok_or_else(|| {
+            broken("it has the packed weights of another file, which must be loaded instead with this folder of packed weights")
+        })?;
+        let content = whole.contents.len();
+        whole.contents.push(Arc::new(Content::OnDisk(packed.content().map_err(cut)?)));
+        for (name, bytes) in packed.tensors() {
+            match whole.tensors.get_mut(name) {
+                Some((place, tensor)) if tensor.bytes.len() == bytes.len() => {
+                    *place = content;
+                    tensor.bytes = bytes;
+                }
+                _ => return Err(broken(format!("tensor {name} must have the size that its header states"))),
+            }
+        }
+        Ok(Self { packed: Some(Arc::new(packed)), ..whole })
     }
 
     /// The path that the file was opened by.
@@ -56,14 +93,14 @@ impl GgufFile {
     /// The paths of all files of the model, in order; empty for a file in memory.
     pub(crate) fn paths(&self) -> Result<Vec<PathBuf>> {
         match (self.path(), self.n_parts()?) {
-            (Some(path), Some(n_parts)) => paths_of_parts(path, n_parts),
+            (Some(path), Some(n_parts)) if self.packed.is_none() => paths_of_parts(path, n_parts),
             (path, _) => Ok(path.map(Path::to_owned).into_iter().collect()),
         }
     }
 
     fn open_parts(path: &Path, origin: &ModelOrigin) -> Result<Self> {
         let file = Self::open_one(path, origin)?;
-        let Some(n_parts) = file.n_parts()? else { return Ok(file) };
+        let Some(n_parts) = file.n_parts()?.filter(|_| file.packed.is_none()) else { return Ok(file) };
         let paths = paths_of_parts(path, n_parts)?;
         let mut parts = paths.iter().map(|path| Self::open_one(path, origin));
         let mut whole = parts.next().unwrap_or(Ok(file))?;
@@ -95,6 +132,9 @@ impl GgufFile {
     fn open_one(path: &Path, origin: &ModelOrigin) -> Result<Self> {
         let file = origin.open(path).map_err(unreadable(path))?;
         let with_path = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
+        if let Some(packed) = PackedFile::recognise(&file).map_err(with_path)? {
+            return Self::of_packed(packed).map_err(with_path);
+        }
         let most = file.n_bytes().min(MAX_HEADER);
         let mut length = most.min(FIRST_READ);
         loop {
@@ -140,12 +180,38 @@ impl GgufFile {
             path: None,
             origin: ModelOrigin::Disk,
             tensors,
+            packed: None,
         }
+    }
+
+    /// The header of each file.
+    ///
+    /// # Errors
+    /// Errors of reading, and [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a file in memory.
+    pub(crate) fn headers(&self) -> Result<Vec<StoredHeader>> {
+        let paths = self.paths()?;
+        if paths.is_empty() {
+            return Err(broken("the model must be a file, found one in memory"));
+        }
+        let header = |path: &PathBuf| {
+            let file = Self::open_one(path, &self.origin)?;
+            let file_length = file.contents.first().map_or(0, |content| content.n_bytes());
+            let mut reader = HeaderReader::new(&file.head);
+            Header::read(&mut reader, file_length)?;
+            Ok(StoredHeader { bytes: file.head[..reader.at()].to_vec(), file_length })
+        };
+        paths.iter().map(header).collect()
     }
 
     /// Whether no other program has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.contents.iter().all(|content| content.is_unchanged())
+    }
+
+    /// Adds what the file is recognised by; returns whether all of it is on disk.
+    pub(super) fn identify(&self, identity: &mut FileIdentity) -> bool {
+        identity.add_header(&self.head);
+        self.contents.iter().all(|content| content.identify(identity))
     }
 
     /// An integer of any width, if the key exists.

@@ -882,11 +882,17 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_restore_session(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_speak(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_tokenize(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_unload(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_soundfilewriter_finish(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_soundfilewriter_push(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_responsestream_answer(
     ): Int
@@ -941,6 +947,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json(
     ): Int
     external fun uniffi_causerie_ffi_checksum_constructor_hub_new(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new(
     ): Int
     external fun ffi_causerie_ffi_uniffi_contract_version(
     ): Int
@@ -1103,12 +1111,24 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_restore_session(`ptr`: Long,`path`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_speak(`ptr`: Long,`text`: RustBuffer.ByValue,`voice`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
     external fun uniffi_causerie_ffi_fn_method_modelrunner_tokenize(`ptr`: Long,`prompt`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_unload(`ptr`: Long,
     ): Long
+    external fun uniffi_causerie_ffi_fn_clone_soundfilewriter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_soundfilewriter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_constructor_soundfilewriter_new(`format`: RustBuffer.ByValue,`sampleRate`: Int,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_soundfilewriter_finish(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_soundfilewriter_push(`ptr`: Long,`samples`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_clone_responsestream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_responsestream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1534,6 +1554,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 61930) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() and 0xFFFF) != 31393) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() and 0xFFFF) != 60880) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1541,6 +1564,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() and 0xFFFF) != 34480) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_soundfilewriter_finish() and 0xFFFF) != 22012) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_soundfilewriter_push() and 0xFFFF) != 6329) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() and 0xFFFF) != 55024) {
@@ -1622,6 +1651,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_constructor_hub_new() and 0xFFFF) != 34321) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_constructor_soundfilewriter_new() and 0xFFFF) != 63486) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
 }
@@ -5900,6 +5932,12 @@ public interface ModelRunnerInterface {
     fun `restoreSession`(`path`: kotlin.String): Conversation
 
     /**
+     * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+     * is read. `UnsupportedContent` if the model does not speak.
+     */
+    fun `startSpeech`(`text`: kotlin.String, `voice`: SpeechVoice, `options`: GenerationOptions): ResponseStream
+
+    /**
      * Whether the model's chat template supports functions.
      */
     val `supportsFunctionCalling`: kotlin.Boolean
@@ -6192,6 +6230,27 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerMembers
         it,
 
         FfiConverterString.lower(`path`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
+     * is read. `UnsupportedContent` if the model does not speak.
+     */
+    @Throws(SdkException::class)override fun `startSpeech`(`text`: kotlin.String, `voice`: SpeechVoice, `options`: GenerationOptions): ResponseStream {
+            return FfiConverterTypeResponseStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak(
+        it,
+
+        FfiConverterString.lower(`text`),
+        FfiConverterTypeSpeechVoice.lower(`voice`),
+        FfiConverterTypeGenerationOptions.lower(`options`),_status)
 }
     }
     )
@@ -6657,6 +6716,308 @@ public object FfiConverterTypeResponseStream: FfiConverter<ResponseStream, Long>
     override fun allocationSize(value: ResponseStream) = 8UL
 
     override fun write(value: ResponseStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * Writes a file of sound while its samples come.
+ */
+public interface SoundFileWriterInterface {
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */
+    fun `finish`(): kotlin.ByteArray
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */
+    fun `push`(`samples`: kotlin.ByteArray): kotlin.ByteArray
+
+    companion object
+}
+
+/**
+ * Writes a file of sound while its samples come.
+ */
+open class SoundFileWriter: Disposable, AutoCloseable, SoundFileWriterInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+    /**
+     * Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate.
+     */
+    constructor(`format`: SoundFormat, `sampleRate`: SdkCount) :
+        this(UniffiWithHandle,
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_constructor_soundfilewriter_new(
+
+
+        FfiConverterTypeSoundFormat.lower(`format`),
+        FfiConverterTypeSdkCount.lower(`sampleRate`),_status)
+}
+    )
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_soundfilewriter(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_soundfilewriter(handle, status)
+        }
+    }
+
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */override fun `finish`(): kotlin.ByteArray {
+            return FfiConverterByteArray.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_finish(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */override fun `push`(`samples`: kotlin.ByteArray): kotlin.ByteArray {
+            return FfiConverterByteArray.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_soundfilewriter_push(
+        it,
+
+        FfiConverterByteArray.lower(`samples`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSoundFileWriter: FfiConverter<SoundFileWriter, Long> {
+    override fun lower(value: SoundFileWriter): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): SoundFileWriter {
+        return SoundFileWriter(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): SoundFileWriter {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: SoundFileWriter) = 8UL
+
+    override fun write(value: SoundFileWriter, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -7947,6 +8308,11 @@ data class GenerationStats (
     val `completionTokens`: SdkCount
     ,
     /**
+     * Completion tokens that are sound: frames of 80 ms, for example.
+     */
+    val `spokenTokens`: SdkCount
+    ,
+    /**
      * Completion tokens in reasoning.
      */
     val `reasoningTokens`: SdkCount
@@ -8050,6 +8416,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
@@ -8069,6 +8436,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.allocationSize(value.`cachedPromptTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`audioTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`completionTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`spokenTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`reasoningTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`callTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`forcedTokens`) +
@@ -8092,6 +8460,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.write(value.`cachedPromptTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`audioTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`completionTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`spokenTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`reasoningTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`callTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`forcedTokens`, buf)
@@ -8376,6 +8745,22 @@ data class LoadOptions (
      * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
      */
     val `audioTokenizer`: kotlin.String? = null
+    ,
+    /**
+     * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
+     * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+     */
+    val `packedFolder`: kotlin.String? = null
+    ,
+    /**
+     * The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
+     */
+    val `packedBytes`: SdkLong? = null
+    ,
+    /**
+     * How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
+     */
+    val `weightMemory`: WeightMemory? = null
 
 ){
     init {
@@ -8407,6 +8792,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalBoolean.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
+            FfiConverterOptionalTypeWeightMemory.read(buf),
         )
     }
 
@@ -8422,7 +8810,10 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
             FfiConverterOptionalBoolean.allocationSize(value.`ignoresTransparency`) +
             FfiConverterOptionalString.allocationSize(value.`audioDecoder`) +
-            FfiConverterOptionalString.allocationSize(value.`audioTokenizer`)
+            FfiConverterOptionalString.allocationSize(value.`audioTokenizer`) +
+            FfiConverterOptionalString.allocationSize(value.`packedFolder`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`packedBytes`) +
+            FfiConverterOptionalTypeWeightMemory.allocationSize(value.`weightMemory`)
     )
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
@@ -8438,6 +8829,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalBoolean.write(value.`ignoresTransparency`, buf)
             FfiConverterOptionalString.write(value.`audioDecoder`, buf)
             FfiConverterOptionalString.write(value.`audioTokenizer`, buf)
+            FfiConverterOptionalString.write(value.`packedFolder`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`packedBytes`, buf)
+            FfiConverterOptionalTypeWeightMemory.write(value.`weightMemory`, buf)
     }
 }
 
@@ -12476,6 +12870,55 @@ public object FfiConverterTypeSeverity: FfiConverterRustBuffer<Severity> {
 
 
 /**
+ * A format of sound, with 16 bits for each sample of one channel.
+ */
+
+enum class SoundFormat {
+
+    /**
+     * A WAV file.
+     */
+    WAV,
+    /**
+     * A FLAC file: about half as large, without loss.
+     */
+    FLAC,
+    /**
+     * The samples alone, with the lower byte first.
+     */
+    PCM;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSoundFormat: FfiConverterRustBuffer<SoundFormat> {
+    override fun read(buf: ByteBuffer) = try {
+
+        SoundFormat.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: SoundFormat) = 4UL
+
+    override fun write(value: SoundFormat, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Whether, and in which order, a model that speaks gives text and sound.
  */
 
@@ -12565,6 +13008,59 @@ public object FfiConverterTypeSpeechTask: FfiConverterRustBuffer<SpeechTask> {
     override fun allocationSize(value: SpeechTask) = 4UL
 
     override fun write(value: SpeechTask, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A voice of a model that speaks.
+ */
+
+enum class SpeechVoice {
+
+    /**
+     * American English.
+     */
+    US_MALE,
+    /**
+     * American English.
+     */
+    US_FEMALE,
+    /**
+     * British English.
+     */
+    UK_MALE,
+    /**
+     * British English.
+     */
+    UK_FEMALE;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSpeechVoice: FfiConverterRustBuffer<SpeechVoice> {
+    override fun read(buf: ByteBuffer) = try {
+
+        SpeechVoice.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: SpeechVoice) = 4UL
+
+    override fun write(value: SpeechVoice, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -12940,6 +13436,55 @@ public object FfiConverterTypeTranscriptEvent : FfiConverterRustBuffer<Transcrip
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * How packed weights come into memory.
+ */
+
+enum class WeightMemory {
+
+    /**
+     * They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
+     */
+    MAPPED,
+    /**
+     * They are read into memory of the process, and the file is not used any more.
+     */
+    COPIED,
+    /**
+     * They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
+     */
+    AUTO;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeWeightMemory: FfiConverterRustBuffer<WeightMemory> {
+    override fun read(buf: ByteBuffer) = try {
+
+        WeightMemory.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: WeightMemory) = 4UL
+
+    override fun write(value: WeightMemory, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -13773,6 +14318,38 @@ public object FfiConverterOptionalTypeTranscriptEvent: FfiConverterRustBuffer<Tr
         } else {
             buf.put(1)
             FfiConverterTypeTranscriptEvent.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeWeightMemory: FfiConverterRustBuffer<WeightMemory?> {
+    override fun read(buf: ByteBuffer): WeightMemory? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeWeightMemory.read(buf)
+    }
+
+    override fun allocationSize(value: WeightMemory?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeWeightMemory.allocationSize(value)
+        }
+    }
+
+    override fun write(value: WeightMemory?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeWeightMemory.write(value, buf)
         }
     }
 }

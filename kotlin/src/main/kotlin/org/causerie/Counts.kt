@@ -20,7 +20,8 @@ internal fun checkCounts(options: HubOptions): Unit = refuseNegative(
 internal fun checkCounts(options: LoadOptions): Unit = refuseNegative(
     "context_size" to options.contextSize,
     "threads" to options.threads,
-    "cache_bytes" to options.cacheBytes
+    "cache_bytes" to options.cacheBytes,
+    "packed_bytes" to options.packedBytes
 )
 
 internal fun checkCounts(options: TranscriberOptions): Unit = refuseNegative("threads" to options.threads)

@@ -63,6 +63,19 @@ public class LoadOptionsBuilder {
      */
     public var audioTokenizer: String? = null
 
+    /**
+     * A folder of the app for packed weights, such as one in `context.cacheDir`. The first load of a model writes its weights
+     * there as they are computed with, and later ones map that file instead of reading the model's. No other program may write
+     * to the folder. Default: none.
+     */
+    public var packedFolder: String? = null
+
+    /** The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB. */
+    public var packedBytes: Long? = null
+
+    /** How packed weights come into memory. Results do not depend on it. Default: mapped on Android, `AUTO` elsewhere. */
+    public var weightMemory: WeightMemory? = null
+
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,
@@ -76,6 +89,9 @@ public class LoadOptionsBuilder {
         cacheBytes = cacheBytes,
         ignoresTransparency = ignoresTransparency,
         audioDecoder = audioDecoder,
-        audioTokenizer = audioTokenizer
+        audioTokenizer = audioTokenizer,
+        packedFolder = packedFolder,
+        packedBytes = packedBytes,
+        weightMemory = weightMemory
     )
 }

@@ -215,6 +215,7 @@ class ConversationTest {
         assertEquals("top_k", refused { GenerationOptions().copy(topK = -40) }.option)
         assertEquals("top_k", refused { SamplingDefaults(topK = -1) }.option)
         assertEquals("cache_bytes", refused { loadOptions { cacheBytes = -1 } }.option)
+        assertEquals("packed_bytes", refused { loadOptions { packedBytes = -1 } }.option)
         val conversation = scripted(listOf("a")).createConversation("")
         val endless = functionHandlers { maxRounds = -1 }
         assertEquals("max_rounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
 
 /** Loading, unloading, and the demo model. */
 class ModelTest {
@@ -54,6 +55,27 @@ class ModelTest {
                 val reply = runner.createConversation("").generateResponse("Hello", options).read()
                 assertEquals(1, reply.complete().stats.completionTokens)
             }
+        }
+    }
+
+    @Test
+    fun `packed weights are written once and give the same reply`(@TempDir folder: File) = runBlocking {
+        suspend fun reply(options: LoadOptions): String = ModelRunner.load(demo, options).use { runner ->
+            val short = generationOptions {
+                maxTokens = 4
+                temperature = 0f
+            }
+            runner.createConversation("").generateResponse("Hello", short).read().text()
+        }
+        val plain = reply(loadOptions {})
+        for (memory in WeightMemory.entries) {
+            val options = loadOptions {
+                packedFolder = File(folder, memory.name).path
+                weightMemory = memory
+            }
+            assertEquals(plain, reply(options))
+            assertEquals(plain, reply(options))
+            assertEquals(1, File(folder, memory.name).listFiles { file -> file.extension == "packed" }?.size)
         }
     }
 
