@@ -1,4 +1,4 @@
-"""Sound from everything that apps have sound in, on small models with random weights."""
+"""Sound from everything that apps have sound in, on small models with random weights, and on the demo model, which hears."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from support import FIXTURES
+from support import FIXTURES, REPOSITORY
 
 import causerie
 from causerie import Audio, ChatMessage, ModelInfo, ModelRunner, SdkError, Text
@@ -127,6 +127,15 @@ def test_information_says_what_a_model_hears_and_speaks() -> None:
     assert 0 < info.speech_memory < info.memory_estimate and info.supports_speech
     text = ModelInfo.read(FIXTURES / "models/lfm2-q4_0.gguf")
     assert (text.hearing_memory, text.speech_memory) == (0, 0)
+
+
+def test_the_demo_model_hears_a_request() -> None:
+    with ModelRunner.load(REPOSITORY / "models/demo.gguf") as runner:
+        conversation = runner.create_conversation("You are causerie, a small assistant on this device.")
+        functions = (REPOSITORY / "server/src/chat/functions.json").read_text()
+        conversation.register_functions(causerie.functions_from_json(functions))
+        end = conversation.respond(ChatMessage("user", (Audio(FIXTURES / "sounds/timer.wav"),)))
+        assert [call.raw_text for call in end.full_message.function_calls or []] == ['set_timer(duration=12, unit="minutes")']
 
 
 def test_a_reply_speaks_in_samples_of_one_rate() -> None:

@@ -28,6 +28,8 @@ struct EvaluationCase {
     /// The system prompt; that of the chat command if absent.
     system: Option<String>,
     messages: Json,
+    /// What is said in a recording, for lists of failures.
+    described: Option<Json>,
     expect: ExpectedReply,
 }
 
@@ -232,6 +234,7 @@ fn expected_calls(expected: &Json) -> Result<Vec<SdkFunctionCall>, Box<dyn Error
 
 fn show_failure(case: &EvaluationCase, completion: &Completion) {
     let last = case.messages.as_array().and_then(|messages| messages.last()).map(|message| &message["content"]);
+    let last = case.described.as_ref().or(last);
     let calls = completion.full_message.function_calls.iter().flatten();
     let calls: Vec<String> = calls.map(|call| call.raw_text.clone()).collect();
     println!("{}: {}", case.category, last.unwrap_or(&Json::Null));

@@ -58,6 +58,18 @@ fn the_demo_model_writes_down_a_note_that_it_sees() {
     assert_eq!((&*calls[0].name, calls[0].arguments["text"].as_str()), ("add_note", Some("call Nora at six")));
 }
 
+/// `timer.wav` says "set a timer for twelve minutes", in a voice that training does not have.
+#[test]
+fn the_demo_model_hears() {
+    let recording = std::fs::read(repository("tests/fixtures/sounds/timer.wav")).unwrap();
+    let mut message = ChatMessage::user("");
+    message.content = vec![ChatMessageContent::Audio(recording)];
+    let calls =
+        last(chat().generate_response(message, GenerationOptions::default())).full_message.function_calls.unwrap();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0].raw_text, r#"set_timer(duration=12, unit="minutes")"#);
+}
+
 #[test]
 fn the_five_steps_of_a_function_call_work_as_in_the_specification() {
     let conversation = chat();

@@ -12,13 +12,13 @@ use crate::arguments::options::{
 #[derive(Args)]
 #[command(after_help = CHAT_EXAMPLES)]
 pub(crate) struct ChatArguments {
-    /// Answer this message and exit; without it, talk until Ctrl-D.
+    /// Answer this message and exit; without it and without --audio, talk until Ctrl-D.
     pub(crate) prompt: Option<String>,
     /// Show this picture with the first message; may be given several times. The model must see.
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Play this recording (WAV, FLAC, MP3, Ogg Opus) to the model with the first message; may be given several times. The
-    /// model must hear.
+    /// Play this recording (WAV, FLAC, MP3, Ogg Opus) to the model with the message, answer and exit; may be given several
+    /// times. The model must hear.
     #[arg(long, value_name = "FILE")]
     pub(crate) audio: Vec<PathBuf>,
     #[command(flatten)]
@@ -46,7 +46,8 @@ Examples:
   causerie chat
   causerie chat \"How many kilometres are 26 miles?\"
   causerie chat --model LFM2-VL-450M-Q8_0.gguf --image picture.png \"What is this?\"
-  causerie chat --model LFM2-Audio-1.5B-Q8_0.gguf --audio question.wav --system \"Perform ASR.\" \"\"
+  causerie chat --audio request.wav
+  causerie chat --model LFM2-Audio-1.5B-Q8_0.gguf --audio question.wav --system \"Perform ASR.\"
   causerie chat --functions tools.json \"Dim the lamp in the hall to 40 percent\"
 
 Notes and timers are stored in the user's data folder; set CAUSERIE_HOME to choose another folder.

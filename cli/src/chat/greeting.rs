@@ -12,8 +12,8 @@ pub(super) fn of_demo(info: &ModelInfo) -> Vec<String> {
     let parameters = count(info.n_parameters);
     vec![
         format!(
-            "causerie/demo, the model inside this program: with its {parameters} parameters it chooses functions and reads simple \
-             drawings. It has no knowledge, and its other answers are often wrong."
+            "causerie/demo, the model inside this program: with its {parameters} parameters it chooses functions, reads simple \
+             drawings and hears short requests. It has no knowledge, and its other answers are often wrong."
         ),
         "To talk with a real model: `causerie chat --model NAME`, where NAME is a file, a folder or a name on huggingface.co, such \
          as LiquidAI/LFM2-1.2B-GGUF (0.7 GB, downloaded once)."

@@ -63,12 +63,14 @@ pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), F
         None => greeting::of_demo(runner.info()),
     };
     let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, shown };
-    if chat.terminal.is_interactive() && arguments.prompt.is_none() {
+    // A recording says what is wanted, so no text is needed beside it.
+    let prompt = arguments.prompt.as_deref().or((!arguments.audio.is_empty()).then_some(""));
+    if chat.terminal.is_interactive() && prompt.is_none() {
         chat.terminal.greet(&described, &chat.conversation.functions())?;
     } else if model.name().is_none() {
         chat.terminal.mention(&described);
     }
-    match &arguments.prompt {
+    match prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }

@@ -1,6 +1,6 @@
 //! `causerie chat` in a pipe: replies on standard output, everything else on standard error, and no styles.
 
-use crate::{causerie, text, typed};
+use crate::{causerie, fixture, text, typed};
 
 #[test]
 fn commands_of_a_chat_are_run() {
@@ -37,5 +37,17 @@ fn a_chat_goes_on_after_a_command_that_fails() {
     assert!(lines[1].contains("/nowhere/file"), "{remarks}");
     assert_eq!(lines[2..], ["no command /quti; /help lists them", "/save must be followed by a file name"]);
     assert!(text(&output.stdout).contains("84"));
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_recording_alone_is_a_message() {
+    let mut command = causerie("heard");
+    let output = command.args(["chat", "--audio"]).arg(fixture("sounds/timer.wav")).output().unwrap();
+    let printed = text(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[0], r#"→ set_timer(duration=12, unit="minutes")"#, "{printed}");
+    assert!(lines[1].starts_with(r#"← {"duration": "12 minutes", "rings_at": ""#), "{printed}");
+    assert!(lines[2].contains("12 minutes"), "{printed}");
     assert!(output.status.success());
 }

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
 
-from .. import warm_start
+from .. import projector, warm_start
 from ..export import transformers_tensors, write_gguf
 from .network import Text, TowerShape
 from .scenes import LARGEST, PATCH, SMALLEST
@@ -36,12 +36,13 @@ def part_of(weights, part):
 
 
 def write_projector(path, weights, shape):
-    """The tower and the projector, with the names and types of llama.cpp's converter: Q8_0, and F16 for the patches."""
-    writer = gguf.GGUFWriter(path, "clip")
-    writer.add_string("general.type", "mmproj")
-    writer.add_name("causerie-demo")
+    """Writes the tower and the projector, with the names and types of llama.cpp's converter: Q8_0, and F16 for the patches."""
+    projector.write(path, "vision", lambda writer: add_tower(writer, weights, shape))
+
+
+def add_tower(writer, weights, shape):
     writer.add_bool("clip.has_vision_encoder", True)
-    writer.add_string("clip.projector_type", "lfm2")
+    writer.add_string("clip.vision.projector_type", "lfm2")
     writer.add_bool("clip.use_gelu", True)
     numbers = {
         "image_size": shape.grid * PATCH, "patch_size": PATCH, "embedding_length": shape.hidden, "feed_forward_length": shape.feed_forward,
@@ -67,10 +68,6 @@ def write_projector(path, weights, shape):
             ours = f"{NAMES[first]}.{rest}" if first in NAMES else f"v.{name}"
             quantised = values.ndim == 2
             writer.add_tensor(ours, gguf.quants.quantize(values, Type.Q8_0) if quantised else values, raw_dtype=Type.Q8_0 if quantised else None)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 def main():
@@ -78,7 +75,7 @@ def main():
     parser.add_argument("run", type=Path, help="folder of the training run")
     parser.add_argument("--from", dest="start", type=Path, required=True, metavar="GGUF", help="the demo model before")
     parser.add_argument("--gguf", type=Path, required=True)
-    parser.add_argument("--projector", type=Path, required=True)
+    parser.add_argument("--projector", type=Path, required=True, help="its encoder of sound stays as it is")
     parser.add_argument("--share", type=float, default=1.0, help="share of the new weights in the model; the rest are those before, so that it keeps what it knew")
     args = parser.parse_args()
     shape, before, tokenizer = warm_start.read(args.start)

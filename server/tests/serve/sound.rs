@@ -95,3 +95,21 @@ fn what_cannot_be_heard_is_refused_by_its_place() {
         reply.text()
     );
 }
+
+#[test]
+fn the_demo_model_hears_a_request() {
+    let chat = concat!(env!("CARGO_MANIFEST_DIR"), "/src/chat/functions.json");
+    let tools: Json = serde_json::from_str(&std::fs::read_to_string(chat).unwrap()).unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/sounds/timer.wav");
+    let recording = input_audio(&STANDARD.encode(std::fs::read(file).unwrap()), "wav");
+    let messages = json!([
+        { "role": "system", "content": "You are causerie, a small assistant on this device." },
+        { "role": "user", "content": [recording] },
+    ]);
+    let body = json!({ "model": "causerie/demo", "messages": messages, "tools": tools });
+    let reply = TestServer::demo().post("/v1/chat/completions", &body.to_string()).json();
+    let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
+    assert_eq!(call["name"], "set_timer", "{reply}");
+    let arguments: Json = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({ "duration": 12, "unit": "minutes" }));
+}

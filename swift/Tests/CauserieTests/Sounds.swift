@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// Sound of messages, on small models with random weights.
+/// Sound of messages, on small models with random weights, and on the demo model, which hears.
 @Suite struct Sounds {
     private let models = repository.appendingPathComponent("tests/fixtures/models")
     private let options = GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 4)
@@ -71,6 +71,19 @@ import Testing
         let half = try ChatMessageContent.audio(samples: tone(2_000), sampleRate: 8_000)
         #expect(try await answer(runner, half, question).stats.audioTokens == rows && 0 < rows)
         #expect(try await answer(runner, question).stats.audioTokens == 0)
+    }
+
+    @Test func theDemoModelHearsARequest() async throws {
+        let runner = try await loadModel(url: repository.appendingPathComponent("models/demo.gguf"))
+        let file = repository.appendingPathComponent("server/src/chat/functions.json")
+        let conversation = runner.createConversation(
+            systemPrompt: "You are causerie, a small assistant on this device.")
+        try conversation.registerFunctions(
+            functions: functionsFromJson(text: String(contentsOf: file, encoding: .utf8)))
+        let recording = repository.appendingPathComponent("tests/fixtures/sounds/timer.wav")
+        let message = ChatMessage(role: .user, content: [try .audio(contentsOf: recording)])
+        let calls = try await conversation.generateResponse(message: message).completion().fullMessage.functionCalls
+        #expect(calls?.map(\.rawText) == [#"set_timer(duration=12, unit="minutes")"#])
     }
 
     @Test func areSpokenInSamplesOfOneRate() async throws {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-/** Sound of messages, on small models with random weights. */
+/** Sound of messages, on small models with random weights, and on the demo model, which hears. */
 class SoundsTest {
     private val models = repository.resolve("tests/fixtures/models")
     private val options = generationOptions {
@@ -80,6 +80,20 @@ class SoundsTest {
             assertTrue(rows > 0)
             assertEquals(rows, runner.answer(audioContent(tone(2_000), 8_000), question).stats.audioTokens)
             assertEquals(0, runner.answer(question).stats.audioTokens)
+        }
+    }
+
+    @Test
+    fun `the demo model hears a request`() {
+        loadModelBlocking(demo).use { runner ->
+            val functions = functionsFromJson(repository.resolve("server/src/chat/functions.json").readText())
+            runner.createConversation("You are causerie, a small assistant on this device.").use { conversation ->
+                conversation.registerFunctions(functions)
+                val recording = audioContent(repository.resolve("tests/fixtures/sounds/timer.wav"))
+                val message = ChatMessage(ChatMessage.Role.USER, listOf(recording))
+                val calls = conversation.generateResponse(message).read().complete().fullMessage.functionCalls
+                assertEquals(listOf("""set_timer(duration=12, unit="minutes")"""), calls?.map { it.rawText })
+            }
         }
     }
 
