@@ -352,7 +352,8 @@ def test_patterns_are_strings_and_classes_are_refused() -> None:
     for hint in (type[int], list[type[Node]], Optional[typing.Type[str]]):
         with pytest.raises(TypeError, match="JSON has no classes"):
             causerie.reply_schema(hint)
-    for hint in (re.Pattern[bytes], list[re.Pattern[bytes]], Optional[typing.Pattern[bytes]]):
+    of_bytes: list[Any] = [re.Pattern[bytes], list[re.Pattern[bytes]], Optional[typing.Pattern[bytes]]]
+    for hint in of_bytes:
         with pytest.raises(TypeError, match="JSON has no patterns of bytes"):
             causerie.reply_schema(hint)
     strings: Any = re.Pattern[str]
