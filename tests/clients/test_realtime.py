@@ -98,8 +98,9 @@ class Realtime(unittest.TestCase):
         client = self.serve()
         with client.realtime.connect(model=MODEL) as connection:
             until(connection, "session.created")
-            connection.send({"type": "input_audio_buffer.append", "audio": tone(0.1), "event_id": "mine"})
+            connection.send({"type": "conversation.item.retrieve", "item_id": "none", "event_id": "mine"})
             error = connection.recv()
-            self.assertEqual((error.type, error.error.code, error.error.event_id), ("error", "unsupported_field", "mine"))
+            expected = ("error", "item_retrieve_invalid_item_id", "mine")
+            self.assertEqual((error.type, error.error.code, error.error.event_id), expected)
             connection.input_audio_buffer.clear()
             until(connection, "input_audio_buffer.cleared")
