@@ -1,4 +1,4 @@
-"""Adds the files to the wheel that are not Python: the engine's library, the demo model and the licences."""
+"""Adds the files to the wheel that are not Python: the engine's library, the demo model with its projector and the licences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WheelHook(BuildHookInterface[Any]):
         build_data["tag"] = f"py3-none-{platform_tag(library)}"
         build_data["force_include"] = {
             library: f"causerie/{library.name}",
-            repository / "models/demo.gguf": "causerie/demo.gguf",
+            **{model: f"causerie/{model.name}" for model in repository.glob("models/demo*.gguf")},
             **{license: f"causerie/{license.name}" for license in repository.glob("LICENSE-*")},
         }
 

@@ -18,8 +18,10 @@ def test_the_demo_model_is_part_of_the_package() -> None:
     assert model.info.name == "causerie-demo" and model.supports_function_calling
     assert model.context_size <= model.info.context_size
     assert "lfm2" in repr(model)
-    packaged = Path(causerie.__file__).with_name("demo.gguf")
-    assert packaged.read_bytes() == (REPOSITORY / "models/demo.gguf").read_bytes()
+    assert model.info.supports_images and model.info.supports_audio
+    for name in ("demo.gguf", "demo-mmproj.gguf"):
+        packaged = Path(causerie.__file__).with_name(name)
+        assert packaged.read_bytes() == (REPOSITORY / "models" / name).read_bytes()
 
 
 def test_information_about_a_model_is_read_without_loading_it() -> None:
