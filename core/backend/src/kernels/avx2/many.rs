@@ -112,9 +112,10 @@ unsafe fn add_group<L: FormatLayout, M: Multiply>(
         let exact = M::four_rows::<L>(weights, values);
         let offset = _mm256_set1_epi32(M::offset::<L>());
         for row in 0..4 {
-            let [first, second] = x.sums.get_unchecked(place + row).map(|sum| _mm256_set1_epi32(sum));
+            let [first, second] = *x.sums.get_unchecked(place + row);
+            let (first, second) = (_mm256_set1_epi32(first), _mm256_set1_epi32(second));
             let of_values = if L::BY_HALVES { [first, second] } else { [_mm256_add_epi32(first, second); 2] };
-            let offsets = of_values.map(|sums| _mm256_mullo_epi32(sums, offset));
+            let offsets = [_mm256_mullo_epi32(of_values[0], offset), _mm256_mullo_epi32(of_values[1], offset)];
             for half in 0..2 {
                 let exact = [
                     _mm256_sub_epi32(exact[0][row][half], offsets[0]),

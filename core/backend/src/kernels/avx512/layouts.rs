@@ -89,7 +89,11 @@ impl FormatLayout for Q8_0 {
         // SAFETY: the caller guarantees the block.
         unsafe {
             let (group, sign) = (group_of(Self::FORMAT, block, 0), _mm512_set1_epi8(-128));
-            std::array::from_fn(|at| _mm512_xor_si512(vector(group, at), sign))
+            let mut bytes = [sign; 8];
+            for (at, bytes) in bytes.iter_mut().enumerate() {
+                *bytes = _mm512_xor_si512(vector(group, at), sign);
+            }
+            bytes
         }
     }
 }

@@ -72,7 +72,8 @@ unsafe fn exact_sums<L: FormatLayout, const AFTER: usize>(
         let [first, second] = *x.sums.get_unchecked(place + AFTER);
         // The caller adds both sums if the halves share a scale.
         let starts = if L::BY_HALVES { [first, second] } else { [first + second, 0] };
-        let [mut first, mut second] = starts.map(|start| _mm512_set1_epi32(-L::OFFSET * start));
+        let mut first = _mm512_set1_epi32(-L::OFFSET * starts[0]);
+        let mut second = _mm512_set1_epi32(-L::OFFSET * starts[1]);
         asm!(
             "vpdpbusd {first}, {w0}, [{values} + 32 * {after}]{{1to16}}",
             "vpdpbusd {second}, {w4}, [{values} + 32 * {after} + 16]{{1to16}}",
