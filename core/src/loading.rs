@@ -177,8 +177,8 @@ pub(crate) fn load_model(
     Ok((loaded, info, options))
 }
 
-/// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a vocabulary, and
-/// the stack on which prompts are prepared.
+/// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a
+/// vocabulary, and the stack on which prompts are prepared.
 fn memory_need(info: &ModelInfo, is_mapped: bool, parts: &ModelParts<'_>, voice: &VoiceFiles) -> MemoryNeed {
     let tower = match &parts.vision {
         PartFiles::Found(found, _) => vision_bytes(found.weights()),

@@ -12,13 +12,20 @@ from causerie.error import SdkError
 Choice = TypeVar("Choice", bound=Enum)
 
 
-def chosen(choices: type[Choice], name: str, value: object) -> Choice:
-    """Returns the choice that a value is, or names. Raises `SdkError.InvalidOption`."""
+def one_of(choices: type[Choice], value: object) -> Choice:
+    """Returns the choice that a value is, or names. Raises a `TypeError` whose text is what the value must be."""
     try:
         return choices(value)
     except ValueError:
-        names = ", ".join(repr(choice.value) for choice in choices)
-        raise SdkError.InvalidOption(f"{name} must be one of {names}, found {value!r}", name) from None
+        raise TypeError("one of " + ", ".join(repr(choice.value) for choice in choices)) from None
+
+
+def chosen(choices: type[Choice], name: str, value: object) -> Choice:
+    """Returns the choice that an argument is, or names. Raises `SdkError.InvalidOption`."""
+    try:
+        return one_of(choices, value)
+    except TypeError as err:
+        raise SdkError.InvalidOption(f"{name} must be {err}, found {value!r}", name) from None
 
 
 @adopted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import operator
 import os
@@ -28,6 +29,7 @@ from causerie.choices import (
     ToolCallConstraint,
     ToolChoice,
     WeightMemory,
+    one_of,
 )
 from causerie.error import SdkError
 from causerie.notations import FunctionCallParser
@@ -133,13 +135,7 @@ def _tool_choice(value: Any) -> ToolChoice:
 
 
 def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
-    def check(value: Any) -> Enum:
-        try:
-            return choices(value)
-        except ValueError:
-            raise TypeError("one of " + ", ".join(repr(choice.value) for choice in choices)) from None
-
-    return check
+    return functools.partial(one_of, choices)
 
 
 class CheckedOptions:

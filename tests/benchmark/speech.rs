@@ -60,7 +60,7 @@ fn recording(seed: u32) -> Result<ChatMessageContent> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let samples = (0..RATE * SECONDS).map(|_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / f32::from_bits(0x4b80_0000) - 0.5 // by 2^24
+        (state >> 8) as f32 / 16_777_216.0 - 0.5 // 24 bits, from -0.5 to 0.5
     });
     ChatMessageContent::audio_from_samples(&samples.collect::<Vec<f32>>(), RATE)
 }

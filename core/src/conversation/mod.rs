@@ -12,6 +12,8 @@ mod request_queue;
 mod round;
 mod rounds;
 mod session;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use context::ContextPlan;
 pub use handlers::{FunctionHandlers, RoundOptions};

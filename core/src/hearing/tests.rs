@@ -7,14 +7,13 @@ use std::{fs, thread};
 use serde_json::Value as Json;
 
 use crate::bundle::{self, BundleParts};
-use crate::conversation::Conversation;
+use crate::conversation::testing::{options, reply};
 use crate::error::ErrorKind;
 use crate::history::{messages_from_json, messages_to_json};
 use crate::info::ModelInfo;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model_text::ModelText;
 use crate::options::{CacheType, ContextPolicy, GenerationOptions, LoadOptions};
-use crate::response::{Completion, MessageResponse};
 use crate::runner::ModelRunner;
 use crate::weights::Weights;
 
@@ -70,25 +69,6 @@ fn messages(record: &Json) -> Vec<ChatMessage> {
         ChatMessage { content, ..ChatMessage::new(role, "") }
     };
     record["messages"].as_array().unwrap().iter().map(message).collect()
-}
-
-fn options() -> GenerationOptions {
-    GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), logprobs: Some(0), ..Default::default() }
-}
-
-/// The tokens of the reply with their log-probabilities.
-fn reply(conversation: &Conversation) -> (Completion, Vec<(u32, f64)>) {
-    let mut tokens = Vec::new();
-    for event in conversation.continue_response(options()) {
-        match event.unwrap() {
-            MessageResponse::Logprobs(logprobs) => {
-                tokens.extend(logprobs.iter().map(|logprob| (logprob.token.id, logprob.token.logprob)));
-            }
-            MessageResponse::Complete(completion) => return (*completion, tokens),
-            _ => {}
-        }
-    }
-    panic!("the reply ends");
 }
 
 #[test]

@@ -6,8 +6,8 @@
 //! head size)`. A delta net is a convolution, followed by kind 4: value heads and elements of a matrix (u32), then the
 //! matrices (f32) in the order in which the network computes them. If the sequence has images whose positions are counted by rows
 //! and columns, kind 5 ends the bytes: their number and 2 (u32), then for each the first position after it, and how far rotary
-//! positions are behind from there on (f32). A restored state continues bit for bit as the saved one would have, so it can be used only with the same
-//! storage format.
+//! positions are behind from there on (f32). A restored state continues bit for bit as the saved one would have, so it can be used
+//! only with the same storage format.
 
 /// The kind of a layer in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

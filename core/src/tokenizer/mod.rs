@@ -1,9 +1,9 @@
 //! Converts text to token ids and back.
 //!
-//! The tokenizers library normalises text and splits it into words, configured from tokenizer.json or from GGUF metadata. It encodes the
-//! words of a tokenizer.json; for GGUF files, `pair_encoding` does, which takes less time and memory to load. Text is never encoded to a control
-//! token: control tokens are given as [`Segment::Control`]. Decoding is our own code and works on bytes, so that a stream of
-//! tokens yields whole characters.
+//! The tokenizers library normalises text and splits it into words, configured from tokenizer.json or from GGUF metadata. It also
+//! encodes the words of a tokenizer.json. For GGUF files `pair_encoding` does, which takes less time and memory to load. Text is never
+//! encoded to a control token: control tokens are given as [`Segment::Control`]. Decoding is our own code and works on bytes, so
+//! that a stream of tokens yields whole characters.
 
 mod bytes;
 mod control;

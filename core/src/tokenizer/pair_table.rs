@@ -8,6 +8,7 @@
 //! 0), the spellings, and slots of merges (left token plus one, or 0; right token; rank; merged token).
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::memory::exhausted;
 use crate::weights::SectionBytes;
 
 /// The version of the block.
@@ -58,7 +59,7 @@ impl PairTable {
         let head = [VERSION, count(tokens.len())?, bits(tokens.len())?, count(n_spelled)?, 0];
         let places = BlockPlaces::new(head).ok_or_else(too_large)?;
         let mut bytes = head.map(u32::to_le_bytes).concat();
-        bytes.reserve_exact(places.end - bytes.len());
+        reserve(&mut bytes, places.end)?;
         let mut end = 0;
         for token in tokens {
             end += token.len();
@@ -77,7 +78,9 @@ impl PairTable {
         let merge_bits = bits(merges.len())?;
         bytes[HEAD - NUMBER..HEAD].copy_from_slice(&merge_bits.to_le_bytes());
         bytes.truncate(self.places.merges);
-        bytes.resize(self.places.merges + (MERGE << merge_bits), 0);
+        let end = self.places.merges + (MERGE << merge_bits);
+        reserve(&mut bytes, end)?;
+        bytes.resize(end, 0);
         let mut table = Self::read(SectionBytes::Owned(bytes))?;
         let mut spelled = String::new();
         for ((left, right), rank) in merges.iter().zip(0u32..) {
@@ -211,6 +214,12 @@ fn bits(n_keys: usize) -> Result<u32> {
     let n_slots = n_keys.saturating_add(n_keys / 2).saturating_add(2).checked_next_power_of_two();
     let bits = n_slots.ok_or_else(too_large)?.trailing_zeros();
     if MAX_BITS < bits { Err(too_large()) } else { Ok(bits) }
+}
+
+/// Makes room for a whole block of this many bytes.
+fn reserve(bytes: &mut Vec<u8>, n_bytes: usize) -> Result<()> {
+    let missing = n_bytes.saturating_sub(bytes.len());
+    bytes.try_reserve_exact(missing).map_err(|_| exhausted("the vocabulary", n_bytes))
 }
 
 fn too_large() -> SdkError {

@@ -4,6 +4,7 @@
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::vision::family::{ImageTokens, PatchPlaces, RowRoles, VisionFamily, VisionNameTable};
+use crate::checkpoint::vision::rules::UNDIVIDED;
 use crate::checkpoint::vision::siglip;
 use crate::error::Result;
 use crate::media::{ImageSizing, ResizeFilter, TilingRules};
@@ -59,12 +60,7 @@ pub(super) static GEMMA3: VisionFamily = VisionFamily {
         sizing: ImageSizing::Square,
         min_units: 1,
         filter: ResizeFilter::Bilinear,
-        tile: 896,
-        min_tiles: 1,
-        max_tiles: 1,
-        splits: false,
-        has_thumbnail: false,
-        tolerance: 1.0,
+        ..UNDIVIDED
     },
     mean: [0.5; 3],
     deviation: [0.5; 3],

@@ -6,8 +6,9 @@ use crate::checkpoint::config_object::Config;
 use crate::checkpoint::families::Activation;
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::vision::family::{ImageTokens, PatchPlaces, RowRoles, VisionFamily, VisionNameTable};
+use crate::checkpoint::vision::rules::UNDIVIDED;
 use crate::error::Result;
-use crate::media::{ImageSizing, ResizeFilter, TilingRules};
+use crate::media::{ImageSizing, TilingRules};
 use crate::position::MutualAttention;
 use crate::weights::GgufFile;
 
@@ -69,19 +70,12 @@ pub(super) static GEMMA4: VisionFamily = VisionFamily {
     norm_eps: 1e-6,
     projector_eps: 1e-6,
     rules: TilingRules {
-        patch: 16,
         merge: 3,
         min_pixels: ROW_PIXELS,
         max_pixels: 280 * ROW_PIXELS,
         sizing: ImageSizing::Filled,
         min_units: 1,
-        filter: ResizeFilter::Bicubic,
-        tile: 768,
-        min_tiles: 1,
-        max_tiles: 1,
-        splits: false,
-        has_thumbnail: false,
-        tolerance: 1.0,
+        ..UNDIVIDED
     },
     mean: [0.0; 3],
     deviation: [1.0; 3],

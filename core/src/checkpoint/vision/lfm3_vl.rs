@@ -2,7 +2,7 @@
 
 use crate::checkpoint::families::Activation;
 use crate::checkpoint::vision::family::{ImageTokens, RowRoles, VisionFamily, VisionNameTable};
-use crate::media::{ImageSizing, ResizeFilter, TilingRules};
+use crate::checkpoint::vision::rules::UNDIVIDED;
 use crate::position::MutualAttention;
 
 pub(super) static LFM3_VL: VisionFamily = VisionFamily {
@@ -54,21 +54,7 @@ pub(super) static LFM3_VL: VisionFamily = VisionFamily {
     rope_theta: Some(1e6),
     norm_eps: 1e-5,
     projector_eps: 1e-6,
-    rules: TilingRules {
-        patch: 16,
-        merge: 2,
-        min_pixels: 64 * 32 * 32,
-        max_pixels: 16_384 * 32 * 32,
-        sizing: ImageSizing::Nearest,
-        min_units: 0,
-        filter: ResizeFilter::Bicubic,
-        tile: 512,
-        min_tiles: 1,
-        max_tiles: 1,
-        splits: false,
-        has_thumbnail: false,
-        tolerance: 1.0,
-    },
+    rules: UNDIVIDED,
     // The means of CLIP.
     mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
     deviation: [0.268_629_54, 0.261_302_6, 0.275_777_1],

@@ -4,8 +4,8 @@
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::vision::family::{ImageTokens, PatchPlaces, RowRoles, VisionFamily, VisionNameTable};
+use crate::checkpoint::vision::rules::UNDIVIDED;
 use crate::error::Result;
-use crate::media::{ImageSizing, ResizeFilter, TilingRules};
 use crate::position::MutualAttention;
 
 pub(super) static QWEN35: VisionFamily = VisionFamily {
@@ -49,21 +49,7 @@ pub(super) static QWEN35: VisionFamily = VisionFamily {
     rope_theta: Some(10_000.0),
     norm_eps: 1e-6,
     projector_eps: 1e-6,
-    rules: TilingRules {
-        patch: 16,
-        merge: 2,
-        min_pixels: 64 * 32 * 32,
-        max_pixels: 16_384 * 32 * 32,
-        sizing: ImageSizing::Nearest,
-        min_units: 0,
-        filter: ResizeFilter::Bicubic,
-        tile: 512,
-        min_tiles: 1,
-        max_tiles: 1,
-        splits: false,
-        has_thumbnail: false,
-        tolerance: 1.0,
-    },
+    rules: UNDIVIDED,
     mean: [0.5; 3],
     deviation: [0.5; 3],
     tokens: ImageTokens { markers: &["<|image_pad|>"], around: None, text_around: "", tiles: None },

@@ -170,7 +170,8 @@ impl<O: Operations> StackSequence<'_, O> {
         let (start, n) = (self.state.rotary_position(), self.rows.len());
         match self.content {
             Some(ContentRows { first, layout: EmbeddedLayout { grid: Some((_, n_columns)), .. } }) => {
-                RotaryPlaces::Grid { start: start - first, cells: first..first + n, n_columns }
+                // A state from a damaged file may begin later than the image.
+                RotaryPlaces::Grid { start: start.saturating_sub(first), cells: first..first + n, n_columns }
             }
             _ => RotaryPlaces::Line(start..start + n),
         }
@@ -182,6 +183,7 @@ mod tests {
     use super::*;
     use crate::model::native::Native;
     use crate::model::network::SequenceState;
+    use crate::model::saved_state::{SavedLayerKind, StateWriter};
     use crate::position::MutualAttention;
 
     /// The rows of an image, and tokens.
@@ -243,5 +245,15 @@ mod tests {
             }
         }
         assert!(DecoderState::<Native>::new(Vec::new()).load(&saved[..saved.len() - 1]).is_none());
+    }
+
+    #[test]
+    fn a_state_that_contradicts_an_image_counts_from_its_first_row() {
+        let mut writer = StateWriter::new(5);
+        writer.layer(SavedLayerKind::ROTARY_SHIFTS, [1, 2], &[&[5.0, 4.0]]);
+        let mut state = DecoderState::<Native>::new(Vec::new()).load(&writer.finish()).unwrap();
+        assert_eq!(state.rotary_position(), 1);
+        let sequence = StackSequence { rows: 0..3, state: &mut state, content: content(3, Some((2, 3))) };
+        assert_eq!(sequence.places().iter().next(), Some([0, 1, 0]));
     }
 }

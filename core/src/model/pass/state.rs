@@ -12,12 +12,12 @@ use crate::position::EmbeddedLayout;
 pub(crate) struct DecoderState<O: Operations> {
     pub(super) layers: Vec<LayerState<O>>,
     pub(super) n_positions: usize,
-    /// After each image whose positions are counted by rows and columns.
+    /// One after each image whose positions are counted by rows and columns.
     shifts: Vec<RotaryShift>,
 }
 
-/// Positions that rotary positions are behind the positions of the sequence, from some position on: an image of many rows takes no more
-/// of them than its longer side.
+/// How far rotary positions are behind the positions of the sequence, from some position on: an image takes as many of them as its
+/// longer side has rows, and of the sequence as many as it has rows in all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct RotaryShift {
     from: usize,

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::conversation::Conversation;
 use crate::history::{messages_from_json, messages_to_json};
 
 const FOLDERS: [&str; 4] = ["gemma4-media-hf", "gemma4-large-hf", "qwen35vl-hf", "gemma3vl-hf"];

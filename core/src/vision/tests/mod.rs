@@ -11,16 +11,16 @@ use image::{ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde_json::Value as Json;
 
 use crate::bundle::{self, BundleParts};
-use crate::conversation::Conversation;
+use crate::conversation::testing::{options, reply};
 use crate::error::{ErrorKind, SdkError};
 use crate::info::ModelInfo;
 use crate::media::testing::{file, picture, png};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::Compute;
-use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::options::{CacheType, LoadOptions};
 use crate::position::EmbeddingJob;
 use crate::projectors::{VisionFiles, find};
-use crate::response::{Completion, MessageResponse};
+use crate::response::MessageResponse;
 use crate::runner::ModelRunner;
 use crate::weights::Weights;
 
@@ -99,25 +99,6 @@ fn is_shown_as_it_is(record: &Json) -> bool {
         let mut sides = part["picture"].as_array().into_iter().flatten().take(2);
         sides.all(|side| side.as_u64().unwrap() % 32 == 0)
     })
-}
-
-fn options() -> GenerationOptions {
-    GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), logprobs: Some(0), ..Default::default() }
-}
-
-/// The tokens of the reply with their log-probabilities.
-fn reply(conversation: &Conversation) -> (Completion, Vec<(u32, f64)>) {
-    let mut tokens = Vec::new();
-    for event in conversation.continue_response(options()) {
-        match event.unwrap() {
-            MessageResponse::Logprobs(logprobs) => {
-                tokens.extend(logprobs.iter().map(|logprob| (logprob.token.id, logprob.token.logprob)));
-            }
-            MessageResponse::Complete(completion) => return (*completion, tokens),
-            _ => {}
-        }
-    }
-    panic!("the reply ends");
 }
 
 #[test]

@@ -241,7 +241,9 @@ unsafe fn band_of<L: FormatLayout>(
         for (group, sums) in groups.zip(sums.chunks_exact(steps_of_group)) {
             let factors = &factors[group];
             // SAFETY: aligned lines of sixteen floats.
-            let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
+            let (first, second) = unsafe {
+                (_mm512_load_ps((&raw const factors[0]).cast()), _mm512_load_ps((&raw const factors[1]).cast()))
+            };
             let scales = &scales[BAND * group..][..BAND];
             let scaled_sums = &scaled_sums[BAND * group..][..BAND];
             for row in 0..BAND {

@@ -32,20 +32,23 @@ fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
         // SAFETY: 32 values are read; the caller guarantees the features.
         unsafe {
             let parts = [_mm512_loadu_ps(x.as_ptr()), _mm512_loadu_ps(x.as_ptr().add(16))];
-            let magnitudes = parts.map(|part| _mm512_castps_si512(_mm512_abs_ps(part)));
-            let largest = _mm512_reduce_max_epu32(_mm512_max_epu32(magnitudes[0], magnitudes[1]));
+            // The bits of floats without a sign are in the order of the floats.
+            let [first, second] = [_mm512_abs_ps(parts[0]), _mm512_abs_ps(parts[1])];
+            let largest = _mm512_max_epu32(_mm512_castps_si512(first), _mm512_castps_si512(second));
+            let largest = _mm512_reduce_max_epu32(largest);
             let largest = f32::from_bits(largest);
             let inverse = _mm512_set1_ps(inverse(largest));
-            let whole = parts.map(|part| {
-                let scaled = _mm512_mul_ps(part, inverse);
+            let mut whole = [_mm512_setzero_si512(); 2];
+            for at in 0..2 {
+                let scaled = _mm512_mul_ps(parts[at], inverse);
                 // Infinity times 0 is NaN and becomes 0; the scale is not finite in this case.
                 let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(scaled, scaled);
-                _mm512_maskz_cvtps_epi32(is_number, scaled)
-            });
+                whole[at] = _mm512_maskz_cvtps_epi32(is_number, scaled);
+            }
             let mut values = [0i8; GROUP];
             _mm_storeu_si128(values.as_mut_ptr().cast(), _mm512_cvtsepi32_epi8(whole[0]));
             _mm_storeu_si128(values.as_mut_ptr().add(16).cast(), _mm512_cvtsepi32_epi8(whole[1]));
-            let sums = whole.map(|whole| _mm512_reduce_add_epi32(whole));
+            let sums = [_mm512_reduce_add_epi32(whole[0]), _mm512_reduce_add_epi32(whole[1])];
             QuantisedGroup { values, scale: largest / 127.0, sums }
         }
     });
