@@ -1,7 +1,7 @@
 //! The kinds of vision towers, as data: their names in files, and what the files need not state.
 
 use crate::checkpoint::families::Activation;
-use crate::media::TilingRules;
+use crate::media::{ImageSizing, ResizeFilter, TilingRules};
 use crate::position::MutualAttention;
 
 /// One kind of tower with its projector.
@@ -144,3 +144,20 @@ impl VisionFamily {
         }
     }
 }
+
+/// The usual rules of a family without tiles: a picture is one image of 64 to 16,384 rows.
+pub(super) const UNDIVIDED: TilingRules = TilingRules {
+    patch: 16,
+    merge: 2,
+    min_pixels: 64 * 32 * 32,
+    max_pixels: 16_384 * 32 * 32,
+    sizing: ImageSizing::Nearest,
+    min_units: 0,
+    filter: ResizeFilter::Bicubic,
+    tile: 512,
+    min_tiles: 1,
+    max_tiles: 1,
+    splits: false,
+    has_thumbnail: false,
+    tolerance: 1.0,
+};

@@ -3,8 +3,7 @@
 
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::invalid::invalid;
-use crate::checkpoint::vision::family::{ImageTokens, PatchPlaces, RowRoles, VisionFamily, VisionNameTable};
-use crate::checkpoint::vision::rules::UNDIVIDED;
+use crate::checkpoint::vision::family::{ImageTokens, PatchPlaces, RowRoles, UNDIVIDED, VisionFamily, VisionNameTable};
 use crate::checkpoint::vision::siglip;
 use crate::error::Result;
 use crate::media::{ImageSizing, ResizeFilter, TilingRules};

@@ -1,8 +1,7 @@
 //! LFM3-VL: layers of gated convolutions over the grid of patches, and of attention, without tiles.
 
 use crate::checkpoint::families::Activation;
-use crate::checkpoint::vision::family::{ImageTokens, RowRoles, VisionFamily, VisionNameTable};
-use crate::checkpoint::vision::rules::UNDIVIDED;
+use crate::checkpoint::vision::family::{ImageTokens, RowRoles, UNDIVIDED, VisionFamily, VisionNameTable};
 use crate::position::MutualAttention;
 
 pub(super) static LFM3_VL: VisionFamily = VisionFamily {

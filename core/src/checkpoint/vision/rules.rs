@@ -15,23 +15,6 @@ const MAX_TILES: usize = 256;
 /// Rows of an image at most. Files of LFM3-VL allow four times as many; llama.cpp has the same limit.
 const MAX_ROWS: usize = 4096;
 
-/// A picture is one image, with at least 64 rows and no more than [`MAX_ROWS`] of the 16,384 that the processor allows.
-pub(super) const UNDIVIDED: TilingRules = TilingRules {
-    patch: 16,
-    merge: 2,
-    min_pixels: 64 * 32 * 32,
-    max_pixels: 16_384 * 32 * 32,
-    sizing: ImageSizing::Nearest,
-    min_units: 0,
-    filter: ResizeFilter::Bicubic,
-    tile: 512,
-    min_tiles: 1,
-    max_tiles: 1,
-    splits: false,
-    has_thumbnail: false,
-    tolerance: 1.0,
-};
-
 /// The settings of the processor in a folder: a file of their own, or a part of a newer one.
 pub(super) fn processor_settings(folder: &Folder) -> Result<Json> {
     let whole = folder.json("processor_config.json")?;
