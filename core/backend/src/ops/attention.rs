@@ -410,10 +410,7 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     }
     for at in 0..Q {
         for offset in 0..D {
-            let first = (dim + offset) * LANES;
-            let end = out[at].len().min(first + LANES);
-            let sums = simd.to_array(sums[at][offset]);
-            out[at][first..end].copy_from_slice(&sums[..end - first]);
+            simd.store_first(sums[at][offset], &mut out[at][(dim + offset) * LANES..]);
         }
     }
     D
