@@ -4,11 +4,11 @@
     cargo build --release -p causerie-tests --example images
     ~/.cache/causerie/bench/venv/bin/python tests/benchmark/images.py --causerie target/release/examples/images
 
-Random weights with the shapes of published towers: those of LFM2-VL with text parts of their true sizes in Q8_0, the others with the
-tiny text models of tests/fixtures, so that `first` hardly contains text there. 512 x 512 is one image of LFM2-VL, and 1920 x 1080 eight
-tiles and a smaller copy; Gemma scales all pictures to the same number of pixels. `encode` is the time from the file's pixels to the
-picture's rows; `first` the time to the first token of a reply. Each measurement is a process of its own; ratios compare results of one
-round. Run nothing else meanwhile.
+Random weights with the shapes of published towers. LFM2-VL's have text parts of their true sizes, in Q8_0; the others go with the tiny
+text models of tests/fixtures, so that `first` hardly contains text there. 512 x 512 is one image of LFM2-VL, and 1920 x 1080 eight tiles
+and a smaller copy. Gemma scales every picture to the same number of pixels, so give its towers pictures of that size: llama.cpp scales
+small ones less. `encode` is the time from the file's pixels to the picture's rows; `first` the time to the first token of a reply. Each
+measurement is a process of its own; ratios compare results of one round. Run nothing else meanwhile.
 """
 
 import argparse
