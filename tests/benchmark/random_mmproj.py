@@ -98,7 +98,8 @@ def write_grown(path, size, kind):
             columns = shape[1]
             gain = (2 * grown.layers) ** -0.5 if name.endswith(("attn_out.weight", "ffn_down.weight")) else 1.0
             values = noise * np.float32(gain * columns**-0.5)
-            quantisation = Type.Q8_0 if kind == "q8_0" and columns % 32 == 0 else Type.F16
+            is_quantised = kind == "q8_0" and columns % 32 == 0 and "input_projection" not in name
+            quantisation = Type.Q8_0 if is_quantised else Type.F16
             writer.add_tensor(name, gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
 
     for tensor in reader.tensors:
