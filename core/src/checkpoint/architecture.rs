@@ -28,6 +28,9 @@ pub(crate) struct Architecture {
     pub(crate) norm_eps: f32,
     /// Positions that the model was made for; fewer if a caller has limited them.
     pub(crate) context_size: usize,
+    /// Whether tokens attend to those after them, too, in a window around each of them if a layer has a window, and whether short
+    /// convolutions are centred: the model reads whole texts, and writes none.
+    pub(crate) is_bidirectional: bool,
     /// Query heads, if the files say.
     pub(crate) n_heads: Option<usize>,
     /// Values of a head, if the files say.

@@ -43,6 +43,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         stated: stated(config, family)?,
         norm_eps: norm_eps as f32, // the precision of the tensors
         context_size,
+        is_bidirectional: is_bidirectional(config, whole)?,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
         head_dim: config.count(&["head_dim"])?,
         n_delta_keys: config.count(&["linear_num_key_heads"])?,
@@ -52,6 +53,15 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         mixture: if family.has_experts { Some(mixture(config)?) } else { None },
         scales: scales(config, family)?,
     })
+}
+
+/// Whether tokens attend to those after them, too. LFM2's files say so only by the name of their class.
+fn is_bidirectional(config: Config<'_>, whole: Config<'_>) -> Result<bool> {
+    let is_everywhere = |value: &Json| [Json::from(true), "all".into()].contains(value);
+    let is_named = |value: &Json| value.as_str().is_some_and(|class| class.contains("Bidirectional"));
+    Ok(config.0.get("use_bidirectional_attention").is_some_and(is_everywhere)
+        || config.boolean(&["is_causal"])? == Some(false)
+        || whole.list("architectures")?.is_some_and(|classes| classes.iter().any(is_named)))
 }
 
 /// Models with several parts, such as one for images, describe the decoder apart.
@@ -100,12 +110,6 @@ fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
         if let Some(activation) = config.text(key)?.filter(|name| !family.activation.names().contains(name)) {
             return Err(invalid(format!("activation {activation:?} is not supported")));
         }
-    }
-    let is_everywhere = |value: &Json| [Json::from(true), "all".into()].contains(value);
-    if config.0.get("use_bidirectional_attention").is_some_and(is_everywhere)
-        || config.boolean(&["is_causal"])? == Some(false)
-    {
-        return Err(invalid("attention in both directions is not supported"));
     }
     for (key, is_used) in [
         ("use_sandwich_norm", family.has_output_norms),

@@ -31,9 +31,6 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, tensors, family };
-    if file.boolean(&keys.name("attention.causal"))? == Some(false) {
-        return Err(invalid("attention in both directions is not supported"));
-    }
     let n_layers = check_layers(keys.n_layers()?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;
@@ -44,6 +41,7 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         stated: keys.stated()?,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
+        is_bidirectional: file.boolean(&keys.name("attention.causal"))?.map_or(family.is_encoder, |is_causal| !is_causal),
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,
         n_delta_keys: keys.count("ssm.group_count")?,

@@ -35,7 +35,7 @@ pub(crate) use config::read as read_config;
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
 pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
-pub(crate) use invalid::{invalid, mamba};
+pub(crate) use invalid::{embeds, invalid, mamba};
 pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
@@ -101,6 +101,17 @@ impl Checkpoint {
         in_files.extend(used.into_iter().map(|(in_folder, name)| (in_folder, Some(name))));
         let layer_prefix = format!("{prefix}layers.");
         Ok(Self { architecture, tensors, in_files, layer_prefix })
+    }
+
+    /// Refuses a model that reads whole texts, and writes none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).
+    pub(crate) fn check_writes(&self) -> Result<()> {
+        match self.architecture.is_bidirectional {
+            true => Err(embeds(self.architecture.name)),
+            false => Ok(()),
+        }
     }
 
     /// The names in the files of tensors that have not been read, in order.

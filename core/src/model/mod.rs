@@ -88,6 +88,7 @@ impl Model {
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
         let mut checkpoint = Checkpoint::read(files)?;
+        checkpoint.check_writes()?;
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
         packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));

@@ -29,6 +29,8 @@ enum DecodingStep {
     Strip { content: char, start: usize, stop: usize },
     ByteFallback,
     ByteLevel(Spelling),
+    /// Tokens without the prefix begin words.
+    WordPiece { prefix: String },
 }
 
 impl DecodingStep {
@@ -89,6 +91,11 @@ impl Decoding {
             (DecoderWrapper::ByteLevel(_), DecodingStage::Tokens) if keeps_spaces => {
                 self.steps.push(DecodingStep::ByteLevel(Spelling::byte_level()));
                 *stage = DecodingStage::TextOfBytes;
+            }
+            (DecoderWrapper::WordPiece(pieces), DecodingStage::Tokens) if keeps_spaces => {
+                self.steps.push(DecodingStep::WordPiece { prefix: pieces.prefix.clone() });
+                self.leading = LeadingSpaces::Dropped(1);
+                *stage = DecodingStage::Text;
             }
             (DecoderWrapper::Strip(strip), DecodingStage::Tokens) if keeps_spaces => {
                 self.steps.push(DecodingStep::Strip { content: strip.content, start: strip.start, stop: strip.stop });
@@ -152,6 +159,9 @@ impl Decoding {
                     }
                 }
                 DecodingStep::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
+                DecodingStep::WordPiece { prefix } => {
+                    text = text.strip_prefix(prefix.as_str()).map_or_else(|| format!(" {text}"), str::to_owned);
+                }
             }
             if MAX_TOKEN_BYTES < text.len() {
                 break; // refused by its length, before steps make it longer

@@ -36,7 +36,7 @@ pub(super) fn grid_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Ve
     }
     let mut mutual = Vec::new();
     let part = AttentionPart { rows: 0..n_patches, past: &past, is_two_way: true };
-    let sight = Sight { window: Some(9), scale: 0.25 };
+    let sight = Sight { window: Some(9), n_after: None, scale: 0.25 };
     operations.attention(&rows(0..n_patches, 1, WIDTH), &[part], HEADS, sight, &mut mixed).unwrap();
     operations.read(&mixed, 0..n_patches, &mut mutual).unwrap();
     operations.join_squares(&projected, N_COLUMNS, 2, &mut mixed).unwrap();
