@@ -5,8 +5,9 @@ use serde_json::Value as Json;
 use crate::checkpoint::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers, share_key_values};
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::config_rope::{FULL, SLIDING, rope};
+use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
-use crate::checkpoint::invalid::{invalid, mamba};
+use crate::checkpoint::invalid::{embeds, invalid, mamba};
 use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
 
@@ -19,6 +20,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
     let whole = Config(config);
     let config = decoder(whole)?;
     let family = match config.text("model_type")? {
+        Some(BERT) => return Err(embeds(BERT)),
         Some(name) => FAMILIES
             .iter()
             .find(|family| family.model_type == name)

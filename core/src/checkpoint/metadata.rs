@@ -4,8 +4,9 @@ use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
 use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
+use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
-use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::invalid::{embeds, invalid};
 use crate::checkpoint::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
@@ -25,6 +26,9 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
     };
     let Some(family) = family else {
         let name = file.text("general.architecture")?.unwrap_or_default();
+        if name == BERT {
+            return Err(embeds(name));
+        }
         if name == "clip" {
             return Err(invalid("the file has only a model's part for images (architecture \"clip\")"));
         }
