@@ -84,8 +84,9 @@ pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<Toke
                 let missing = || wrong(format!("metadata tokenizer.ggml.{key} is missing"));
                 stated.or_else(|| vocabulary.control_id(spelling)).ok_or_else(missing)
             };
-            // The misspelling is the key's name.
-            word_piece_frames(found("cls_token_id", "[CLS]")?, found("seperator_token_id", "[SEP]")?)
+            // Newer files name the first token as BOS. The misspelling is the key's name.
+            let begin = id("tokenizer.ggml.cls_token_id")?.map_or_else(|| found("bos_token_id", "[CLS]"), Ok)?;
+            word_piece_frames(begin, found("seperator_token_id", "[SEP]")?)
         }
         _ => {
             let adds_eos = file.boolean("tokenizer.ggml.add_eos_token")?.unwrap_or(false);

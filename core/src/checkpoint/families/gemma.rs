@@ -39,6 +39,9 @@ pub(super) const GEMMA4: Family = Family {
     ..GEMMA3
 };
 
+/// EmbeddingGemma, which reads whole texts. Folders have the type of Gemma 3, and say so by another key.
+pub(super) const GEMMA_EMBEDDING: Family = Family { gguf: "gemma-embedding", is_encoder: true, ..GEMMA3 };
+
 static NAMES: TensorNames = TensorNames {
     output_norm: "norm",
     in_layer: &[
