@@ -45,7 +45,9 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         stated: keys.stated()?,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
-        is_bidirectional: file.boolean(&keys.name("attention.causal"))?.map_or(family.is_encoder, |is_causal| !is_causal),
+        is_bidirectional: file
+            .boolean(&keys.name("attention.causal"))?
+            .map_or(family.is_encoder, |is_causal| !is_causal),
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,
         n_delta_keys: keys.count("ssm.group_count")?,

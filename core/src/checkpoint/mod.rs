@@ -33,9 +33,7 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
-pub(crate) use embedding::{
-    BertArchitecture, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring,
-};
+pub(crate) use embedding::{BertArchitecture, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
 pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
@@ -168,7 +166,9 @@ impl EmbeddingCheckpoint {
         match files {
             Weights::Gguf(file) => {
                 let network = match file.text("general.architecture")? {
-                    Some(embedding::BERT) => EmbeddingNetwork::Bert(embedding::bert_of_gguf(file)?, file.named_tensors().collect()),
+                    Some(embedding::BERT) => {
+                        EmbeddingNetwork::Bert(embedding::bert_of_gguf(file)?, file.named_tensors().collect())
+                    }
                     _ => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
                 };
                 let map_tensors: Tensors = file.named_tensors().collect();
@@ -177,7 +177,10 @@ impl EmbeddingCheckpoint {
             }
             Weights::Folder(folder) => {
                 let network = match embedding::is_bert(folder.config()) {
-                    true => EmbeddingNetwork::Bert(embedding::bert_of_config(folder.config())?, embedding::bert_tensors(folder)?),
+                    true => EmbeddingNetwork::Bert(
+                        embedding::bert_of_config(folder.config())?,
+                        embedding::bert_tensors(folder)?,
+                    ),
                     false => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
                 };
                 let (facts, map_tensors) = embedding::folder_facts(folder, network.context_size())?;

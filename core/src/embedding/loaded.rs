@@ -1,6 +1,8 @@
 //! A model in memory, and what it makes of framed texts.
 
-use crate::checkpoint::{EmbeddingCheckpoint, EmbeddingFacts, EmbeddingNetwork, MapActivation, MapPlan, MapSource, Pooling, Scoring};
+use crate::checkpoint::{
+    EmbeddingCheckpoint, EmbeddingFacts, EmbeddingNetwork, MapActivation, MapPlan, MapSource, Pooling, Scoring,
+};
 use crate::embedding::options::{EmbedOptions, EmbeddingModelOptions};
 use crate::embedding::pooling::{pooled, wanted};
 use crate::embedding::texts::{FramedText, TextFramer};

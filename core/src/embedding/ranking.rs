@@ -146,13 +146,7 @@ impl LoadedEmbedder {
     }
 
     /// The text of which the outputs say how well a document fits.
-    fn question(
-        &self,
-        scoring: &Scoring,
-        query: &str,
-        document: &str,
-        options: &RerankOptions,
-    ) -> Result<FramedText> {
+    fn question(&self, scoring: &Scoring, query: &str, document: &str, options: &RerankOptions) -> Result<FramedText> {
         let internal = || SdkError::new(ErrorKind::Internal, "a model that ranks must have a form of questions");
         let (segments, at) = match (scoring, &self.renderer) {
             (Scoring::Head { .. }, _) => {

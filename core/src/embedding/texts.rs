@@ -9,7 +9,7 @@ use crate::tokenizer::{ModelTokenizer, PairFrame};
 /// The names of prompts for documents in sentence-transformers' files.
 const DOCUMENT: [&str; 3] = ["document", "passage", "corpus"];
 
-/// Bytes of a text for each token of the limit, beyond which it is cut before it is encoded: no text needs more.
+/// Bytes of a text for each token of the limit. What lies beyond is cut before the text is encoded, so that no text takes long.
 const MAX_BYTES_PER_TOKEN: usize = 1 << 10;
 
 /// The tokens of a text, or of two.
@@ -17,7 +17,7 @@ pub(super) struct FramedText {
     pub(super) ids: Vec<u32>,
     /// The type of each token; empty if all have type 0.
     pub(super) types: Vec<u32>,
-    /// Tokens at the beginning that are those of the prompt.
+    /// Tokens at the beginning that belong to the prompt.
     pub(super) n_prompt: usize,
     /// Whether the text was cut.
     pub(super) is_cut: bool,

@@ -24,13 +24,22 @@ pub(super) struct Decoding {
 
 /// A step that changes the text of one token.
 enum DecodingStep {
-    Replace { pattern: String, content: String },
+    Replace {
+        pattern: String,
+        content: String,
+    },
     ReplaceMatches(DecoderWrapper),
-    Strip { content: char, start: usize, stop: usize },
+    Strip {
+        content: char,
+        start: usize,
+        stop: usize,
+    },
     ByteFallback,
     ByteLevel(Spelling),
     /// Tokens without the prefix begin words.
-    WordPiece { prefix: String },
+    WordPiece {
+        prefix: String,
+    },
 }
 
 impl DecodingStep {

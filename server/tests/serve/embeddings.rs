@@ -50,7 +50,12 @@ fn requests_that_cannot_be_answered_name_the_field() {
         ("/v1/embeddings", json!({ "model": "test/bert", "input": ["a", 1] }), 400, "input"),
         ("/v1/embeddings", json!({ "model": "test/bert", "input": [[1, 1_000_000]] }), 400, "input"),
         ("/v1/embeddings", json!({ "model": "test/bert", "input": "a", "dimensions": 33 }), 400, "dimensions"),
-        ("/v1/embeddings", json!({ "model": "test/bert", "input": "a", "encoding_format": "x" }), 400, "encoding_format"),
+        (
+            "/v1/embeddings",
+            json!({ "model": "test/bert", "input": "a", "encoding_format": "x" }),
+            400,
+            "encoding_format",
+        ),
         ("/v1/embeddings", json!({ "model": "test/bert", "input": long }), 400, "input"),
         ("/v1/embeddings", json!({ "model": "test/script", "input": "a" }), 404, "model"),
         ("/v1/rerank", json!({ "model": "test/ranker", "query": "a" }), 400, "documents"),

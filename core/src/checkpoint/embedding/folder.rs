@@ -60,14 +60,14 @@ fn classifier(folder: &Folder, facts: &mut EmbeddingFacts) -> Result<Tensors> {
         Some([1, _]) => {}
         None => return Err(found.tensors.missing("cls.output.weight")),
         found => {
-            return Err(invalid(format!("tensor classifier.weight must have one row, the score, found shape {found:?}")));
+            return Err(invalid(format!(
+                "tensor classifier.weight must have one row, the score, found shape {found:?}"
+            )));
         }
     }
     facts.pooling = Some(Pooling::First);
-    facts.maps = vec![
-        MapPlan::tensor("cls", MapActivation::Tanh),
-        MapPlan::tensor("cls.output", MapActivation::Identity),
-    ];
+    facts.maps =
+        vec![MapPlan::tensor("cls", MapActivation::Tanh), MapPlan::tensor("cls.output", MapActivation::Identity)];
     facts.scoring = Some(Scoring::Head { is_sigmoid: is_sigmoid(folder.config())? });
     Ok(found.tensors)
 }

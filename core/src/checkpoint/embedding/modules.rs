@@ -14,7 +14,8 @@ const MAX_MODULES: usize = 32;
 /// Reads the modules into the facts, and returns the tensors of the maps.
 pub(super) fn read(folder: &Folder, modules: &Json, facts: &mut EmbeddingFacts) -> Result<Tensors> {
     let modules = modules.as_array().filter(|modules| modules.len() <= MAX_MODULES);
-    let modules = modules.ok_or_else(|| invalid(format!("modules.json must be an array of 1 to {MAX_MODULES} modules")))?;
+    let modules =
+        modules.ok_or_else(|| invalid(format!("modules.json must be an array of 1 to {MAX_MODULES} modules")))?;
     let mut tensors = Tensors::default();
     // Models with a vector for each token have no pooling.
     facts.pooling = Some(Pooling::Rows);

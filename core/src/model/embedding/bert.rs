@@ -133,15 +133,14 @@ impl<B: Backend> BertReader<'_, B> {
 
     fn linear(&self, name: &str, shape: (usize, usize)) -> Result<Linear<B>> {
         let bias = self.tensors.floats(&format!("{name}.bias"), &[shape.0])?;
-        Ok(Linear {
-            weight: self.matrix(&format!("{name}.weight"), shape)?,
-            bias: Some(self.backend.vector(bias)?),
-        })
+        Ok(Linear { weight: self.matrix(&format!("{name}.weight"), shape)?, bias: Some(self.backend.vector(bias)?) })
     }
 
     fn norm(&self, name: &str) -> Result<BertNorm<B>> {
         let values = |kind: &str| {
-            self.tensors.floats(&format!("{name}.{kind}"), &[self.hidden]).and_then(|values| self.backend.vector(values))
+            self.tensors
+                .floats(&format!("{name}.{kind}"), &[self.hidden])
+                .and_then(|values| self.backend.vector(values))
         };
         Ok(BertNorm { weight: values("weight")?, bias: values("bias")?, epsilon: self.norm_eps })
     }

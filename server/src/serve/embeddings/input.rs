@@ -20,7 +20,9 @@ impl TryFrom<Json> for EmbeddingInput {
 
     fn try_from(value: Json) -> Result<Self, String> {
         let expected = || {
-            format!("must be a string, an array of token ids, or an array of 1 to {MAX_TEXTS} of either, none of them empty")
+            format!(
+                "must be a string, an array of token ids, or an array of 1 to {MAX_TEXTS} of either, none of them empty"
+            )
         };
         let one = |value: &Json| text(value).or_else(|| tokens(value));
         let texts = match (one(&value), &value) {
