@@ -24,22 +24,13 @@ pub(super) struct Decoding {
 
 /// A step that changes the text of one token.
 enum DecodingStep {
-    Replace {
-        pattern: String,
-        content: String,
-    },
+    Replace { pattern: String, content: String },
     ReplaceMatches(DecoderWrapper),
-    Strip {
-        content: char,
-        start: usize,
-        stop: usize,
-    },
+    Strip { content: char, start: usize, stop: usize },
     ByteFallback,
     ByteLevel(Spelling),
-    /// Tokens without the prefix begin words.
-    WordPiece {
-        prefix: String,
-    },
+    /// Tokens without this prefix begin words.
+    WordPiece(String),
 }
 
 impl DecodingStep {
@@ -102,7 +93,7 @@ impl Decoding {
                 *stage = DecodingStage::TextOfBytes;
             }
             (DecoderWrapper::WordPiece(pieces), DecodingStage::Tokens) if keeps_spaces => {
-                self.steps.push(DecodingStep::WordPiece { prefix: pieces.prefix.clone() });
+                self.steps.push(DecodingStep::WordPiece(pieces.prefix.clone()));
                 self.leading = LeadingSpaces::Dropped(1);
                 *stage = DecodingStage::Text;
             }
@@ -168,7 +159,7 @@ impl Decoding {
                     }
                 }
                 DecodingStep::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
-                DecodingStep::WordPiece { prefix } => {
+                DecodingStep::WordPiece(prefix) => {
                     text = text.strip_prefix(prefix.as_str()).map_or_else(|| format!(" {text}"), str::to_owned);
                 }
             }
