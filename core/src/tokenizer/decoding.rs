@@ -29,8 +29,7 @@ enum DecodingStep {
     Strip { content: char, start: usize, stop: usize },
     ByteFallback,
     ByteLevel(Spelling),
-    /// Tokens without this prefix begin words.
-    WordPiece(String),
+    WordPiece(String), // the prefix of tokens that begin no word
 }
 
 impl DecodingStep {
