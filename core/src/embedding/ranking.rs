@@ -87,7 +87,7 @@ impl LoadedEmbedder {
         if options.top_n == Some(0) {
             return Err(SdkError::new(ErrorKind::InvalidOption("top_n"), "top_n must be 1 or more, found 0"));
         }
-        let (scores, texts) = match &self.facts.scoring {
+        let (scores, texts): (Vec<f32>, _) = match &self.facts.scoring {
             None => self.token_scores(query, documents)?,
             Some(scoring) => {
                 let texts = documents.iter().map(|document| self.question(scoring, query, document, options));
@@ -96,7 +96,6 @@ impl LoadedEmbedder {
                 (outputs.iter().map(|outputs| score(scoring, outputs)).collect(), texts)
             }
         };
-        let scores: Vec<f32> = scores;
         let results = scores.into_iter().enumerate();
         let mut results: Vec<_> = results.map(|(index, relevance)| RankedDocument { index, relevance }).collect();
         results.sort_by(|a, b| b.relevance.total_cmp(&a.relevance));

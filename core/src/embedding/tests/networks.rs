@@ -39,9 +39,9 @@ fn bert(labels: usize) -> TinyModel {
         "layer_norm_eps": 1e-12, "max_position_embeddings": 64, "hidden_act": "gelu",
     });
     let metadata = [
-        ("block_count", 3.into()),
-        ("context_length", 64.into()),
-        ("attention.head_count", 4.into()),
+        ("block_count", MetadataValue::Count(3)),
+        ("context_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
         ("attention.layer_norm_epsilon", MetadataValue::Float(1e-12)),
         ("attention.causal", false.into()),
     ];
@@ -94,12 +94,12 @@ fn qwen3() -> TinyModel {
         "max_position_embeddings": 64, "tie_word_embeddings": true,
     });
     let metadata = [
-        ("block_count", 3.into()),
-        ("context_length", 64.into()),
-        ("attention.head_count", 4.into()),
-        ("attention.head_count_kv", 2.into()),
-        ("attention.key_length", 16.into()),
-        ("attention.value_length", 16.into()),
+        ("block_count", MetadataValue::Count(3)),
+        ("context_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
+        ("attention.head_count_kv", MetadataValue::Count(2)),
+        ("attention.key_length", MetadataValue::Count(16)),
+        ("attention.value_length", MetadataValue::Count(16)),
         ("attention.layer_norm_rms_epsilon", MetadataValue::Float(1e-6)),
         ("rope.freq_base", MetadataValue::Float(1e6)),
     ];
@@ -186,7 +186,7 @@ fn a_long_text_that_is_read_from_left_to_right_is_computed_in_chunks() {
         .metadata
         .iter_mut()
         .filter(|(key, _)| key.ends_with("context_length"))
-        .for_each(|(_, value)| *value = 2048.into());
+        .for_each(|(_, value)| *value = MetadataValue::Count(2048));
     let (network, _) = network(&model.gguf(&[("qwen3.pooling_type", MetadataValue::Count(3))]));
     let long: Vec<u32> = (0..1300).map(|at| (at * 7 % 384) as u32).collect();
     let tokens = [TextTokens { ids: &long, types: &[] }];
@@ -203,17 +203,17 @@ fn embedding_gemma() -> TinyModel {
         "query_pre_attn_scalar": 16, "use_bidirectional_attention": true,
     });
     let metadata = [
-        ("block_count", 6.into()),
-        ("context_length", 64.into()),
-        ("embedding_length", 64.into()),
-        ("attention.head_count", 4.into()),
-        ("attention.head_count_kv", 1.into()),
-        ("attention.key_length", 16.into()),
-        ("attention.value_length", 16.into()),
+        ("block_count", MetadataValue::Count(6)),
+        ("context_length", MetadataValue::Count(64)),
+        ("embedding_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
+        ("attention.head_count_kv", MetadataValue::Count(1)),
+        ("attention.key_length", MetadataValue::Count(16)),
+        ("attention.value_length", MetadataValue::Count(16)),
         ("attention.layer_norm_rms_epsilon", MetadataValue::Float(1e-6)),
-        ("attention.sliding_window", 8.into()),
+        ("attention.sliding_window", MetadataValue::Count(8)),
         ("rope.freq_base", MetadataValue::Float(1e6)),
-        ("pooling_type", 1.into()),
+        ("pooling_type", MetadataValue::Count(1)),
     ];
     let mut model = TinyModel::new("gemma-embedding", config, &metadata);
     model.folder_norms_lack_one = true;
@@ -273,9 +273,9 @@ fn lfm2(is_bidirectional: bool) -> TinyModel {
         "max_position_embeddings": 64, "layer_types": ["conv", "full_attention", "conv", "full_attention"],
     });
     let metadata = [
-        ("block_count", 4.into()),
-        ("context_length", 64.into()),
-        ("attention.head_count", 4.into()),
+        ("block_count", MetadataValue::Count(4)),
+        ("context_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
         ("attention.head_count_kv", MetadataValue::Integers(vec![0, 2, 0, 2])),
         ("attention.layer_norm_rms_epsilon", MetadataValue::Float(1e-5)),
         ("attention.causal", (!is_bidirectional).into()),

@@ -37,11 +37,14 @@ pub(super) fn values(name: &str, shape: &[usize], naming: Naming) -> Vec<f32> {
     let scale = (3.0 / *shape.last().unwrap() as f64).sqrt();
     let value = |u: f64| {
         let v = 2.0 * u - 1.0;
-        match () {
-            () if is_norm => 1.0 + v / 4.0,
-            () if is_bias => v / 4.0,
-            () if is_table => v,
-            () => v * scale,
+        if is_norm {
+            1.0 + v / 4.0
+        } else if is_bias {
+            v / 4.0
+        } else if is_table {
+            v
+        } else {
+            v * scale
         }
     };
     hashed(name, shape.iter().product()).map(|u| value(u) as f32).collect()
