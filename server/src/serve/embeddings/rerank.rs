@@ -1,11 +1,12 @@
 //! `POST /v1/rerank`: documents, ordered by how well they fit a query.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use causerie::embedding::RerankOptions;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::serve::embeddings::answer::{ComputedAnswer, is_other_model};
 use crate::serve::embeddings::input::MAX_TEXTS;
@@ -35,12 +36,34 @@ pub(in crate::serve) struct RankingFields {
     _user: Option<WithoutEffect>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a string, or an object with a text")]
-#[schemars(inline)]
-enum RankingDocument {
-    Text(String),
-    Object { text: String },
+/// A document's text: a string, or an object with it.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Json")]
+struct RankingDocument(String);
+
+impl TryFrom<Json> for RankingDocument {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        let text = value.as_str().or_else(|| value.get("text")?.as_str());
+        let text = text.map(|text| Self(text.to_owned()));
+        text.ok_or_else(|| "must be a string, or an object with the string text".to_owned())
+    }
+}
+
+impl JsonSchema for RankingDocument {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RankingDocument".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = json!({ "type": "string" });
+        json_schema!({ "anyOf": [text, { "type": "object", "required": ["text"], "properties": { "text": text } }] })
+    }
 }
 
 /// Reads a request and prepares its answer.
@@ -51,7 +74,7 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
         is_other_model: is_other_model(service, served, ranking.model.as_deref())?,
         ignored: fields.into_ignored(service.settings.strict_fields)?,
     };
-    let documents: Vec<String> = ranking.documents.into_iter().map(RankingDocument::into_text).collect();
+    let documents: Vec<String> = ranking.documents.into_iter().map(|document| document.0).collect();
     if !(1..=MAX_TEXTS).contains(&documents.len()) {
         let message = format!("documents must be 1 to {MAX_TEXTS}, found {}", documents.len());
         return Err(HttpError::value("documents", message));
@@ -75,12 +98,4 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
             "usage": { "prompt_tokens": ranked.n_tokens, "total_tokens": ranked.n_tokens },
         }))
     }))
-}
-
-impl RankingDocument {
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) | Self::Object { text } => text,
-        }
-    }
 }
