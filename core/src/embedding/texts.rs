@@ -69,7 +69,9 @@ impl TextFramer<'_> {
                     _ => 0,
                 };
                 let places = (n_prompt, limit);
-                self.fitted(frames.before.clone(), ids, frames.after.clone(), places, options.truncates)
+                let (before, after) = (frames.before.clone(), frames.after.clone());
+                let framed = self.fitted(before, ids, after, places, options.truncates)?;
+                Ok(FramedText { is_cut: framed.is_cut || is_cut, ..framed })
             }
         }
     }

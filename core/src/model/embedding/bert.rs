@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::checkpoint::{BertArchitecture, invalid};
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::embedding::network::TextTokens;
+use crate::model::embedding::text::TextTokens;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::{Inputs, PerSequence};

@@ -5,5 +5,7 @@
 mod bert;
 mod maps;
 mod network;
+mod text;
 
-pub(crate) use network::{EmbeddingModelNetwork, TextTokens, WantedRows};
+pub(crate) use network::EmbeddingModelNetwork;
+pub(crate) use text::{TextTokens, WantedRows};

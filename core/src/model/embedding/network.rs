@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::decoder::Decoder;
 use crate::model::embedding::bert::{BertBuffers, BertWeights};
 use crate::model::embedding::maps::PooledMap;
+use crate::model::embedding::text::{TextTokens, WantedRows};
 use crate::model::network::Inputs;
 use crate::model::pass::{Buffers, StackSequence};
 use crate::model::survey::survey;
@@ -17,34 +18,6 @@ use crate::model::whisper::SpeechOperations;
 
 /// Tokens of a text that a decoder which reads from left to right computes at once.
 const CHUNK: usize = 512;
-
-/// The tokens of a text.
-#[derive(Clone, Copy)]
-pub(crate) struct TextTokens<'a> {
-    /// At least one.
-    pub(crate) ids: &'a [u32],
-    /// The type of each token; tokens without one have type 0.
-    pub(crate) types: &'a [u32],
-}
-
-/// The rows of a text that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WantedRows {
-    All,
-    First,
-    Last,
-}
-
-impl WantedRows {
-    /// The rows of a text whose rows are given.
-    fn of(self, rows: &Range<usize>) -> Range<usize> {
-        match self {
-            Self::All => rows.clone(),
-            Self::First => rows.start..rows.start + 1,
-            Self::Last => rows.end - 1..rows.end,
-        }
-    }
-}
 
 /// A network in memory. Clones share it.
 #[derive(Clone)]
@@ -171,7 +144,7 @@ impl<O: SpeechOperations> LoadedEncoder for Encoder<O> {
             EncoderBody::Bert(weights, buffers) => {
                 let mut buffers = buffers.lock();
                 weights.forward(&self.operations, texts, &rows, &mut buffers)?;
-                rows.iter().map(|rows| read(&self.operations, &buffers.stream, wanted.of(rows))).collect()
+                rows.iter().map(|rows| read(&self.operations, &buffers.stream, wanted.range(rows))).collect()
             }
             EncoderBody::Decoder { decoder, is_causal, buffers } => {
                 let mut buffers = buffers.lock();
@@ -180,7 +153,7 @@ impl<O: SpeechOperations> LoadedEncoder for Encoder<O> {
                     return texts.iter().map(|text| decoder.last_row(text.ids, &mut buffers)).collect();
                 }
                 decoder.read_texts(texts, &rows, &mut buffers)?;
-                rows.iter().map(|rows| read(&decoder.backend, &buffers.mixed, wanted.of(rows))).collect()
+                rows.iter().map(|rows| read(&decoder.backend, &buffers.mixed, wanted.range(rows))).collect()
             }
         }
     }
