@@ -98,7 +98,8 @@ pub(crate) fn folder_tensors(folder: &Folder) -> Result<Tensors> {
     for (name, in_folder) in OUTSIDE {
         found.add(name.to_owned(), &possible(in_folder), RowChange::default())?;
     }
-    for layer in 0..of_config(folder.config())?.n_layers {
+    // One more than there are, which is refused if it has tensors.
+    for layer in 0..=of_config(folder.config())?.n_layers {
         for (part, in_folder) in IN_LAYER {
             for kind in ["weight", "bias"] {
                 let in_folder = possible(&format!("encoder.layer.{layer}.{in_folder}.{kind}"));

@@ -406,3 +406,25 @@ fn the_types_of_two_segments_count() {
     assert_ne!(first(&[]), first(&types));
     assert_eq!(first(&[]), first(&vec![0; ids.len()]));
 }
+
+#[test]
+fn layers_that_the_description_does_not_count_are_refused() {
+    let refused = |files: &Weights| {
+        let checkpoint = EmbeddingCheckpoint::read(files).unwrap();
+        Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap().message().to_owned()
+    };
+    let mut model = bert(0);
+    model.config["num_hidden_layers"] = json!(2);
+    model.metadata.retain(|(key, _)| key != "bert.block_count");
+    let count = [("bert.block_count", MetadataValue::Count(2)), ("bert.pooling_type", MetadataValue::Count(1))];
+    for (found, name) in [
+        (refused(&model.gguf(&count)), "blk.2.attn_q.weight"),
+        (refused(&model.folder().open()), "encoder.layer.2.attention.self.query.weight"),
+    ] {
+        assert!(found.contains("must count all layers") && found.contains(name), "{found}");
+    }
+    let mut model = bert(0);
+    model.tensors.retain(|(name, ..)| name != "blk.1.ffn_up.bias");
+    let mean = [("bert.pooling_type", MetadataValue::Count(1))];
+    assert!(refused(&model.gguf(&mean)).contains("blk.1.ffn_up.bias"), "a missing bias is named");
+}

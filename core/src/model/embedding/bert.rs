@@ -73,6 +73,13 @@ impl<B: Backend> BertWeights<B> {
         if !hidden.is_multiple_of(n_heads) || !(hidden / n_heads).is_multiple_of(2) {
             return Err(invalid(format!("the heads must divide {hidden} into even parts, found {n_heads}")));
         }
+        let further = format!("blk.{n_layers}.attn_q.weight");
+        if tensors.shape(&further).is_some() {
+            let further = tensors.file_name(&further);
+            return Err(invalid(format!(
+                "the number of layers must count all layers that have tensors, found {n_layers} and tensor {further}"
+            )));
+        }
         let heads = Heads { n_queries: n_heads, n_keys: n_heads, head_dim: hidden / n_heads };
         let reader = BertReader { backend, tensors, hidden, norm_eps };
         let layer = |layer: usize| reader.layer(layer, heads);
