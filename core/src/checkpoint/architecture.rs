@@ -115,6 +115,12 @@ impl Architecture {
             true => Ok(()),
             false => Err(invalid(format!("{what} must be from 1 to {max}, found {value}"))),
         };
+        if self.is_bidirectional && !self.family.may_be_bidirectional {
+            return Err(invalid(format!(
+                "attention in both directions is not supported in architecture {:?}",
+                self.name
+            )));
+        }
         in_range("the context size", self.context_size, MAX_CONTEXT)?;
         self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, MAX_HEAD))?;
         self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, MAX_HEAD))?;
