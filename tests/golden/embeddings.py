@@ -23,7 +23,7 @@ HIDDEN, WIDTH, HEADS, LAYERS, POSITIONS = 32, 64, 4, 2, 64
 MAX_TOKENS = 32
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the man woman who eats eat bread food rocket orbit reach read noon query passage is in of and not one two".split()
-ENDINGS = ["##s", "##ing", "##ed", "##er", "##est"]
+ENDINGS = ["##ing", "##ed", "##er", "##est"]
 TEXTS = ["a man eats bread", "The ROCKET reached orbit at noon.", "reading ÉTÉ!", "", "zzz 12 [SEP] x", "日本 ok", "naïve\tcafé\n\n a\u0000b",
          "x" * 120, "don't [unk]", "query: who eats?"]
 PAIRS = [("who eats", "a man eats bread"), ("who eats", "the rocket"), ("", "reading"), ("the man", "")]
