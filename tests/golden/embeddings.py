@@ -177,7 +177,7 @@ def write_json(path, value):
 
 def write_folder(folder, encoder, weights):
     folder.mkdir(parents=True, exist_ok=True)
-    half = {name: value.astype(np.float16) for name, value in weights.items()}
+    half = {name: value.astype(np.float16 if value.ndim == 2 else np.float32) for name, value in weights.items()}
     safetensors.numpy.save_file(half, folder / "model.safetensors")
     write_json(folder / "config.json", {
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN,
@@ -228,7 +228,7 @@ def main():
         logit = (pooled @ head["classifier.weight"].T + head["classifier.bias"])[0]
         pairs.append({"first": first, "second": second, "ids": encoded.ids, "types": encoded.type_ids,
                       "relevance": round(float(1 / (1 + np.exp(-logit))), 8)})
-    half = {name: value.astype(np.float16).astype(np.float32) for name, value in weights.items()}
+    half = rounded(weights)
     mean = []
     for text in TEXTS[:2]:
         ids = encoder.encode(text).ids
