@@ -8,7 +8,7 @@ use crate::embedding::loaded::LoadedEmbedder;
 use crate::embedding::options::{EmbedOptions, EmbeddingModelOptions, RerankOptions};
 use crate::embedding::ranking::Ranking;
 use crate::embedding::texts::FramedText;
-use crate::embedding::vectors::{Embeddings, TokenEmbeddings, normalise};
+use crate::embedding::vectors::{TextEmbeddings, TokenEmbeddings, normalise};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::runner::Prompt;
 use crate::weights::Weights;
@@ -134,7 +134,7 @@ impl EmbeddingModel {
         &self,
         texts: impl IntoIterator<Item = T>,
         options: EmbedOptions,
-    ) -> Result<Embeddings> {
+    ) -> Result<TextEmbeddings> {
         let pooling = match self.0.facts.pooling {
             Some(pooling) if self.info().embeds => pooling,
             Some(Pooling::Rows) => return Err(self.unsupported("gives a vector for each token, not for a text")),
@@ -154,7 +154,7 @@ impl EmbeddingModel {
                 normalise(vector);
             }
         }
-        Ok(Embeddings { vectors, n_tokens: n_tokens(&texts), truncated: truncated(&texts) })
+        Ok(TextEmbeddings { vectors, n_tokens: n_tokens(&texts), truncated: truncated(&texts) })
     }
 
     /// The vectors of the tokens of texts, for models that compare texts token by token.

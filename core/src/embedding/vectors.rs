@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 /// ```
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Embeddings {
+pub struct TextEmbeddings {
     /// A vector for each text.
     pub vectors: Vec<Vec<f32>>,
     /// Tokens that were read, with prompts and the tokens around texts.
@@ -23,7 +23,7 @@ pub struct Embeddings {
     pub truncated: Vec<usize>,
 }
 
-impl Embeddings {
+impl TextEmbeddings {
     /// The cosine of the angle between a vector and one of `others`.
     ///
     /// ```

@@ -21,10 +21,10 @@ const CHUNK: usize = 512;
 
 /// A network in memory. Clones share it.
 #[derive(Clone)]
-pub(crate) struct EmbeddingModelNetwork(Arc<dyn LoadedEncoder>);
+pub(crate) struct EmbeddingModelNetwork(Arc<dyn LoadedTextNetwork>);
 
-trait LoadedEncoder: Send + Sync {
-    fn sizes(&self) -> EncoderSizes;
+trait LoadedTextNetwork: Send + Sync {
+    fn sizes(&self) -> TextNetworkSizes;
 
     fn rows(&self, texts: &[TextTokens<'_>], wanted: WantedRows) -> Result<Vec<Vec<f32>>>;
 
@@ -32,7 +32,7 @@ trait LoadedEncoder: Send + Sync {
 }
 
 #[derive(Clone, Copy)]
-struct EncoderSizes {
+struct TextNetworkSizes {
     hidden: usize,
     /// Values of a vector after the maps.
     n_outputs: usize,
@@ -40,14 +40,14 @@ struct EncoderSizes {
     n_positions: usize,
 }
 
-struct Encoder<O: SpeechOperations> {
+struct TextNetwork<O: SpeechOperations> {
     operations: O,
-    body: EncoderBody<O>,
+    body: TextNetworkBody<O>,
     maps: Vec<PooledMap<O>>,
-    sizes: EncoderSizes,
+    sizes: TextNetworkSizes,
 }
 
-enum EncoderBody<O: SpeechOperations> {
+enum TextNetworkBody<O: SpeechOperations> {
     Bert(BertWeights<O>, Mutex<BertBuffers<O>>),
     Decoder {
         decoder: Box<Decoder<O>>,
@@ -65,8 +65,8 @@ impl EmbeddingModelNetwork {
             EmbeddingNetwork::Bert(architecture, tensors) => {
                 let weights = BertWeights::load(&operations, tensors, *architecture)?;
                 let BertWeights { hidden, n_vocabulary, n_positions, .. } = weights;
-                let sizes = EncoderSizes { hidden, n_outputs: hidden, n_vocabulary, n_positions };
-                (EncoderBody::Bert(weights, Mutex::default()), sizes)
+                let sizes = TextNetworkSizes { hidden, n_outputs: hidden, n_vocabulary, n_positions };
+                (TextNetworkBody::Bert(weights, Mutex::default()), sizes)
             }
             EmbeddingNetwork::Decoder(decoder) => {
                 survey(decoder)?;
@@ -76,11 +76,11 @@ impl EmbeddingModelNetwork {
                     return Err(invalid("models with per-layer embeddings embed no texts"));
                 }
                 let (hidden, n_vocabulary) = (decoder.hidden, decoder.n_vocabulary);
-                let sizes = EncoderSizes { hidden, n_outputs: hidden, n_vocabulary, n_positions };
-                (EncoderBody::Decoder { decoder: Box::new(decoder), is_causal, buffers: Mutex::default() }, sizes)
+                let sizes = TextNetworkSizes { hidden, n_outputs: hidden, n_vocabulary, n_positions };
+                (TextNetworkBody::Decoder { decoder: Box::new(decoder), is_causal, buffers: Mutex::default() }, sizes)
             }
         };
-        let mut encoder = Encoder { operations, body, maps: Vec::new(), sizes };
+        let mut encoder = TextNetwork { operations, body, maps: Vec::new(), sizes };
         for plan in &checkpoint.facts.maps {
             let map = PooledMap::load(&encoder.operations, checkpoint, plan, encoder.sizes.n_outputs)?;
             encoder.sizes.n_outputs = map.n_outputs;
@@ -114,7 +114,7 @@ impl EmbeddingModelNetwork {
     /// A device that fails, or memory that has ended; [`ErrorKind::Internal`] for unknown ids, and texts without tokens or with too
     /// many.
     pub(crate) fn rows(&self, texts: &[TextTokens<'_>], wanted: WantedRows) -> Result<Vec<Vec<f32>>> {
-        let EncoderSizes { n_vocabulary, n_positions, .. } = self.0.sizes();
+        let TextNetworkSizes { n_vocabulary, n_positions, .. } = self.0.sizes();
         let fits = |text: &TextTokens<'_>| {
             (1..=n_positions).contains(&text.ids.len()) && text.ids.iter().all(|id| (*id as usize) < n_vocabulary)
         };
@@ -133,20 +133,20 @@ impl EmbeddingModelNetwork {
     }
 }
 
-impl<O: SpeechOperations> LoadedEncoder for Encoder<O> {
-    fn sizes(&self) -> EncoderSizes {
+impl<O: SpeechOperations> LoadedTextNetwork for TextNetwork<O> {
+    fn sizes(&self) -> TextNetworkSizes {
         self.sizes
     }
 
     fn rows(&self, texts: &[TextTokens<'_>], wanted: WantedRows) -> Result<Vec<Vec<f32>>> {
         let rows = stacked(texts);
         match &self.body {
-            EncoderBody::Bert(weights, buffers) => {
+            TextNetworkBody::Bert(weights, buffers) => {
                 let mut buffers = buffers.lock();
                 weights.forward(&self.operations, texts, &rows, &mut buffers)?;
                 rows.iter().map(|rows| read(&self.operations, &buffers.stream, wanted.range(rows))).collect()
             }
-            EncoderBody::Decoder { decoder, is_causal, buffers } => {
+            TextNetworkBody::Decoder { decoder, is_causal, buffers } => {
                 let mut buffers = buffers.lock();
                 // Only rows of a whole text may be read from its last chunk.
                 if *is_causal && wanted == WantedRows::Last {

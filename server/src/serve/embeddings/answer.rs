@@ -13,14 +13,14 @@ use crate::serve::request::RequestNotes;
 use crate::serve::service::{ServedEmbedder, Service};
 
 /// What computes an answer.
-type Work = Box<dyn FnOnce() -> Result<Json, HttpError> + Send>;
+type AnswerWork = Box<dyn FnOnce() -> Result<Json, HttpError> + Send>;
 
 /// An answer that waits for its permit.
 pub(in crate::serve) struct ComputedAnswer {
     service: Arc<Service>,
     model_id: String,
     notes: RequestNotes,
-    work: Work,
+    work: AnswerWork,
 }
 
 impl ComputedAnswer {
