@@ -1,5 +1,6 @@
 //! Calls with models of files.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -8,7 +9,9 @@ use super::{assert_near, floats, golden};
 use crate::embedding::vectors::normalise;
 use crate::embedding::{EmbedOptions, EmbeddingModel, EmbeddingModelOptions, RerankOptions, TextUse};
 use crate::error::ErrorKind;
-use crate::options::LoadOptions;
+use crate::message::ChatMessage;
+use crate::model::{Compute, Inputs, Model};
+use crate::options::{CacheType, LoadOptions};
 use crate::runner::{ModelRunner, Prompt};
 use crate::weights::Weights;
 
@@ -169,4 +172,32 @@ fn a_model_that_embeds_is_not_loaded_as_one_that_writes() {
         let err = ModelRunner::load_with(&fixture(name), LoadOptions::default()).unwrap_err();
         assert!(err.message().contains("it is loaded as an EmbeddingModel"), "{err}");
     }
+}
+
+/// The logits come from the network of conversations, which other tests compare with transformers.
+#[test]
+fn a_chat_model_is_asked_for_yes_or_no() {
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    let (ranker, runner) = (EmbeddingModel::load(place).unwrap(), ModelRunner::load(place).unwrap());
+    assert!(ranker.info().ranks && !ranker.info().embeds);
+    let system = "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that \
+                  the answer can only be \"yes\" or \"no\".";
+    let asked = "<Instruct>: Find what is asked for\n<Query>: who eats\n<Document>: a man eats bread";
+    let prompt = runner.prompt_tokens(&[ChatMessage::system(system), ChatMessage::user(asked)], true).unwrap();
+    let compute = Compute::native(2, CacheType::F32);
+    let weights = Weights::open(place).unwrap();
+    let model = Model::load(&weights, None, compute, 512, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
+    model.forward_one(Inputs::Tokens(&prompt), &mut *state, &mut logits).unwrap();
+    let logit = |label: &str| f64::from(logits[*runner.tokenize(label).unwrap().last().unwrap() as usize]);
+    let expect = 1.0 / (1.0 + (logit("no") - logit("yes")).exp());
+    let options = RerankOptions { instruction: Some("Find what is asked for".to_owned()), ..RerankOptions::default() };
+    let ranking = ranker.rerank("who eats", ["a man eats bread"], options).unwrap();
+    assert_eq!(ranking.n_tokens, prompt.len());
+    assert_near(&[ranking.results[0].relevance], &[expect as f32]);
+    // Of a document that is too long, the question's end is kept.
+    let small = EmbeddingModelOptions { context_size: Some(100), ..EmbeddingModelOptions::default() };
+    let ranker = EmbeddingModel::load_with(place, small).unwrap();
+    let cut = ranker.rerank("who eats", ["a man eats bread ".repeat(100)], RerankOptions::default()).unwrap();
+    assert_eq!((cut.n_tokens, cut.truncated), (100, vec![0]));
 }
