@@ -5,7 +5,7 @@ use jiff::Zoned;
 use crate::checkpoint::{Pooling, Scoring};
 use crate::embedding::loaded::LoadedEmbedder;
 use crate::embedding::options::{EmbedOptions, RerankOptions, TextUse};
-use crate::embedding::texts::FramedText;
+use crate::embedding::texts::{FramedText, shortened};
 use crate::embedding::vectors::{late_interaction, normalise};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, Role};
@@ -147,6 +147,7 @@ impl LoadedEmbedder {
     /// The text of which the outputs say how well a document fits.
     fn question(&self, scoring: &Scoring, query: &str, document: &str, options: &RerankOptions) -> Result<FramedText> {
         let internal = || SdkError::new(ErrorKind::Internal, "a model that ranks must have a form of questions");
+        let [query, document] = [query, document].map(|text| shortened(text, self.facts.max_tokens).0);
         let (segments, at) = match (scoring, &self.renderer) {
             (Scoring::Head { .. }, _) => {
                 let frame = self.tokenizer.frames().pair.as_ref().ok_or_else(internal)?;

@@ -149,7 +149,7 @@ fn shares((first, second): (usize, usize), limit: usize) -> (usize, usize) {
 }
 
 /// A text without what certainly lies beyond a limit of tokens, and whether something was left out.
-fn shortened(text: &str, limit: usize) -> (&str, bool) {
+pub(super) fn shortened(text: &str, limit: usize) -> (&str, bool) {
     let most = limit.saturating_mul(MAX_BYTES_PER_TOKEN);
     match text.len() <= most {
         true => (text, false),

@@ -54,7 +54,6 @@ fn tensor_map<O: TowerOperations>(
 ) -> Result<(Linear<O>, usize)> {
     let tensors = &checkpoint.map_tensors;
     let (matrix, bias) = (format!("{name}.weight"), format!("{name}.bias"));
-    // A matrix of one row is a vector in GGUF files.
     let n_outputs = match tensors.shape(&matrix) {
         Some(&[n_outputs, _]) => n_outputs,
         Some(found) => {
