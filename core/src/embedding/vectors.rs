@@ -84,7 +84,7 @@ pub(super) fn normalise(vector: &mut [f32]) {
 
 /// The sum over the vectors of a query of the largest dot product with a vector of a document (MaxSim).
 pub(super) fn late_interaction(query: &[Vec<f32>], document: &[Vec<f32>]) -> f32 {
-    let best = |vector: &Vec<f32>| document.iter().map(|other| dot(vector, other)).fold(f64::NEG_INFINITY, f64::max);
+    let best = |vector: &Vec<f32>| document.iter().map(|other| dot(vector, other)).reduce(f64::max).unwrap_or(0.0);
     query.iter().map(best).sum::<f64>() as f32
 }
 
