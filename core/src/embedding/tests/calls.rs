@@ -194,7 +194,9 @@ fn a_chat_model_is_asked_for_yes_or_no() {
     let options = RerankOptions { instruction: Some("Find what is asked for".to_owned()), ..RerankOptions::default() };
     let ranking = ranker.rerank("who eats", ["a man eats bread"], options).unwrap();
     assert_eq!(ranking.n_tokens, prompt.len());
-    assert_near(&[ranking.results[0].relevance], &[expect as f32]);
+    // The file's weights are quantised: a whole product of logits rounds its inputs to 8 bits, that of two rows does not.
+    let difference = (f64::from(ranking.results[0].relevance) - expect).abs();
+    assert!(difference <= 5e-3, "found a difference of {difference}");
     // Of a document that is too long, the question's end is kept.
     let small = EmbeddingModelOptions { context_size: Some(100), ..EmbeddingModelOptions::default() };
     let ranker = EmbeddingModel::load_with(place, small).unwrap();
