@@ -4,6 +4,7 @@ use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
 use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
+use crate::checkpoint::decision::check_decision_type;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
 use crate::checkpoint::invalid::invalid;
 use crate::checkpoint::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
@@ -31,6 +32,7 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, tensors, family };
+    check_decision_type(file)?;
     if file.boolean(&keys.name("attention.causal"))? == Some(false) {
         return Err(invalid("attention in both directions is not supported"));
     }

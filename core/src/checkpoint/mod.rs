@@ -8,6 +8,7 @@ mod architecture;
 mod config;
 mod config_object;
 mod config_rope;
+mod decision;
 mod families;
 mod folder_delta_net;
 mod folder_map;
@@ -32,6 +33,7 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
+pub(crate) use decision::is_decision_model;
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
 pub(crate) use families::{Activation, Family, OUTPUT_NORMS};

@@ -104,6 +104,15 @@ impl ImageSupport {
         }
     }
 
+    /// What takes an image's place in a prompt.
+    pub(super) fn segments(&self, file: &[u8]) -> Result<Vec<Segment>> {
+        match self {
+            Self::Missing(reason) => Err(unsupported(reason)),
+            Self::Markers => Err(unsupported(TEXT_ONLY)),
+            Self::Input(image_input) => image_input.read(file),
+        }
+    }
+
     /// Whether the model reads images, or their markers.
     pub(super) fn has_input(&self) -> bool {
         !matches!(self, Self::Missing(_))

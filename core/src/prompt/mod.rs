@@ -9,6 +9,7 @@ mod capabilities;
 mod content_forms;
 mod continuation;
 mod control;
+mod decisions;
 mod fitting;
 mod identifiers;
 mod images;
@@ -46,6 +47,7 @@ use crate::weights::TemplateSources;
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
+pub(crate) use decisions::{DecisionOption, DecisionPrompts, DecisionTurn};
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
 pub(crate) use sounds::{NO_AUDIO, SoundReader};
@@ -255,6 +257,14 @@ impl PromptRenderer {
     /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
     pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
         self.images.embed(segments, files)
+    }
+
+    /// What takes an image's place in a prompt.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedContent`] for an image that cannot be read, and if the model takes none.
+    pub(crate) fn image_segments(&self, file: &[u8]) -> Result<Vec<Segment>> {
+        self.images.segments(file)
     }
 
     /// Whether the template prints markers for images.

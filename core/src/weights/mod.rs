@@ -45,7 +45,7 @@ pub(crate) use packed::{PackedFile, PackedMatrix, PackedWeights, PackedWriter, S
 pub(crate) use row_table::RowTable;
 pub(crate) use source::{FileBytes, MappedRows, TensorSource};
 pub(crate) use speech_files::SpeechFiles;
-pub(crate) use templates::TemplateSources;
+pub(crate) use templates::{TemplateSources, decision_template};
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
 pub(crate) use tensors::{MatrixPlace, Tensor, TensorBlocks, TensorDescription, TensorPart, Tensors};
 pub(crate) use tokenizer_source::{TokenizerFiles, TokenizerSource};

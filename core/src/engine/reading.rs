@@ -1,0 +1,51 @@
+//! The log-probabilities of some tokens after a prompt, read in place of a reply: nothing is sampled, and no text is made.
+
+use crate::engine::generate::Generation;
+use crate::engine::loaded::LoadedModel;
+use crate::engine::logprobs::NormalisedLogits;
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::position::Position;
+use crate::response::FinishReason;
+
+/// What is read after a prompt.
+pub(crate) struct TokenReading {
+    /// Tokens of the vocabulary.
+    pub(crate) ids: Vec<u32>,
+    /// Positions at the beginning of the prompt whose state is kept for other prompts; 0 keeps none. The rest of the prompt leaves no
+    /// state: hundreds of questions about one text would drive everything else out of the cache.
+    pub(crate) n_shared: usize,
+}
+
+impl TokenReading {
+    /// The positions up to which the next step may go: to the end of the shared ones first, so that their state can be kept. Also
+    /// whether steps end with messages; those after the shared positions leave no state, so they needn't.
+    pub(super) fn within<'a>(&self, positions: &'a [Position], n_computed: usize) -> (&'a [Position], bool) {
+        if n_computed < self.n_shared { (&positions[..self.n_shared], true) } else { (positions, false) }
+    }
+
+    /// Whether the state after so many positions is kept. `is_pause` says whether that of a reply would be.
+    pub(super) fn is_kept(&self, n_computed: usize, is_pause: bool) -> bool {
+        n_computed == self.n_shared || is_pause && n_computed < self.n_shared
+    }
+}
+
+impl Generation {
+    /// Reports the log-probabilities that the last logits give, and ends. Returns false if a reply is wanted instead.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Generation`] for logits that are not numbers.
+    pub(super) fn read(&mut self, loaded: &LoadedModel) -> Result<bool> {
+        let Some(reading) = &self.reading else { return Ok(false) };
+        let n_known = self.logits.len().min(loaded.tokenizer.n_tokens()); // as a reply's
+        let scored = NormalisedLogits::new(&self.logits[..n_known], false);
+        let logprobs: Vec<f64> = reading.ids.iter().map(|id| scored.logprob(*id)).collect();
+        if logprobs.iter().any(|logprob| logprob.is_nan()) {
+            return Err(SdkError::new(ErrorKind::Generation, "the model computed logits that are not numbers"));
+        }
+        if let Some(owner) = &mut self.reply_owner {
+            owner.read(logprobs);
+        }
+        self.end(FinishReason::Stop);
+        Ok(true)
+    }
+}
