@@ -20,6 +20,7 @@ mod models;
 mod bench;
 mod bundle;
 mod chat;
+mod decide;
 mod generate;
 mod inspect;
 mod quantize;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         CauserieCommand::Bench(bench) => bench::run(bench, &model),
         CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action, &model),
         CauserieCommand::Chat(chat) => chat::run(chat, &model),
+        CauserieCommand::Decide(decide) => decide::run(decide, &model),
         CauserieCommand::Deploy(deploy) => deploy::cluster::run(deploy, line.offline),
         CauserieCommand::Generate(generate) => generate::run(generate, &model),
         CauserieCommand::Inspect { command } => inspect::run(command, &model),

@@ -45,7 +45,9 @@ impl WordedQuestion {
                 ("score", levels_text(&shown, is_decision_model), options(&shown))
             }
         };
-        push_text(&mut content, &text);
+        // Criteria alone may say what is asked.
+        let is_bare = content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()));
+        push_text(&mut content, if is_bare { text.trim_start() } else { &text });
         Self { type_name, instructions, content, options }
     }
 }

@@ -28,6 +28,7 @@ mod budget;
 mod chat;
 mod completions;
 mod connection;
+mod decisions;
 mod dialect;
 mod encoding;
 mod error;

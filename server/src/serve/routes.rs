@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::access::Requirement;
 use crate::serve::answer::{Answer, SpeechAnswer};
+use crate::serve::decisions::DecisionRequest;
 use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response, text_response};
@@ -16,7 +17,7 @@ use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::responses::stored;
 use crate::serve::service::Service;
-use crate::serve::{audio, chat, completions, messages, models, openapi, page, responses};
+use crate::serve::{audio, chat, completions, decisions, messages, models, openapi, page, responses};
 
 /// A path that the server answers.
 pub(super) struct Route {
@@ -35,6 +36,8 @@ pub(super) enum RouteHandler {
     Reply(fn(&Arc<Service>, RequestFields, ResponseStore) -> Result<Answer, HttpError>),
     /// Reads a body and answers at once.
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
+    /// Reads a body whose questions are answered.
+    Decide(fn(&Arc<Service>, RequestFields) -> Result<DecisionRequest, HttpError>),
     /// Reads a body whose text is read aloud.
     Speak(fn(&Arc<Service>, RequestFields) -> Result<SpeechAnswer, HttpError>),
     /// Reads a sound and writes what is said.
@@ -62,10 +65,10 @@ const UPGRADE: &str = "GET, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 20] = {
-    use Dialect::{Chat, Completions, Messages, Realtime, Responses, Speech, Transcriptions};
+static ROUTES: [Route; 22] = {
+    use Dialect::{Chat, Completions, Decisions, Messages, Realtime, Responses, Speech, SystemOne, Transcriptions};
     use Requirement::{Key, MetricsKey, Nothing};
-    use RouteHandler::{Count, LookUp, Reply, Speak, Transcribe};
+    use RouteHandler::{Count, Decide, LookUp, Reply, Speak, Transcribe};
     use SpeechTask::{Transcribe as InTheirLanguage, Translate};
     [
         route("/v1/chat/completions", POST, Key, Chat, Reply(chat::read)),
@@ -79,6 +82,8 @@ static ROUTES: [Route; 20] = {
         route("/v1/responses", POST, Key, Responses, Reply(responses::read)),
         route("/v1/messages", POST, Key, Messages, Reply(|service, fields, _| messages::read(service, fields))),
         route("/v1/messages/count_tokens", POST, Key, Messages, Count(messages::count)),
+        route("/v1/decisions", POST, Key, Decisions, Decide(decisions::read)),
+        route("/v1/systemone", POST, Key, SystemOne, Decide(decisions::read_systemone)),
         route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
         route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
         route("/v1/audio/speech", POST, Key, Speech, Speak(audio::speech::read)),
