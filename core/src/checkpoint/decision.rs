@@ -7,7 +7,7 @@ use crate::weights::{GgufFile, Weights};
 /// The type of decision model that is supported: its answers are read from the logits after a prompt.
 const SUPPORTED: &str = "lfm2-d1";
 
-/// Whether the files are those of a decision model.
+/// Whether the files belong to a decision model.
 ///
 /// # Errors
 /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a type that is not supported.

@@ -75,12 +75,12 @@ pub struct DecisionAnswer {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum DecisionOutcome {
-    /// Of a question that is answered by yes or no.
+    /// The answer to a question that is answered by yes or no.
     Predicate {
         /// The probability of yes.
         probability: f64,
     },
-    /// Of a choice.
+    /// The answer to a choice.
     Choice {
         /// The most probable label; of equal ones, the first.
         choice: String,
@@ -91,7 +91,7 @@ pub enum DecisionOutcome {
         /// The labels in the order of the question.
         probabilities: Vec<LabelProbability>,
     },
-    /// Of a score.
+    /// The answer to a score.
     Score {
         /// The mean of the levels, each weighed by its probability: 0 is the first.
         score: f64,
@@ -116,7 +116,7 @@ pub struct LabelProbability {
 }
 
 impl DecisionOutcome {
-    /// The probabilities in the order of the labels; of a predicate, those of yes and no.
+    /// The probabilities in the order of the labels; of a predicate, the probabilities of yes and no.
     ///
     /// ```
     /// let outcome = causerie::DecisionOutcome::Predicate { probability: 0.75 };

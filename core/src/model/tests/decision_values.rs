@@ -1,4 +1,4 @@
-//! A decision model of type lfm2-d1 is an ordinary lfm2: its logits are those of other implementations (tests/golden/README.md).
+//! A decision model of type lfm2-d1 is an ordinary lfm2: its logits equal the logits of other implementations (tests/golden/README.md).
 
 use super::*;
 use crate::weights::TinyGguf;
