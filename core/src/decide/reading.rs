@@ -1,6 +1,5 @@
 //! Has the engine compute what follows prompts: several prompts together, as many as a step of the engine can take.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +16,13 @@ use crate::runner::ModelRunner;
 /// Prompts that the engine has at a time. A step takes 128 positions, and a question has some fifty.
 const AT_A_TIME: usize = 16;
 
+/// A prompt that is to be read.
+pub(super) struct ReadingJob {
+    /// Prompts of a stage wait for all prompts of earlier stages, whose states they continue.
+    pub(super) stage: u8,
+    pub(super) job: PromptJob,
+}
+
 /// What was read after a prompt.
 #[derive(Clone, Debug)]
 pub(super) struct PromptLogprobs {
@@ -32,41 +38,36 @@ struct PendingReading {
     logprobs: Arc<OnceLock<Vec<f64>>>,
 }
 
-/// Reads all prompts, whose results are returned in their order. The first is read alone: it leaves the state that the others continue.
-/// Dropping the future cancels what is under way.
-pub(super) async fn read_all(runner: &ModelRunner, jobs: Vec<PromptJob>) -> Result<Vec<PromptLogprobs>> {
+/// Reads all prompts, whose results are returned in their order. Dropping the future cancels what is under way.
+pub(super) async fn read_all(runner: &ModelRunner, jobs: Vec<ReadingJob>) -> Result<Vec<PromptLogprobs>> {
     let mut results: Vec<Option<PromptLogprobs>> = jobs.iter().map(|_| None).collect();
-    let mut waiting: VecDeque<(usize, PromptJob)> = jobs.into_iter().enumerate().collect();
+    let mut waiting: Vec<(usize, ReadingJob)> = jobs.into_iter().enumerate().collect();
+    waiting.sort_by_key(|(_, job)| job.stage);
+    let mut waiting = waiting.into_iter().peekable();
     let mut pending: Vec<PendingReading> = Vec::new();
-    let mut is_first = true;
+    let mut stage = 0;
     poll_fn(|ctx| {
         loop {
-            let limit = if is_first { 1 } else { AT_A_TIME };
-            while pending.len() < limit
-                && let Some((at, job)) = waiting.pop_front()
+            while pending.len() < AT_A_TIME
+                && let Some((at, next)) = waiting.next_if(|(_, next)| next.stage == stage || pending.is_empty())
             {
-                pending.push(PendingReading::new(runner, at, job));
+                stage = next.stage;
+                pending.push(PendingReading::new(runner, at, next.job));
             }
-            let mut has_ended = false;
-            let mut kept = Vec::new();
-            for mut reading in pending.drain(..) {
+            if pending.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let n_pending = pending.len();
+            for mut reading in std::mem::take(&mut pending) {
                 match reading.poll(ctx) {
-                    Poll::Pending => kept.push(reading),
-                    Poll::Ready(Ok(read)) => {
-                        results[reading.at] = Some(read);
-                        has_ended = true;
-                    }
+                    Poll::Pending => pending.push(reading),
+                    Poll::Ready(Ok(read)) => results[reading.at] = Some(read),
                     Poll::Ready(Err(err)) => return Poll::Ready(Err(err)),
                 }
             }
-            pending = kept;
-            if pending.is_empty() && waiting.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            if !has_ended {
+            if pending.len() == n_pending {
                 return Poll::Pending;
             }
-            is_first = false;
         }
     })
     .await?;

@@ -7,10 +7,10 @@ use crate::decide::labels::{Label, Slot, WantedTokens, scores, wanted};
 use crate::decide::options::DecisionOptions;
 use crate::decide::prompts::PromptMaker;
 use crate::decide::question::{DecisionKind, DecisionQuestion};
-use crate::decide::reading::{PromptLogprobs, read_all};
+use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all};
 use crate::decide::state::DecisionState;
 use crate::decide::wording::WordedQuestion;
-use crate::engine::{LoadedModel, Owner, Prepared, PromptJob, ReplyConstraint, TokenReading};
+use crate::engine::{LoadedModel, Owner, Prepared, ReplyConstraint, TokenReading};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SpeechMode;
 use crate::response::PromptReport;
@@ -161,17 +161,21 @@ impl AskedQuestions {
     }
 
     /// The prompts of all forms: for each, one that ends where the reply begins, and one for each beginning of labels of several tokens.
-    fn jobs(&self, state: DecisionState) -> Vec<PromptJob> {
+    /// The first prompt leaves the state to all others, and a prompt that labels of several tokens follow leaves its own to theirs.
+    fn jobs(&self, state: DecisionState) -> Vec<ReadingJob> {
         let maker = Arc::new(PromptMaker::new(state));
-        let mut jobs: Vec<PromptJob> = Vec::new();
+        let mut jobs: Vec<ReadingJob> = Vec::new();
         for form in &self.forms {
             for (begun, ids) in &*form.wanted {
                 let (maker, worded) = (Arc::clone(&maker), Arc::clone(&form.worded));
                 let (begun, ids, is_first, at) = (begun.clone(), ids.clone(), jobs.is_empty(), form.at);
-                jobs.push(Box::new(move |loaded| {
-                    prepared(loaded, &maker, &worded, (&begun, ids), is_first)
-                        .map_err(|err| if is_first { err } else { err.at(&format!("questions[{at}]")) })
-                }));
+                let stage = if is_first { 0 } else { 1 + u8::from(!begun.is_empty()) };
+                let is_continued = begun.is_empty() && 1 < form.wanted.len();
+                let job = move |loaded: &LoadedModel| {
+                    let prepared = prepared(loaded, &maker, &worded, (&begun, ids), (is_first, is_continued));
+                    prepared.map_err(|err| if is_first { err } else { err.at(&format!("questions[{at}]")) })
+                };
+                jobs.push(ReadingJob { stage, job: Box::new(job) });
             }
         }
         jobs
@@ -224,16 +228,20 @@ fn orders(question: &DecisionQuestion, n_labels: usize, n_rotations: usize) -> V
     (0..n_rotations).map(rotated).collect()
 }
 
-/// A prompt for the engine. The first one leaves its state to the others.
+/// A prompt for the engine. The first one leaves the state to others, and one that is continued leaves its own.
 fn prepared(
     loaded: &LoadedModel,
     maker: &PromptMaker,
     question: &WordedQuestion,
     (begun, ids): (&[u32], Vec<u32>),
-    is_first: bool,
+    (is_first, is_continued): (bool, bool),
 ) -> Result<Prepared> {
     let prompt = maker.positions(loaded, question, begun)?;
-    let n_shared = if is_first { maker.n_shared(loaded, question, &prompt.positions)? } else { 0 };
+    let mut kept = Vec::new();
+    if is_first {
+        kept.push(maker.n_shared(loaded, question, &prompt.positions)?);
+    }
+    kept.extend(is_continued.then_some(prompt.positions.len()));
     Ok(Prepared {
         messages: Vec::new(),
         positions: prompt.positions,
@@ -245,6 +253,6 @@ fn prepared(
         constraint: ReplyConstraint::default(),
         report: PromptReport::default(),
         speech: SpeechMode::Off,
-        reading: Some(TokenReading { ids, n_shared }),
+        reading: Some(TokenReading { ids, kept }),
     })
 }

@@ -288,3 +288,60 @@ fn an_unloaded_model_decides_nothing() {
     let decided: Result<Decisions, _> = runner.decide(STATE, &questions());
     assert_eq!(decided.unwrap_err().kind(), ErrorKind::ModelUnloaded);
 }
+
+#[test]
+fn a_picture_is_part_of_the_state_and_is_computed_once() {
+    let load = || {
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2vl-hf");
+        ModelRunner::load(model.to_str().unwrap()).unwrap()
+    };
+    let [circles, note] = ["circles", "note"].map(|name| file(&format!("tests/fixtures/pictures/{name}.png")));
+    let of = |picture: &[u8]| DecisionState::from("The door at noon:").with_image(picture);
+    let runner = load();
+    let together = runner.decide(of(&circles), &questions()[..3]).unwrap();
+    let resumed = runner.decide(of(&circles), &questions()[1..2]).unwrap();
+    assert_eq!(bits(&resumed.answers)[0], bits(&together.answers)[1]);
+    let other = runner.decide(of(&note), &questions()[1..2]).unwrap();
+    assert_ne!(bits(&other.answers), bits(&resumed.answers));
+    let alone = load().decide(of(&circles), &questions()[1..2]).unwrap();
+    assert_eq!(bits(&alone.answers), bits(&resumed.answers));
+    // The state with the picture was cached, and not with the other one.
+    assert!(other.usage.cached_tokens < resumed.usage.cached_tokens, "{:?} {:?}", other.usage, resumed.usage);
+    let err = fixture("lfm2").decide(of(&circles), &questions()).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+}
+
+#[test]
+fn reasoning_that_a_template_opens_is_closed() {
+    for (end, expect) in [("<think>\n", "<think>\n\n</think>\n\n"), ("<think>", "<think>\n\n</think>\n\n"), ("", "")] {
+        let template = format!(
+            "{{% for m in messages %}}<|im_start|>{{{{ m.role }}}}\n{{{{ m.content }}}}<|im_end|>\n{{% endfor %}}\
+             {{% if add_generation_prompt %}}<|im_start|>assistant\n{end}{{% endif %}}"
+        );
+        let weights = Weights::from_bytes(file("tests/fixtures/models/lfm2-f32.gguf").into()).unwrap();
+        let options = LoadOptions { chat_template: Some(template), ..Default::default() };
+        let go_on = &mut |_, _| ControlFlow::Continue(());
+        let runner = ModelRunner::from_weights(weights, options, EngineSettings::default(), go_on).unwrap();
+        let question = WordedQuestion::new(&questions()[0], &[], &[], false);
+        let segments = PromptMaker::new(STATE.into()).segments(&runner.loaded().unwrap(), &question).unwrap();
+        let text = joined(&segments);
+        assert!(text.ends_with(&format!("<|im_start|>assistant\n{expect}")), "{text:?}");
+    }
+}
+
+#[test]
+fn codes_are_single_tokens_and_numbers_where_the_vocabulary_has_too_few() {
+    let runner = runner_of(file("models/demo.gguf"), 1);
+    let loaded = runner.loaded().unwrap();
+    let slot =
+        Slot::new(&loaded.tokenizer, &[Segment::Control("<|im_start|>".into()), Segment::Text("assistant\n".into())]);
+    let slot = slot.unwrap();
+    let labels = |n: usize| slot.labels(&DecisionQuestion::choice("?", (0..n).map(|n| n.to_string())), false).unwrap();
+    let few = labels(26);
+    assert_eq!(few.iter().map(|label| label.code.as_str()).collect::<String>(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    assert!(few.iter().flat_map(|label| &label.paths).all(|path| path.len() == 1));
+    let many = labels(255);
+    assert_eq!((many[7].code.as_str(), many[7].paths.len(), many[7].paths[0].len()), ("007", 1, 3));
+    let ids: std::collections::HashSet<_> = many.iter().map(|label| &label.paths[0]).collect();
+    assert_eq!(ids.len(), 255);
+}
