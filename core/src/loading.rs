@@ -171,7 +171,10 @@ pub(crate) fn load_model(
         ));
     }
     let decisions = match is_decision_model(weights)? {
-        true => Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer)?),
+        true => {
+            let images = renderer.as_ref().map(PromptRenderer::images);
+            Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer, images)?)
+        }
         false => None,
     };
     let context_size = model.context_size();

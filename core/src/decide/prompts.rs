@@ -33,7 +33,7 @@ impl PromptMaker {
     /// The errors of rendering a message of a conversation.
     pub(super) fn segments(&self, loaded: &LoadedModel, question: &WordedQuestion) -> Result<Vec<Segment>> {
         match &loaded.decisions {
-            Some(prompts) => self.trained(loaded, prompts, question),
+            Some(prompts) => self.trained(prompts, question),
             None => self.chat(loaded, question),
         }
     }
@@ -109,12 +109,7 @@ impl PromptMaker {
     }
 
     /// The prompt for a decision model. Its images come first.
-    fn trained(
-        &self,
-        loaded: &LoadedModel,
-        prompts: &DecisionPrompts,
-        question: &WordedQuestion,
-    ) -> Result<Vec<Segment>> {
+    fn trained(&self, prompts: &DecisionPrompts, question: &WordedQuestion) -> Result<Vec<Segment>> {
         let (system, state) = (self.state.system.as_deref(), text_of(&self.state.content));
         let state = match (system, &*state) {
             (Some(system), "") => system.to_owned(),
@@ -145,7 +140,7 @@ impl PromptMaker {
             text: &if state.is_empty() { text } else { format!("{state}{SEPARATOR}{text}") },
             images: &images,
         };
-        prompts.render(&turn, loaded.renderer.as_ref(), &self.now)
+        prompts.render(&turn, &self.now)
     }
 }
 

@@ -31,6 +31,7 @@ mod step_plan;
 mod stop;
 mod stream;
 mod timing;
+mod token_reading;
 mod transcript;
 mod vocabulary;
 mod worker;
@@ -55,10 +56,10 @@ pub(crate) use channel::{EventSender, ReplyReceiver};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
 pub use prefill_progress::PrefillProgress;
-pub(crate) use reading::TokenReading;
 pub(crate) use request::{Prepared, PromptJob, ReplyOwner, Request};
 pub(crate) use stream::EventSource;
 pub use stream::{BlockingIterator, ResponseStream, TextStream};
+pub(crate) use token_reading::TokenReading;
 
 /// A handle to the engine thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {

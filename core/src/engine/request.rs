@@ -3,7 +3,7 @@
 use crate::engine::cache::Owner;
 use crate::engine::constraint::ReplyConstraint;
 use crate::engine::loaded::LoadedModel;
-use crate::engine::reading::TokenReading;
+use crate::engine::token_reading::TokenReading;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;

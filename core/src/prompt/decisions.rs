@@ -7,9 +7,8 @@ use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::control::ControlMarker;
-use crate::prompt::images::{TEXT_ONLY, unsupported};
-use crate::prompt::template::PromptTemplate;
-use crate::prompt::{PROMPT_FUEL, PromptRenderer};
+use crate::prompt::images::{ImageSupport, TEXT_ONLY};
+use crate::prompt::template::{PROMPT_FUEL, PromptTemplate};
 use crate::tokenizer::{ControlTokens, ModelTokenizer, Segment, SpecialTokens};
 
 /// The prompts of one decision model.
@@ -19,6 +18,7 @@ pub(crate) struct DecisionPrompts {
     special: SpecialTokens,
     /// The spelling of the token that begins a prompt; empty if there is none.
     bos: String,
+    images: ImageSupport,
 }
 
 /// A question with its state.
@@ -43,11 +43,15 @@ pub(crate) struct DecisionOption {
 }
 
 impl DecisionPrompts {
-    /// The prompts by this template, or in the built-in form.
+    /// The prompts by this template, or in the built-in form. `images` says how images get into prompts; without it, they do not.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`] for a template that is not valid, and for a vocabulary without the tokens of the built-in form.
-    pub(crate) fn new(template: Option<&str>, tokenizer: &ModelTokenizer) -> Result<Self> {
+    pub(crate) fn new(
+        template: Option<&str>,
+        tokenizer: &ModelTokenizer,
+        images: Option<&ImageSupport>,
+    ) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
         let special = tokenizer.special_tokens();
         let missing = ["<|im_start|>", "<|im_end|>"].into_iter().find(|spelling| !control.contains(spelling));
@@ -56,27 +60,23 @@ impl DecisionPrompts {
             return Err(SdkError::new(ErrorKind::ModelLoad, message));
         }
         let bos = tokenizer.begin_spelling().to_owned();
-        Ok(Self { template: template.map(PromptTemplate::compile).transpose()?, control, special, bos })
+        let images = images.cloned().unwrap_or_else(|| ImageSupport::Missing(TEXT_ONLY.to_owned()));
+        Ok(Self { template: template.map(PromptTemplate::compile).transpose()?, control, special, bos, images })
     }
 
-    /// Renders a prompt; the renderer of conversations has what reads images.
+    /// Renders a prompt.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images that the model does not take, and [`ErrorKind::InvalidMessage`] for a question that
     /// the template refuses.
-    pub(crate) fn render(
-        &self,
-        turn: &DecisionTurn<'_>,
-        renderer: Option<&PromptRenderer>,
-        now: &Zoned,
-    ) -> Result<Vec<Segment>> {
+    pub(crate) fn render(&self, turn: &DecisionTurn<'_>, now: &Zoned) -> Result<Vec<Segment>> {
         match &self.template {
-            Some(template) => self.by_template(template, turn, renderer, now),
-            None => self.built_in(turn, renderer),
+            Some(template) => self.by_template(template, turn, now),
+            None => self.built_in(turn),
         }
     }
 
-    fn built_in(&self, turn: &DecisionTurn<'_>, renderer: Option<&PromptRenderer>) -> Result<Vec<Segment>> {
+    fn built_in(&self, turn: &DecisionTurn<'_>) -> Result<Vec<Segment>> {
         let control = |spelling: &str| Segment::Control(spelling.to_owned());
         let mut segments = Vec::new();
         if !self.bos.is_empty() {
@@ -85,8 +85,7 @@ impl DecisionPrompts {
         segments.push(control("<|im_start|>"));
         push_text(&mut segments, "user\n");
         for image in turn.images {
-            let renderer = renderer.ok_or_else(|| unsupported(TEXT_ONLY))?;
-            for segment in renderer.image_segments(image)? {
+            for segment in self.images.segments(image)? {
                 match segment {
                     Segment::Text(text) => push_text(&mut segments, &text),
                     segment => segments.push(segment),
@@ -101,13 +100,7 @@ impl DecisionPrompts {
         Ok(segments)
     }
 
-    fn by_template(
-        &self,
-        template: &PromptTemplate,
-        turn: &DecisionTurn<'_>,
-        renderer: Option<&PromptRenderer>,
-        now: &Zoned,
-    ) -> Result<Vec<Segment>> {
+    fn by_template(&self, template: &PromptTemplate, turn: &DecisionTurn<'_>, now: &Zoned) -> Result<Vec<Segment>> {
         let mut texts: Vec<Cow<'_, str>> = vec![turn.instructions.into()];
         texts.extend(turn.state.map(Cow::from));
         for option in turn.options {
@@ -141,11 +134,7 @@ impl DecisionPrompts {
         let rendered = template.render(variables, now, marker.stand_ins(), &Fuel::new(PROMPT_FUEL))?;
         let segments = marker.split(&rendered);
         let files: Vec<Vec<u8>> = turn.images.iter().map(|file| file.to_vec()).collect();
-        match renderer {
-            Some(renderer) => renderer.embed(segments, &files),
-            None if files.is_empty() => Ok(segments),
-            None => Err(unsupported(TEXT_ONLY)),
-        }
+        self.images.embed(segments, &files)
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn replace_markers(
 
 /// What becomes of images in messages.
 #[derive(Clone)]
-pub(super) enum ImageSupport {
+pub(crate) enum ImageSupport {
     /// They get into prompts.
     Input(ImageInput),
     /// The template prints its markers, which nothing replaces: for probes.

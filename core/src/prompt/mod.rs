@@ -58,7 +58,7 @@ use fitting::{Fit, calls_alone, one_call_each, refused};
 use images::{ImageSupport, replace_markers};
 use probed::TemplateKey;
 use sounds::{SoundSupport, embed_recordings};
-use template::PromptTemplate;
+use template::{PROMPT_FUEL, PromptTemplate};
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
 
@@ -77,12 +77,9 @@ pub(crate) struct PromptRenderer {
     sounds: SoundSupport,
 }
 
-/// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
-/// next limit were measured with the example `needs` of causerie-jinja (docs/adr/0024).
+/// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and
+/// the limit of prompts were measured with the example `needs` of causerie-jinja (docs/adr/0024).
 const LOAD_FUEL: u64 = 1_000_000;
-/// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
-/// 4,000 messages and 4 MB; no template takes more than two seconds.
-const PROMPT_FUEL: u64 = 6_000_000;
 
 /// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
@@ -259,12 +256,9 @@ impl PromptRenderer {
         self.images.embed(segments, files)
     }
 
-    /// What takes an image's place in a prompt.
-    ///
-    /// # Errors
-    /// [`ErrorKind::UnsupportedContent`] for an image that cannot be read, and if the model takes none.
-    pub(crate) fn image_segments(&self, file: &[u8]) -> Result<Vec<Segment>> {
-        self.images.segments(file)
+    /// How images get into prompts.
+    pub(crate) fn images(&self) -> &ImageSupport {
+        &self.images
     }
 
     /// Whether the template prints markers for images.

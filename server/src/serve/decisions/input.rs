@@ -12,14 +12,14 @@ use crate::serve::request::fields::read_value;
 use crate::serve::request::must_be;
 
 #[derive(Debug, Deserialize)]
-struct MessageItem {
-    role: ItemRole,
+struct DecisionMessage {
+    role: DecisionRole,
     content: Json,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum ItemRole {
+enum DecisionRole {
     User,
     Developer,
     System,
@@ -27,21 +27,21 @@ enum ItemRole {
 }
 
 #[derive(Debug, Deserialize)]
-struct CallItem {
+struct DecisionCall {
     call_id: String,
     name: String,
     arguments: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct CustomCallItem {
+struct DecisionCustomCall {
     call_id: String,
     name: String,
     input: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct OutputItem {
+struct DecisionCallOutput {
     call_id: String,
     output: Json,
 }
@@ -77,19 +77,19 @@ fn read_item(place: &str, item: Json, called: &mut HashMap<String, String>) -> R
     match kind.as_str() {
         "message" => read_message(place, read_value(place, item)?),
         "function_call" => {
-            let CallItem { call_id, name, arguments } = read_value(place, item)?;
+            let DecisionCall { call_id, name, arguments } = read_value(place, item)?;
             let message = ChatMessage::assistant(format!("{name}({arguments})"));
             called.insert(call_id, name);
             Ok(message)
         }
         "custom_tool_call" => {
-            let CustomCallItem { call_id, name, input } = read_value(place, item)?;
+            let DecisionCustomCall { call_id, name, input } = read_value(place, item)?;
             let message = ChatMessage::assistant(format!("{name}({input})"));
             called.insert(call_id, name);
             Ok(message)
         }
         "function_call_output" | "custom_tool_call_output" => {
-            let OutputItem { call_id, output } = read_value(place, item)?;
+            let DecisionCallOutput { call_id, output } = read_value(place, item)?;
             let Some(name) = called.get(&call_id) else {
                 let message = format!("{place}.call_id must be the id of an earlier call, found {call_id:?}");
                 return Err(HttpError::value(place, message));
@@ -107,11 +107,11 @@ fn read_item(place: &str, item: Json, called: &mut HashMap<String, String>) -> R
     }
 }
 
-fn read_message(place: &str, item: MessageItem) -> Result<ChatMessage, HttpError> {
+fn read_message(place: &str, item: DecisionMessage) -> Result<ChatMessage, HttpError> {
     let (role, kinds) = match item.role {
-        ItemRole::User => (Role::User, PartKinds::All),
-        ItemRole::Developer | ItemRole::System => (Role::System, PartKinds::Text),
-        ItemRole::Assistant => (Role::Assistant, PartKinds::Said),
+        DecisionRole::User => (Role::User, PartKinds::All),
+        DecisionRole::Developer | DecisionRole::System => (Role::System, PartKinds::Text),
+        DecisionRole::Assistant => (Role::Assistant, PartKinds::Said),
     };
     let content: Vec<ChatMessageContent> = read_content(&format!("{place}.content"), item.content, kinds)?;
     Ok(ChatMessage { content, ..ChatMessage::new(role, "") })

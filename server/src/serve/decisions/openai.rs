@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::serve::decisions::input::read_input;
 use crate::serve::decisions::parts::{PartKinds, read_content};
-use crate::serve::decisions::{DecisionRequest, ReadingFields};
+use crate::serve::decisions::request::{DecisionRequest, ReadingFields};
 use crate::serve::error::HttpError;
 use crate::serve::models;
 use crate::serve::request::fields::{RequestFields, read_value};

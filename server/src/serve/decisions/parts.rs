@@ -27,22 +27,22 @@ pub(super) enum PartKinds {
 }
 
 #[derive(Debug, Deserialize)]
-struct TextPart {
+struct DecisionText {
     text: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct RefusalPart {
+struct DecisionRefusal {
     refusal: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct ImagePart {
+struct DecisionImage {
     image_url: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct JsonPart {
+struct DecisionJson {
     data: Json,
 }
 
@@ -80,16 +80,16 @@ fn read_part(place: &str, part: Json, kinds: PartKinds) -> Result<ChatMessageCon
     let kind = part["type"].as_str().filter(|kind| known.contains(kind)).map(str::to_owned);
     match kind.as_deref() {
         Some("input_text" | "output_text") => {
-            read_value(place, part).map(|part: TextPart| ChatMessageContent::Text(part.text))
+            read_value(place, part).map(|part: DecisionText| ChatMessageContent::Text(part.text))
         }
-        Some("refusal") => read_value(place, part).map(|part: RefusalPart| ChatMessageContent::Text(part.refusal)),
+        Some("refusal") => read_value(place, part).map(|part: DecisionRefusal| ChatMessageContent::Text(part.refusal)),
         Some("input_image") => {
-            let ImagePart { image_url } = read_value(place, part)?;
+            let DecisionImage { image_url } = read_value(place, part)?;
             ChatMessageContent::image_from_data_url(&image_url)
                 .map_err(|err| HttpError::value(place, format!("{place}.image_url {}", err.message())))
         }
         Some(_) => {
-            let JsonPart { data } = read_value(place, part)?;
+            let DecisionJson { data } = read_value(place, part)?;
             check_json(&format!("{place}.data"), &data)?;
             Ok(ChatMessageContent::Text(indented(&data)))
         }

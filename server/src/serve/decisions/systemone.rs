@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::serve::decisions::parts::indented;
-use crate::serve::decisions::{DecisionRequest, ReadingFields};
+use crate::serve::decisions::request::{DecisionRequest, ReadingFields};
 use crate::serve::error::HttpError;
 use crate::serve::models;
 use crate::serve::request::fields::{RequestFields, read_value};
@@ -116,7 +116,9 @@ fn read_question(name: String, question: Json) -> Result<DecisionQuestion, HttpE
         None => String::new(),
         Some(Json::String(text)) => text,
         Some(json @ (Json::Object(_) | Json::Array(_))) => indented(&json),
-        Some(other) => return Err(refused(format!("instructions {}", must_be("a string, an object or an array", &other)))),
+        Some(other) => {
+            return Err(refused(format!("instructions {}", must_be("a string, an object or an array", &other))));
+        }
     };
     Ok(DecisionQuestion { kind, ..DecisionQuestion::predicate(instructions).named(name) })
 }
