@@ -16,6 +16,9 @@ use crate::options::SpeechMode;
 use crate::response::PromptReport;
 use crate::runner::ModelRunner;
 
+/// Prompts of one question that compute it again, at most. With more of them, the question leaves its state in the prefix cache, where
+/// it takes the place of another one.
+const MAX_RECOMPUTED: usize = 4;
 /// Questions about one state, at most.
 const MAX_QUESTIONS: usize = 400;
 
@@ -161,7 +164,7 @@ impl AskedQuestions {
     }
 
     /// The prompts of all forms: for each, one that ends where the reply begins, and one for each beginning of labels of several tokens.
-    /// The first prompt leaves the state to all others, and a prompt that labels of several tokens follow leaves its own to theirs.
+    /// The first prompt leaves the state to all others, and a prompt that many labels of several tokens follow leaves its own to theirs.
     fn jobs(&self, state: DecisionState) -> Vec<ReadingJob> {
         let maker = Arc::new(PromptMaker::new(state));
         let mut jobs: Vec<ReadingJob> = Vec::new();
@@ -170,7 +173,7 @@ impl AskedQuestions {
                 let (maker, worded) = (Arc::clone(&maker), Arc::clone(&form.worded));
                 let (begun, ids, is_first, at) = (begun.clone(), ids.clone(), jobs.is_empty(), form.at);
                 let stage = if is_first { 0 } else { 1 + u8::from(!begun.is_empty()) };
-                let is_continued = begun.is_empty() && 1 < form.wanted.len();
+                let is_continued = begun.is_empty() && MAX_RECOMPUTED < form.wanted.len();
                 let job = move |loaded: &LoadedModel| {
                     let prepared = prepared(loaded, &maker, &worded, (&begun, ids), (is_first, is_continued));
                     prepared.map_err(|err| if is_first { err } else { err.at(&format!("questions[{at}]")) })

@@ -190,7 +190,7 @@ fn errors_name_the_place_in_the_request() {
         (
             json!({ "input": user(json!([{ "type": "input_image", "image_url": "data:image/gif;base64,R0lGODlh" }])) }),
             "input",
-            "images need a model with vision",
+            "the image cannot be decoded",
         ),
         (json!({ "temperature": 0 }), "temperature", "temperature must be between 0.01 and 100"),
         (json!({ "rotations": 0 }), "rotations", "rotations must be an integer from 1 to 255"),

@@ -87,6 +87,12 @@ impl DecisionRequest {
 fn refused(err: &SdkError) -> HttpError {
     match err.kind() {
         ErrorKind::InvalidArgument => HttpError::value("questions", err.message()),
+        ErrorKind::UnsupportedContent | ErrorKind::InvalidMessage => {
+            // The engine names a place in the prompt, which the client does not know.
+            let message = err.message();
+            let rest = message.split_once("messages[").and_then(|(_, place)| place.split_once(": "));
+            HttpError::from_engine(&SdkError::new(err.kind(), rest.map_or(message, |(_, rest)| rest)))
+        }
         _ => HttpError::from_engine(err),
     }
 }
