@@ -109,6 +109,6 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_probabilities() {
         assert_eq!([0.0, 0.5, 1.0].map(|probability| bar(probability).chars().count()), [0, 12, 24]);
-        assert_eq!(bar(0.52), format!("{}▍", "█".repeat(12)));
+        assert_eq!(bar(0.52), format!("{}▌", "█".repeat(12)));
     }
 }
