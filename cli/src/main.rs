@@ -20,6 +20,7 @@ mod models;
 mod bench;
 mod bundle;
 mod chat;
+mod decide;
 mod embed;
 mod generate;
 mod inspect;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         CauserieCommand::Bench(bench) => bench::run(bench, &model),
         CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action, &model),
         CauserieCommand::Chat(chat) => chat::run(chat, &model),
+        CauserieCommand::Decide(decide) => decide::run(decide, &model),
         CauserieCommand::Deploy(deploy) => deploy::cluster::run(deploy, line.offline),
         CauserieCommand::Embed(arguments) => embed::embed(arguments, &model),
         CauserieCommand::Generate(generate) => generate::run(generate, &model),

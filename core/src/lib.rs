@@ -77,6 +77,7 @@ mod loading;
 mod runner;
 mod conversation;
 mod speaking;
+mod decide;
 mod library;
 // Texts as vectors, and their ranking.
 pub mod embedding;
@@ -108,6 +109,10 @@ pub mod fuzzing;
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
+pub use decide::{
+    DecisionAnswer, DecisionCriteria, DecisionKind, DecisionLabel, DecisionOptions, DecisionOutcome, DecisionQuestion,
+    DecisionState, DecisionTemperatures, DecisionUsage, Decisions, LabelProbability, fit_temperature,
+};
 pub use engine::{BlockingIterator, CancelHandle, PrefillProgress, ResponseStream, TextStream};
 pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{

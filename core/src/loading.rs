@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use crate::checkpoint::is_decision_model;
 use crate::deep_stack;
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -16,11 +17,11 @@ use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress,
 use crate::options::{Device, LoadOptions};
 use crate::packing::{packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
-use crate::prompt::PromptRenderer;
+use crate::prompt::{DecisionPrompts, PromptRenderer};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision;
 use crate::voice::{self, VoiceFiles};
-use crate::weights::{TemplateSources, Weights};
+use crate::weights::{TemplateSources, Weights, decision_template};
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
@@ -169,11 +170,18 @@ pub(crate) fn load_model(
             format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
         ));
     }
+    let decisions = match is_decision_model(weights)? {
+        true => {
+            let images = renderer.as_ref().map(PromptRenderer::images);
+            Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer, images)?)
+        }
+        false => None,
+    };
     let context_size = model.context_size();
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    let loaded = LoadedModel { voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    let loaded = LoadedModel { decisions, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
     Ok((loaded, info, options))
 }
 

@@ -281,6 +281,7 @@ impl ModelRunner {
                     constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
                     report: PromptReport::default(),
                     speech: asked.speech.mode.resolved(""),
+                    reading: None,
                     positions,
                     embedded,
                 })

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 
 COMMAND = os.environ["CAUSERIE_COMMAND"]
@@ -25,6 +26,22 @@ def reading_model(folder):
     sound_start, first = (slice(14816 + 64 * token, 14880 + 64 * token) for token in (3, 419))
     file[sound_start], file[first] = file[first], file[sound_start]
     place.write_bytes(file)
+    return place
+
+
+def decision_model(folder):
+    """Puts a model into a folder that counts as a decision model, and returns its file: the demo model with another metadata.
+
+    It knows nothing of decisions; tests look at the form of its answers.
+    """
+    text = lambda value: struct.pack("<Q", len(value)) + value.encode()
+    added = text("lfm2.decision.type") + struct.pack("<I", 8) + text("lfm2-d1")
+    added += text("padding") + struct.pack("<I", 8)
+    added += text(" " * (-(len(added) + 8) % 32))  # the tensors stay aligned
+    file = (ROOT / "models/demo.gguf").read_bytes()
+    (n_values,) = struct.unpack("<Q", file[16:24])
+    place = pathlib.Path(folder) / "decisions.gguf"
+    place.write_bytes(file[:16] + struct.pack("<Q", n_values + 2) + added + file[24:])
     return place
 
 

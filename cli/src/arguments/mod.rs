@@ -3,6 +3,7 @@
 mod options;
 
 mod bundle;
+mod decide;
 mod deploy;
 mod embedding;
 mod inspect;
@@ -16,6 +17,7 @@ mod hosting;
 use clap::{Parser, Subcommand};
 
 pub(crate) use bundle::{BundleAction, BundleArguments};
+pub(crate) use decide::DecideArguments;
 pub(crate) use deploy::{AppsAction, AppsArguments, Builder, DeployArguments, ImageOptions, Target};
 pub(crate) use embedding::{EmbedArguments, RerankArguments, TextUseName};
 pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
@@ -53,6 +55,8 @@ pub(crate) enum CauserieCommand {
     Chat(ChatArguments),
     /// Complete one prompt.
     Generate(GenerateArguments),
+    /// Answer questions about a text with probabilities, without generating any.
+    Decide(DecideArguments),
     /// Read a text aloud, with a model that speaks.
     Speak(SpeakArguments),
     /// Write what is said in files of sound.
@@ -94,6 +98,7 @@ impl CauserieCommand {
         match self {
             Self::Chat(chat) => chat.model.name.as_deref(),
             Self::Generate(generate) => Some(&generate.model),
+            Self::Decide(decide) => Some(&decide.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
             Self::Speak(speak) => Some(&speak.model),
             Self::Transcribe(transcribe) => Some(&transcribe.model),

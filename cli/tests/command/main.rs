@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod chat;
+mod decide;
 mod deploy;
 mod encrypted;
 #[path = "../../../hub/tests/fake/mod.rs"]

@@ -4,6 +4,7 @@ use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
 use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
+use crate::checkpoint::decision::check_decision_type;
 use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
 use crate::checkpoint::invalid::{embeds, invalid};
@@ -35,6 +36,7 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, tensors, family };
+    check_decision_type(file)?;
     let n_layers = check_layers(keys.n_layers()?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;

@@ -8,6 +8,7 @@ mod architecture;
 mod config;
 mod config_object;
 mod config_rope;
+mod decision;
 mod embedding;
 mod families;
 mod folder_delta_net;
@@ -33,6 +34,7 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
+pub(crate) use decision::is_decision_model;
 pub(crate) use embedding::{BertArchitecture, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 #[cfg(test)]
 pub(crate) use families::FAMILIES;

@@ -79,6 +79,7 @@ impl ContextWindow {
             constraint,
             report,
             speech: self.options.speech.mode.resolved(&system_prompt(history)),
+            reading: None,
         })
     }
 

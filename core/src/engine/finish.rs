@@ -97,6 +97,9 @@ impl Generation {
     /// Leaves the state to prompts that continue from here.
     pub(super) fn cache_state(&mut self, cache: &mut PrefixCache) {
         let Some(state) = self.state.take() else { return };
+        if self.reading.is_some() {
+            return; // what is to be kept of it has been kept
+        }
         let n_positions = state.n_positions();
         // A reply that was cancelled inside of embedded content leaves nothing: it is only reused whole.
         if can_be_cut_at(&self.positions, n_positions) {

@@ -16,6 +16,7 @@ use crate::engine::speculative::Drafter;
 use crate::engine::speech::Speech;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
+use crate::engine::token_reading::TokenReading;
 use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
@@ -58,7 +59,7 @@ pub(crate) struct Generation {
     /// The step that the model computes next.
     plan: Option<StepPlan>,
     /// The logits of the last step.
-    logits: Vec<f32>,
+    pub(super) logits: Vec<f32>,
     pub(super) constraint: ReplyConstraint,
     drafter: Drafter,
     /// Finds loops, if they end the reply.
@@ -69,6 +70,8 @@ pub(crate) struct Generation {
     pub(super) speech_options: SpeechOptions,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
+    /// What is read after the prompt, in place of a reply.
+    pub(super) reading: Option<TokenReading>,
     /// Tokens that the reply must not have.
     pub(super) banned: Vec<u32>,
     pub(super) transcript: ReplyTranscript,
@@ -107,6 +110,7 @@ impl Generation {
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
             speech_options: options.speech,
             speech: None,
+            reading: None,
             banned: Vec::new(),
             partial: sender.partial(),
             timing: Timing::start(options.timeout),
@@ -183,10 +187,13 @@ impl Generation {
                 empty.insert(state)
             }
         };
-        let is_end = |token| loaded.tokenizer.is_end(token);
+        let n_computed = state.n_positions();
+        let all = &self.positions[..];
+        let (within, splits) = self.reading.as_ref().map_or((all, true), |reading| reading.within(all, n_computed));
+        let is_end = |token| splits && loaded.tokenizer.is_end(token);
         let is_known = |digest| self.embeddings.is_known(digest);
         let is_whole = |digest| self.embeddings.layout(digest).mutual != MutualAttention::Nowhere;
-        let mut plan = StepPlan::after(state.n_positions(), &self.positions, is_end, is_known, is_whole);
+        let mut plan = StepPlan::after(n_computed, within, is_end, is_known, is_whole);
         match &plan.inputs {
             PlannedInputs::KnownRows(digests) => self.embeddings.prepare_known(digests, loaded.model.hidden_size())?,
             &PlannedInputs::Rows { digest, .. } => {
@@ -197,7 +204,7 @@ impl Generation {
             }
             PlannedInputs::Tokens(_) => self.embeddings.release(),
         }
-        let looks_ahead = loaded.looks_ahead && self.speech.is_none();
+        let looks_ahead = loaded.looks_ahead && self.speech.is_none() && self.reading.is_none();
         if plan.end == self.positions.len() && looks_ahead && loaded.model.shares_passes() {
             let draft = self.drafter.draft(self.transcript.section(), &self.positions, &loaded.tokenizer);
             plan.add_draft(self.constraint.possible(&draft));
@@ -224,6 +231,7 @@ impl Generation {
             owner.begin(prepared.messages);
         }
         self.constraint = prepared.constraint;
+        self.reading = prepared.reading;
         self.positions = prepared.positions;
         self.begin_speech(prepared.speech, loaded)?;
         self.timing.record_start(&mut self.stats, self.positions.len());
@@ -331,7 +339,7 @@ impl Generation {
         ReplyProgress::Worked
     }
 
-    /// Caches the state for later prompts; after the last token, picks the next one.
+    /// Caches the state for later prompts; after the last token, picks the next one, or reads what is asked for.
     fn complete_step(&mut self, plan: &StepPlan, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
         let is_end = |position: &Position| position.token().is_some_and(|token| loaded.tokenizer.is_end(token));
@@ -340,11 +348,16 @@ impl Generation {
             Timing::record_prefill(&mut self.stats, plan);
             self.sender.progress().set(plan.end, &self.positions[..self.stats.prompt_tokens]);
             // Prompts part at ends of messages. A state that can be cut serves from there anyway.
-            if !state.can_be_cut() && (plan.end == self.stats.prompt_tokens || computed.last().is_some_and(is_end)) {
+            let is_pause = plan.end == self.stats.prompt_tokens || computed.last().is_some_and(is_end);
+            let is_pause = is_pause && !state.can_be_cut();
+            if self.reading.as_ref().map_or(is_pause, |reading| reading.is_kept(plan.end, is_pause)) {
                 cache.keep(computed, state.clone(), self.owner);
             }
         }
         if plan.end < self.positions.len() {
+            return Ok(());
+        }
+        if self.read(loaded)? {
             return Ok(());
         }
         self.timing.record_decode(&mut self.stats, plan);

@@ -9,7 +9,7 @@ use crate::function::FunctionNames;
 use crate::message::ChatMessage;
 use crate::model::{Model, Voice};
 use crate::position::{Position, tokens};
-use crate::prompt::{Frame, PromptRenderer, Segment, TEXT_ONLY};
+use crate::prompt::{DecisionPrompts, Frame, PromptRenderer, Segment, TEXT_ONLY};
 use crate::tokenizer::ModelTokenizer;
 
 /// A loaded model.
@@ -18,6 +18,8 @@ pub(crate) struct LoadedModel {
     pub(crate) tokenizer: Arc<ModelTokenizer>,
     /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
     pub(crate) renderer: Option<PromptRenderer>,
+    /// `None` for a model that is not a decision model.
+    pub(crate) decisions: Option<DecisionPrompts>,
     /// `None` for a model that does not speak.
     pub(crate) voice: Option<Voice>,
     pub(crate) context_size: usize,
@@ -45,6 +47,7 @@ impl LoadedModel {
             model,
             tokenizer,
             renderer,
+            decisions: None,
             voice: None,
             context_size,
             function_names: FunctionNames::default(),

@@ -125,14 +125,14 @@ fn event(decided: impl Iterator<Item = PendingLogprob>) -> Option<MessageRespons
 }
 
 /// Logits with the sum that normalises them to log-probabilities.
-struct NormalisedLogits<'a> {
+pub(super) struct NormalisedLogits<'a> {
     logits: &'a [f32],
     log_sum: f64,
     spells_controls: bool,
 }
 
 impl<'a> NormalisedLogits<'a> {
-    fn new(logits: &'a [f32], spells_controls: bool) -> Self {
+    pub(super) fn new(logits: &'a [f32], spells_controls: bool) -> Self {
         let best = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - best).exp()).sum();
         Self { logits, log_sum: best + sum.ln(), spells_controls }
@@ -147,8 +147,12 @@ impl<'a> NormalisedLogits<'a> {
             Some(TokenText::Control(spelling)) => (spelling.to_string(), Vec::new()),
             None => (String::new(), Vec::new()),
         };
+        ScoredToken { id, text, bytes, logprob: self.logprob(id) }
+    }
+
+    pub(super) fn logprob(&self, id: u32) -> f64 {
         let logit = self.logits.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
-        ScoredToken { id, text, bytes, logprob: f64::from(logit) - self.log_sum }
+        f64::from(logit) - self.log_sum
     }
 
     /// The `n` most probable tokens, excluded ones aside: the best first, and of equal ones the lower id first.

@@ -20,6 +20,7 @@ mod modality;
 mod pending_prompt;
 mod pool;
 mod prefill_progress;
+mod reading;
 mod reply_builder;
 mod repetition;
 mod request;
@@ -30,6 +31,7 @@ mod step_plan;
 mod stop;
 mod stream;
 mod timing;
+mod token_reading;
 mod transcript;
 mod vocabulary;
 mod worker;
@@ -57,6 +59,7 @@ pub use prefill_progress::PrefillProgress;
 pub(crate) use request::{Prepared, PromptJob, ReplyOwner, Request};
 pub(crate) use stream::EventSource;
 pub use stream::{BlockingIterator, ResponseStream, TextStream};
+pub(crate) use token_reading::TokenReading;
 
 /// A handle to the engine thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {

@@ -3,6 +3,7 @@
 use crate::engine::cache::Owner;
 use crate::engine::constraint::ReplyConstraint;
 use crate::engine::loaded::LoadedModel;
+use crate::engine::token_reading::TokenReading;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;
@@ -29,6 +30,9 @@ pub(crate) trait ReplyOwner: Send {
 
     /// Functions were called; this is the reply so far.
     fn called(&mut self, _reply: &ChatMessage) {}
+
+    /// The log-probabilities that the prompt's [`TokenReading`] asks for.
+    fn read(&mut self, _logprobs: Vec<f64>) {}
 
     /// The whole reply, which the owner may cut, or `None` after an error. It is called once, last.
     fn ended(&mut self, _reply: Option<&mut ChatMessage>) {}
@@ -60,4 +64,6 @@ pub(crate) struct Prepared {
     pub(crate) report: PromptReport,
     /// Whether, and in which order, the reply has text and sound, if the model speaks.
     pub(crate) speech: SpeechMode,
+    /// What is read after the prompt, in place of a reply.
+    pub(crate) reading: Option<TokenReading>,
 }

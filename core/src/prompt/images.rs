@@ -81,7 +81,7 @@ pub(super) fn replace_markers(
 
 /// What becomes of images in messages.
 #[derive(Clone)]
-pub(super) enum ImageSupport {
+pub(crate) enum ImageSupport {
     /// They get into prompts.
     Input(ImageInput),
     /// The template prints its markers, which nothing replaces: for probes.
@@ -101,6 +101,15 @@ impl ImageSupport {
                 let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
                 image_input.embed(segments, images)
             }
+        }
+    }
+
+    /// What takes an image's place in a prompt.
+    pub(super) fn segments(&self, file: &[u8]) -> Result<Vec<Segment>> {
+        match self {
+            Self::Missing(reason) => Err(unsupported(reason)),
+            Self::Markers => Err(unsupported(TEXT_ONLY)),
+            Self::Input(image_input) => image_input.read(file),
         }
     }
 

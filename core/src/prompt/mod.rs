@@ -9,6 +9,7 @@ mod capabilities;
 mod content_forms;
 mod continuation;
 mod control;
+mod decisions;
 mod fitting;
 mod identifiers;
 mod images;
@@ -46,6 +47,7 @@ use crate::weights::TemplateSources;
 pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
+pub(crate) use decisions::{DecisionOption, DecisionPrompts, DecisionTurn};
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 pub(crate) use segments::{embedded, joined};
 pub(crate) use sounds::{NO_AUDIO, SoundReader};
@@ -56,7 +58,7 @@ use fitting::{Fit, calls_alone, one_call_each, refused};
 use images::{ImageSupport, replace_markers};
 use probed::TemplateKey;
 use sounds::{SoundSupport, embed_recordings};
-use template::PromptTemplate;
+use template::{PROMPT_FUEL, PromptTemplate};
 use tool_list::{only_carries_functions, with_tool_list};
 use view::View;
 
@@ -75,12 +77,9 @@ pub(crate) struct PromptRenderer {
     sounds: SoundSupport,
 }
 
-/// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and the
-/// next limit were measured with the example `needs` of causerie-jinja (docs/adr/0024).
+/// Limit of the work of loading a model, with all probes of its templates together. Known templates take up to 11,000. This and
+/// the limit of prompts were measured with the example `needs` of causerie-jinja (docs/adr/0024).
 const LOAD_FUEL: u64 = 1_000_000;
-/// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
-/// 4,000 messages and 4 MB; no template takes more than two seconds.
-const PROMPT_FUEL: u64 = 6_000_000;
 
 /// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
@@ -255,6 +254,11 @@ impl PromptRenderer {
     /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
     pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
         self.images.embed(segments, files)
+    }
+
+    /// How images get into prompts.
+    pub(crate) fn images(&self) -> &ImageSupport {
+        &self.images
     }
 
     /// Whether the template prints markers for images.

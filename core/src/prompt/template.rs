@@ -11,6 +11,10 @@ use crate::memory;
 
 const _: () = assert!(causerie_jinja::STACK <= deep_stack::STACK);
 
+/// Limit of the work of a prompt, with all attempts to fit its history. Known templates take up to 1,130,000 for a conversation of
+/// 4,000 messages and 4 MB; no template takes more than two seconds.
+pub(super) const PROMPT_FUEL: u64 = 6_000_000;
+
 /// A compiled chat template.
 pub(super) struct PromptTemplate(ChatTemplate);
 

@@ -241,6 +241,11 @@ impl ModelTokenizer {
         special
     }
 
+    /// The spelling of the control token that begins prompts; empty if there is none.
+    pub(crate) fn begin_spelling(&self) -> &str {
+        self.spelling(self.bos_id)
+    }
+
     /// The spelling of a control token; empty for other tokens.
     fn spelling(&self, id: Option<u32>) -> &str {
         match id.and_then(|id| self.text(id)) {

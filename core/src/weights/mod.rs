@@ -25,6 +25,8 @@ mod tensor_type;
 mod tensors;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tiny_gguf;
 mod tokenizer_source;
 
 pub(crate) use bundle::{
@@ -45,7 +47,9 @@ pub(crate) use packed::{PackedFile, PackedMatrix, PackedWeights, PackedWriter, S
 pub(crate) use row_table::RowTable;
 pub(crate) use source::{FileBytes, MappedRows, TensorSource};
 pub(crate) use speech_files::SpeechFiles;
-pub(crate) use templates::TemplateSources;
+pub(crate) use templates::{TemplateSources, decision_template};
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
 pub(crate) use tensors::{MatrixPlace, Tensor, TensorBlocks, TensorDescription, TensorPart, Tensors};
+#[cfg(test)]
+pub(crate) use tiny_gguf::TinyGguf;
 pub(crate) use tokenizer_source::{TokenizerFiles, TokenizerSource};

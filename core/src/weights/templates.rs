@@ -34,6 +34,14 @@ impl TemplateSources {
     }
 }
 
+/// The template for the questions of a decision model, if the files have one.
+pub(crate) fn decision_template(weights: &Weights) -> Result<Option<&str>> {
+    match weights {
+        Weights::Gguf(file) => file.text("tokenizer.chat_template.systemone"),
+        Weights::Folder(_) => Ok(None),
+    }
+}
+
 fn from_gguf(file: &GgufFile) -> Result<Option<TemplateSources>> {
     let Some(chat) = file.text("tokenizer.chat_template")? else { return Ok(None) };
     let tool_use = file.text("tokenizer.chat_template.tool_use")?.map(str::to_owned);

@@ -21,6 +21,10 @@ pub(super) enum Dialect {
     Embeddings,
     /// `/v1/rerank`.
     Ranking,
+    /// `/v1/decisions`.
+    Decisions,
+    /// `/v1/systemone`.
+    SystemOne,
 }
 
 /// The shape of an error object.
@@ -48,7 +52,8 @@ impl Dialect {
             (Self::Responses, "json_schema_constraint") => "text.format",
             (Self::Messages, "json_schema_constraint") => "output_config.format",
             (Self::Transcriptions, "messages") => "file",
-            (Self::Speech, "messages") => "input",
+            (Self::Speech | Self::Decisions, "messages") => "input",
+            (Self::SystemOne, "messages") => "state",
             (Self::Speech, "speech.temperature") => "temperature",
             (Self::Transcriptions, "temperatures") => "temperature",
             (Self::Transcriptions, "has_word_times") => "timestamp_granularities",

@@ -91,6 +91,10 @@ async fn answer(
             let (answer, share) = intake::receive(service, request, read).await?;
             answer.send(share).await
         }
+        RouteHandler::Decide(read) => {
+            let (decisions, share) = intake::receive(service, request, read).await?;
+            decisions.send(share).await
+        }
         RouteHandler::Speak(read) => {
             let (answer, share) = intake::receive(service, request, read).await?;
             answer.send(share).await

@@ -48,6 +48,12 @@ impl Metrics {
         add(&self.completion_tokens, stats.completion_tokens);
     }
 
+    /// Counts the tokens of a prompt that had no reply.
+    pub(super) fn count_prompt(&self, n_tokens: usize, n_cached: usize) {
+        self.prompt_tokens.fetch_add(n_tokens as u64, Ordering::Relaxed);
+        self.cached_tokens.fetch_add(n_cached as u64, Ordering::Relaxed);
+    }
+
     fn count_request(&self, route: &'static str, status: u16) {
         let mut requests = self.requests.lock();
         *requests.entry((route, status)).or_default() += 1;

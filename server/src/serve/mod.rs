@@ -16,6 +16,8 @@
 //! 5. `answer` pulls the replies, and the writer of the dialect writes their events, whole or as a stream (`http`). The
 //!    events of a stream wait for their client in an `answer::outbox`.
 //!
+//! `decisions` is apart: its answers are probabilities, which come all at once.
+//!
 //! `realtime` is apart: a WebSocket, over which one client has one conversation.
 //!
 //! To add a field to a dialect, add it to a struct of its handler: the OpenAPI document comes from the same structs.
@@ -28,6 +30,7 @@ mod budget;
 mod chat;
 mod completions;
 mod connection;
+mod decisions;
 mod dialect;
 mod embeddings;
 mod encoding;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::access::Requirement;
 use crate::serve::answer::{Answer, SpeechAnswer};
+use crate::serve::decisions::DecisionRequest;
 use crate::serve::dialect::Dialect;
 use crate::serve::embeddings::{self, ComputedAnswer};
 use crate::serve::error::HttpError;
@@ -17,7 +18,7 @@ use crate::serve::request::fields::RequestFields;
 use crate::serve::response_store::ResponseStore;
 use crate::serve::responses::stored;
 use crate::serve::service::Service;
-use crate::serve::{audio, chat, completions, messages, models, openapi, page, responses};
+use crate::serve::{audio, chat, completions, decisions, messages, models, openapi, page, responses};
 
 /// A path that the server answers.
 pub(super) struct Route {
@@ -38,6 +39,8 @@ pub(super) enum RouteHandler {
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
     /// Reads a body whose answer is computed as a whole.
     Compute(fn(&Arc<Service>, RequestFields) -> Result<ComputedAnswer, HttpError>),
+    /// Reads a body whose questions are answered.
+    Decide(fn(&Arc<Service>, RequestFields) -> Result<DecisionRequest, HttpError>),
     /// Reads a body whose text is read aloud.
     Speak(fn(&Arc<Service>, RequestFields) -> Result<SpeechAnswer, HttpError>),
     /// Reads a sound and writes what is said.
@@ -65,10 +68,13 @@ const UPGRADE: &str = "GET, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 22] = {
-    use Dialect::{Chat, Completions, Embeddings, Messages, Ranking, Realtime, Responses, Speech, Transcriptions};
+static ROUTES: [Route; 24] = {
+    use Dialect::{
+        Chat, Completions, Decisions, Embeddings, Messages, Ranking, Realtime, Responses, Speech, SystemOne,
+        Transcriptions,
+    };
     use Requirement::{Key, MetricsKey, Nothing};
-    use RouteHandler::{Compute, Count, LookUp, Reply, Speak, Transcribe};
+    use RouteHandler::{Compute, Count, Decide, LookUp, Reply, Speak, Transcribe};
     use SpeechTask::{Transcribe as InTheirLanguage, Translate};
     [
         route("/v1/chat/completions", POST, Key, Chat, Reply(chat::read)),
@@ -84,6 +90,8 @@ static ROUTES: [Route; 22] = {
         route("/v1/messages/count_tokens", POST, Key, Messages, Count(messages::count)),
         route("/v1/embeddings", POST, Key, Embeddings, Compute(embeddings::embed)),
         route("/v1/rerank", POST, Key, Ranking, Compute(embeddings::rerank)),
+        route("/v1/decisions", POST, Key, Decisions, Decide(decisions::read)),
+        route("/v1/systemone", POST, Key, SystemOne, Decide(decisions::read_systemone)),
         route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
         route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
         route("/v1/audio/speech", POST, Key, Speech, Speak(audio::speech::read)),

@@ -7,6 +7,7 @@ mod client;
 mod compatibility;
 mod completions;
 mod conformance;
+mod decisions;
 mod dialects;
 mod embeddings;
 mod framing;

@@ -74,6 +74,7 @@ fn prompt_of(tokens: Vec<u32>) -> Prepared {
     let positions = tokens.into_iter().map(Position::Token).collect();
     Prepared {
         speech: SpeechMode::Off,
+        reading: None,
         messages: Vec::new(),
         positions,
         embedded: Vec::new(),

@@ -3,6 +3,7 @@
 mod agreement;
 #[cfg(feature = "candle")]
 mod candle;
+mod decision_values;
 mod descriptions;
 mod documented;
 mod operations;

@@ -27,6 +27,12 @@ pub(super) fn document(model_id: &str, settings: &Settings) -> Json {
     }
     let path = "/v1/messages/count_tokens";
     paths.insert(path.to_owned(), post(path, "Count the tokens of messages", requests::count(), "TokenCount", false));
+    for (path, summary, request, reply) in [
+        ("/v1/decisions", "Answer questions with probabilities", requests::decision(), "Decision"),
+        ("/v1/systemone", "Answer named questions with probabilities", requests::systemone(), "SystemOneAnswers"),
+    ] {
+        paths.insert(path.to_owned(), post(path, summary, request, reply, false));
+    }
     for path in paths.values_mut() {
         let schema = &mut path["post"]["requestBody"]["content"]["application/json"]["schema"];
         schema["properties"]["model"]["default"] = json!(model_id);

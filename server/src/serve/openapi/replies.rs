@@ -32,6 +32,8 @@ pub(super) fn schemas() -> Json {
         "Completion": completion("text_completion", &json!({ "text": text() })),
         "Response": response(),
         "Message": anthropic_message(),
+        "Decision": decision(),
+        "SystemOneAnswers": systemone(),
         "Transcription": {
             "type": "object",
             "required": ["text", "usage"],
@@ -215,4 +217,69 @@ fn response() -> Json {
         "top_p": { "type": "number" },
         "user": text_or_null(),
     })))
+}
+
+fn probability() -> Json {
+    json!({ "type": "number", "minimum": 0, "maximum": 1 })
+}
+
+/// An answer of a decision, with the probability of all labels together.
+fn decided(kind: &str, properties: Json) -> Json {
+    let mut all = json!({ "type": { "const": kind }, "label_probability": probability() });
+    if let (Some(all), Json::Object(properties)) = (all.as_object_mut(), properties) {
+        all.extend(properties);
+    }
+    object(all)
+}
+
+fn decision() -> Json {
+    let value = json!({ "type": ["string", "boolean"] });
+    let score = json!({ "type": "number", "minimum": 0 });
+    object(json!({
+        "answers": list(json!({ "anyOf": [
+            decided("predicate", json!({ "name": text_or_null(), "probability": probability() })),
+            decided("choice", json!({
+                "name": text_or_null(),
+                "choice": value,
+                "confidence": probability(),
+                "probabilities": list(object(json!({ "value": value, "probability": probability() }))),
+            })),
+            decided("score", json!({
+                "name": text_or_null(),
+                "score": score,
+                "confidence": probability(),
+                "probabilities": list(object(json!({
+                    "label": text(), "value": count(), "probability": probability(),
+                }))),
+            })),
+            decided("refusal", json!({ "name": text_or_null() })),
+        ] })),
+        "model": text(),
+        "usage": object(json!({
+            "input_tokens": count(),
+            "input_tokens_details": object(json!({ "cached_tokens": count(), "cache_write_tokens": count() })),
+            "output_tokens": count(),
+            "output_tokens_details": object(json!({ "reasoning_tokens": count() })),
+            "total_tokens": count(),
+        })),
+    }))
+}
+
+fn systemone() -> Json {
+    let by_label = json!({ "type": "object", "additionalProperties": probability() });
+    object(json!({
+        "model": text(),
+        "answers": { "type": "object", "additionalProperties": { "anyOf": [
+            decided("noul", json!({ "noul": probability() })),
+            decided("choice", json!({ "choice": text(), "confidence": probability(), "probabilities": by_label })),
+            decided("score", json!({
+                "score": { "type": "number", "minimum": 0 },
+                "confidence": probability(),
+                "legend": { "type": "object", "additionalProperties": text() },
+                "probabilities": by_label,
+            })),
+        ] } },
+        "unanswered": list(text()),
+        "usage": object(json!({ "input_tokens": count(), "output_tokens": count() })),
+    }))
 }

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::audio::speech::SpeechFields;
 use crate::serve::chat::ChatFields;
 use crate::serve::completions::CompletionFields;
+use crate::serve::decisions::{OpenAiDecisionFields, ReadingFields, SystemOneFields};
 use crate::serve::embeddings::{EmbeddingFields, RankingFields};
 use crate::serve::messages::{MessageClientFields, MessageFields};
 use crate::serve::request::sampling::{ChoiceFields, ClientFields, SamplingFields};
@@ -26,6 +27,14 @@ pub(super) fn embedding() -> Json {
 
 pub(super) fn ranking() -> Json {
     merged([fields::<RankingFields>()])
+}
+
+pub(super) fn decision() -> Json {
+    merged([fields::<OpenAiDecisionFields>(), fields::<ReadingFields>()])
+}
+
+pub(super) fn systemone() -> Json {
+    merged([fields::<SystemOneFields>(), fields::<ReadingFields>()])
 }
 
 pub(super) fn completion() -> Json {

@@ -9,7 +9,7 @@ use crate::serve::request::fields::RequestFields;
 use crate::serve::request::found_images::{RequestImage, RequestImages, place_of};
 
 /// The fields whose messages or items may have images.
-const WITH_IMAGES: [&str; 2] = ["messages", "input"];
+const WITH_IMAGES: [&str; 3] = ["messages", "input", "questions"];
 
 /// Finds the images and recordings of a request. Refuses them, by the place of the first, for a model that takes none. Lists `detail` as
 /// ignored: how a picture is divided follows from its size, by the model's own rules.
@@ -75,7 +75,7 @@ fn each_image(pointer: &str, value: &Json, take: &mut impl FnMut(&str, &Json)) {
         }
         Json::Object(part) => match part.get("type").and_then(Json::as_str) {
             Some("image" | "image_url" | "input_image" | "audio" | "input_audio" | "audio_url") => take(pointer, value),
-            _ => ["content", "output"].iter().for_each(|name| {
+            _ => ["content", "output", "instructions"].iter().for_each(|name| {
                 if let Some(value) = part.get(*name) {
                     each_image(&format!("{pointer}/{name}"), value, take);
                 }

@@ -25,6 +25,11 @@ schemas! {
     ResponseToolsSchema => response_tools;
     ResponseToolChoiceSchema => response_tool_choice;
     ResponseInputSchema => response_input;
+    DecisionInputSchema => decision_input;
+    DecisionQuestionsSchema => decision_questions;
+    CacheOptionsSchema => cache_options;
+    SystemOneStateSchema => systemone_state;
+    SystemOneQuestionsSchema => systemone_questions;
 }
 
 /// A function's name.
@@ -141,4 +146,93 @@ fn response_input() -> Schema {
     } });
     let items = json!({ "type": "array", "items": item, "minItems": 1, "maxItems": 10_000 });
     json_schema!({ "anyOf": [{ "type": "string" }, items] })
+}
+
+fn decision_part() -> Json {
+    let part = |kind: &str, name: &str, value: Json| json!({ "type": "object", "required": ["type", name], "properties": { "type": { "const": kind }, name: value } });
+    json!({ "anyOf": [
+        part("input_text", "text", json!({ "type": "string" })),
+        part("input_json", "data", json!({ "type": "object" })),
+    ] })
+}
+
+fn decision_input() -> Schema {
+    let content = json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": decision_part() }] });
+    let user = json!({ "type": "object", "required": ["role", "content"], "properties": {
+        "type": { "const": "message" }, "role": { "const": "user" }, "content": content,
+    } });
+    let other = json!({ "type": "object", "required": ["role", "content"], "properties": {
+        "type": { "const": "message" },
+        "role": { "enum": ["system", "developer", "assistant"] },
+        "content": { "type": "string" },
+    } });
+    json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "anyOf": [user, other] } }] })
+}
+
+fn decision_questions() -> Schema {
+    let question = |kind: &str, required: Json, more: Json| {
+        let mut properties = json!({
+            "type": { "const": kind },
+            "instructions": { "anyOf": [{ "type": "string" }, { "type": "array", "items": decision_part() }] },
+            "name": { "type": ["string", "null"] },
+        });
+        if let (Some(properties), Json::Object(more)) = (properties.as_object_mut(), more) {
+            properties.extend(more);
+        }
+        json!({ "type": "object", "required": required, "properties": properties })
+    };
+    let labelled = |name: &str, value: Json| {
+        json!({ "type": "object", "required": [name], "properties": {
+            name: value, "description": { "type": ["string", "null"] },
+        } })
+    };
+    let choices = json!({
+        "type": "array",
+        "minItems": 2,
+        "maxItems": 255,
+        "uniqueItems": true,
+        "description": "Values must differ from each other.",
+        "items": labelled("value", json!({ "type": ["string", "boolean"] })),
+    });
+    let levels = json!({
+        "type": "array", "minItems": 2, "maxItems": 100, "items": labelled("label", json!({ "type": "string" })),
+    });
+    json_schema!({ "type": "array", "minItems": 1, "maxItems": 400, "items": { "anyOf": [
+        question("predicate", json!(["type", "instructions"]), json!({})),
+        question("choice", json!(["type", "instructions", "choices"]), json!({ "choices": choices })),
+        question("score", json!(["type", "instructions", "levels"]), json!({ "levels": levels })),
+    ] } })
+}
+
+fn cache_options() -> Schema {
+    json_schema!({ "type": "object" })
+}
+
+fn systemone_state() -> Schema {
+    json_schema!({ "type": ["string", "object", "array"] })
+}
+
+fn systemone_questions() -> Schema {
+    let described = json!({ "type": ["string", "object", "array", "null"] });
+    let question = |kind: &str, criteria: Json, required: Json| {
+        json!({ "type": "object", "required": required, "properties": {
+            "type": { "const": kind },
+            "instructions": { "type": ["string", "object", "array"] },
+            "criteria": criteria,
+        } })
+    };
+    let both = json!({
+        "type": ["object", "null"],
+        "properties": { "true": described, "false": described },
+        "additionalProperties": false,
+    });
+    let labels =
+        json!({ "type": "object", "minProperties": 1, "maxProperties": 255, "additionalProperties": described });
+    let levels = json!({ "type": "array", "minItems": 2, "maxItems": 10, "items": described });
+    let all = json!(["type", "criteria"]);
+    json_schema!({ "type": "object", "minProperties": 1, "maxProperties": 400, "additionalProperties": { "anyOf": [
+        question("noul", both, json!(["type", "instructions"])),
+        question("choice", labels, all.clone()),
+        question("score", levels, all),
+    ] } })
 }
