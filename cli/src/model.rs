@@ -10,11 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::failure::Failure;
 
 /// The demo model and its projector, which are parts of this program.
-static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
-static DEMO_PROJECTOR: &[u8] = include_bytes!("../../models/demo-mmproj.gguf");
-
 fn demo() -> ModelBytes {
-    ModelBytes::from(DEMO).with_projector(DEMO_PROJECTOR)
+    ModelBytes::from(causerie_demo::MODEL).with_projector(causerie_demo::PROJECTOR)
 }
 
 /// Returns the options that this program loads models with. Function names may have the forms that the clients of all its
