@@ -287,8 +287,15 @@ export class Conversation {
   saveSession(path: string, options?: { includeCache?: boolean }): void;
   /** The stream of the reply to a message, or without one, to the history as it stands. */
   generateResponse(message?: string | ChatMessage | null, options?: GenerationOptions): Response;
-  /** The same, but calls of functions that have `run` are run, and the reply goes on with their results. */
-  respondWithFunctions(message?: string | ChatMessage | null, functions?: RunnableFunction[], options?: FunctionOptions): Response;
+  /**
+   * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
+   * the message; an object has handlers of registered functions, by name.
+   */
+  respondWithFunctions(
+    message?: string | ChatMessage | null,
+    functions?: RunnableFunction[] | Record<string, RunnableFunction["run"]>,
+    options?: FunctionOptions,
+  ): Response;
   /** The whole answer: the last event of the reply. */
   respond(message?: string | ChatMessage | null, options?: GenerationOptions): Promise<{ type: "complete" } & Completion>;
 }

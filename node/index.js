@@ -135,11 +135,15 @@ export class Conversation {
     return this.#response(sent, options);
   }
 
-  /** The same, but calls of functions that have `run` are run, and the reply goes on with their results. */
+  /**
+   * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
+   * the message; an object has handlers of registered functions, by name.
+   */
   respondWithFunctions(sent, functions = [], options = {}) {
-    const handlers = new Map(this.#handlers);
-    for (const { name, run } of functions) handlers.set(name, run);
-    return this.#response(sent, options, handlers, JSON.stringify(functions.map(tool)));
+    const offered = Array.isArray(functions) ? functions : [];
+    const named = Array.isArray(functions) ? functions.map(({ name, run }) => [name, run]) : Object.entries(functions);
+    const handlers = new Map([...this.#handlers, ...named]);
+    return this.#response(sent, options, handlers, JSON.stringify(offered.map(tool)));
   }
 
   /** The whole answer: the last event of the reply. */

@@ -18,6 +18,8 @@ function imageType([first]) {
 
 function part(content) {
   if (typeof content === "string") return { type: "text", text: content };
+  // Other data is left to the engine, which refuses it with its place.
+  if (!(content?.data instanceof Uint8Array)) return content;
   if (content.type === "image") {
     return { type: "image_url", image_url: { url: `data:${imageType(content.data)};base64,${base64(content.data)}` } };
   }

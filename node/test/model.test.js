@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { loadScriptedModel, ModelRunner, readModelInfo, SdkError } from "causerie";
@@ -36,9 +38,13 @@ test("the demo model calls a function and answers from its result", async () => 
   await assert.rejects(conversation.respond("Hello!"), { name: "SdkError", code: "model_unloaded" });
 });
 
-test("the demo model sees a picture", async () => {
+test("a picture is a part of a message", async () => {
   const model = await ModelRunner.load("causerie/demo");
   assert.equal(model.info.supportsImages, true);
+  const data = readFileSync(join(process.env.CAUSERIE_ROOT, "tests/fixtures/pictures/circles.png"));
+  const content = ["How many red circles are there?", { type: "image", data }];
+  const end = await model.createConversation().respond({ role: "user", content }, { temperature: 0 });
+  assert.equal(end.text, "There are 3 red circles.");
 });
 
 test("text is streamed, and leaving the loop stops the reply", async () => {

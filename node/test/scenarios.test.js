@@ -1,7 +1,6 @@
 // Plays the scenarios that all languages share: tests/fixtures/scenarios/README.md.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -111,15 +110,13 @@ class Player {
     const options = { ...renamed(this.scenario.options), ...renamed(step.options) };
     let response;
     if (step.handlers) {
-      const rounds = renamed(step.rounds);
-      for (const [name, actions] of Object.entries(step.handlers)) {
-        const definition = this.conversation.functions.find((entry) => entry.function.name === name)?.function;
-        this.conversation.registerFunction({ ...definition, name, run: handler(actions, () => response) });
-      }
-      response = this.conversation.respondWithFunctions(step.send, [], { ...options, ...rounds });
+      const actions = Object.entries(step.handlers);
+      const handlers = Object.fromEntries(actions.map(([name, actions]) => [name, handler(actions, () => response)]));
+      response = this.conversation.respondWithFunctions(step.send, handlers, { ...options, ...renamed(step.rounds) });
     } else response = this.conversation.generateResponse(step.send, options);
     const trace = new Trace();
     let text = "";
+    if (step.cancel_at === "") response.cancel();
     try {
       for await (const event of response) {
         trace.add(event, this.isDemo);
