@@ -76,7 +76,7 @@ causerie_status causerie_string_free(const char *string);
 
 /* ---- Options: of loading, of replies and of their function calls, by name ----
  *
- * The names are those of the options in Rust, such as "temperature", "max_tokens", "stop_sequences", "context_size" and "max_rounds";
+ * The names are the ones of Rust, such as "temperature", "max_tokens", "stop_sequences", "context_size" and "max_rounds";
  * docs/c.md lists them. Times are in seconds. Choices are words, such as "queue" for "on_busy". A wrong name or type is an error
  * here, a value out of its range where the options are used. NULL instead of options has the defaults. */
 

@@ -4,7 +4,7 @@ use causerie::{ErrorKind, GenerationOptions, LoadOptions, Result, RoundOptions, 
 
 use crate::reading::read;
 
-/// All options, each with its default until it is set. Their names are those of the fields in Rust.
+/// All options, each with its default until it is set. They have the names of the fields in Rust.
 ///
 /// ```
 /// use causerie_plain::NamedOptions;
