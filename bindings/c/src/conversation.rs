@@ -10,12 +10,12 @@ use causerie::{
 use crate::border::{Out, Text};
 use crate::fault::Fault;
 use crate::handles::Handle;
-use crate::message::Draft;
+use crate::message::UnsentMessage;
 use crate::options::{Options, chosen};
 use crate::stream::Reply;
 
 /// The message to send; `None` if the history is to be continued.
-fn message_of(draft: Handle<Draft>) -> Result<Option<ChatMessage>, Fault> {
+fn message_of(draft: Handle<UnsentMessage>) -> Result<Option<ChatMessage>, Fault> {
     if draft.is_null() {
         return Ok(None);
     }
@@ -83,7 +83,7 @@ exports! {
         count.write_if_wanted(|| history.len());
     }
 
-    fn causerie_conversation_append(conversation: Handle<Conversation>, message: Handle<Draft>) {
+    fn causerie_conversation_append(conversation: Handle<Conversation>, message: Handle<UnsentMessage>) {
         let message = message_of(message)?.ok_or_else(|| Fault::null("message"))?;
         conversation.get("conversation")?.append_to_history(message)?;
     }
@@ -127,7 +127,7 @@ exports! {
 
     fn causerie_conversation_send(
         conversation: Handle<Conversation>,
-        message: Handle<Draft>,
+        message: Handle<UnsentMessage>,
         options: Handle<Options>,
         stream: Out<Handle<Reply>>,
     ) {
@@ -142,7 +142,7 @@ exports! {
 
     fn causerie_conversation_send_with_functions(
         conversation: Handle<Conversation>,
-        message: Handle<Draft>,
+        message: Handle<UnsentMessage>,
         options: Handle<Options>,
         stream: Out<Handle<Reply>>,
     ) {
