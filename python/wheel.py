@@ -1,4 +1,4 @@
-"""Adds the files to the wheel that are not Python: the library, the command, the demo model with its projector, the licences."""
+"""Adds the files to the wheel that are not Python: the library, the command, the demo model with its projector."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class WheelHook(BuildHookInterface[Any]):
             library: f"causerie/{library.name}",
             command: f"causerie/{command.name}",
             **{model: f"causerie/{model.name}" for model in demo_model(repository)},
-            **{license: f"causerie/{license.name}" for license in repository.glob("LICENSE-*")},
         }
 
 
