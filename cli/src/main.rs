@@ -20,6 +20,7 @@ mod models;
 mod bench;
 mod bundle;
 mod chat;
+mod embed;
 mod generate;
 mod inspect;
 mod quantize;
@@ -58,12 +59,14 @@ fn main() -> ExitCode {
         CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action, &model),
         CauserieCommand::Chat(chat) => chat::run(chat, &model),
         CauserieCommand::Deploy(deploy) => deploy::cluster::run(deploy, line.offline),
+        CauserieCommand::Embed(arguments) => embed::embed(arguments, &model),
         CauserieCommand::Generate(generate) => generate::run(generate, &model),
         CauserieCommand::Inspect { command } => inspect::run(command, &model),
         CauserieCommand::Models(models) => models::cache::run(models),
         CauserieCommand::Pull(pull) => models::pull::run(pull, line.offline),
         CauserieCommand::Keys(keys) => deploy::keys::run(keys),
         CauserieCommand::Quantize(quantize) => quantize::run(quantize, &model),
+        CauserieCommand::Rerank(arguments) => embed::rerank(arguments, &model),
         CauserieCommand::Run(run) if run.container => deploy::container::run(run, line.offline),
         CauserieCommand::Run(run) => deploy::temporary::run(run, line.offline),
         CauserieCommand::Speak(speak) => speak::run(speak, &model),

@@ -78,6 +78,8 @@ mod runner;
 mod conversation;
 mod speaking;
 mod library;
+// Texts as vectors, and their ranking.
+pub mod embedding;
 pub mod testing;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

@@ -1,19 +1,19 @@
 """Measures pictures with causerie and with llama.cpp's vision library, in alternation on the same files, and prints a table.
 
+    scripts/bench --files models/demo.gguf --rounds 1    # builds llama.cpp 0.8.0 and its measurement
     cargo build --release -p causerie-tests --example images
-    python3 -m venv images-venv && images-venv/bin/pip install gguf==0.19.0 numpy llama-cpp-py-sync==0.11739
-    images-venv/bin/python tests/benchmark/images.py --causerie target/release/examples/images
+    ~/.cache/causerie/bench/venv/bin/python tests/benchmark/images.py --causerie target/release/examples/images
 
-Random weights with the shapes of LFM2-VL 450M and 1.6B, their text part in Q8_0. The pictures are 512 x 512, which is one
-image, and 1920 x 1080: eight tiles and a smaller copy. `encode` is the time from the file's pixels to the picture's rows;
-`first` the time to the first token of a reply. Each measurement is a process of its own; ratios compare results of one round.
-Run nothing else meanwhile.
+Random weights with the shapes of published towers. LFM2-VL's have text parts of their true sizes, in Q8_0; the others go with the tiny
+text models of tests/fixtures, so that `first` hardly contains text there. 512 x 512 is one image of LFM2-VL, and 1920 x 1080 eight tiles
+and a smaller copy. Gemma scales every picture to the same number of pixels, so give its towers pictures of that size: llama.cpp scales
+small ones less. `encode` is the time from the file's pixels to the picture's rows; `first` the time to the first token of a reply. Each
+measurement is a process of its own; ratios compare results of one round. Run nothing else meanwhile.
 """
 
 import argparse
 import json
 import pathlib
-import resource
 import statistics
 import struct
 import subprocess
@@ -26,7 +26,19 @@ sys.path.append(str(HERE.parent / "golden"))
 sys.dont_write_bytecode = True
 from pictures import pixels
 
-TEXTS = {"450m": "vl-350m-q8_0.gguf", "1.6b": "vl-1.2b-q8_0.gguf"}
+FIXTURES = HERE.parent / "fixtures/models"
+TEXTS = {
+    "450m": "vl-350m-q8_0.gguf",
+    "1.6b": "vl-1.2b-q8_0.gguf",
+    "gemma3_4b": FIXTURES / "gemma3vl/gemma3vl-f16.gguf",
+    "gemma4_e2b": FIXTURES / "gemma4-media/gemma4-media-f16.gguf",
+    "qwen35_08b": FIXTURES / "qwen35vl/qwen35vl-f16.gguf",
+}
+LFM2 = "<|startoftext|><|im_start|>user\na0<image><|im_end|>\n<|im_start|>assistant\n"
+PROMPTS = {
+    "gemma3_4b": "<|startoftext|><start_of_turn>user\na0<image><end_of_turn>\n<start_of_turn>model\n",
+    "gemma4_e2b": "<|startoftext|><|turn>user\na0<image><turn|>\n<|turn>model\n",
+}
 
 
 def arguments():
@@ -38,7 +50,7 @@ def arguments():
     parser.add_argument("-p", "--pictures", default="512x512,1920x1080")
     parser.add_argument("-t", "--threads", type=int, default=2)
     parser.add_argument("-r", "--rounds", type=int, default=3)
-    parser.add_argument("--llama", nargs=4, metavar=("MODEL", "PROJECTOR", "WIDTH", "HEIGHT"), help=argparse.SUPPRESS)
+    parser.add_argument("--llama", type=pathlib.Path, help="the program llama-pictures; default in the folder of models")
     return parser.parse_args()
 
 
@@ -58,19 +70,8 @@ def png(width, height):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-def measure_llama(model, projector, width, height, n_threads):
-    from libmtmd import Vision
-
-    vision = Vision(model, projector, n_threads)
-    prompt = "<|startoftext|><|im_start|>user\na0<image><|im_end|>\n<|im_start|>assistant\n"
-    vision.first_token(prompt.replace("<image>", ""), [])
-    encode, first = vision.first_token(prompt, [(width, height, pixels(width, height).tobytes())])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"encode_seconds": encode, "first_token_seconds": first, "peak_memory_bytes": peak}))
-
-
 def file_of(name, folder):
-    path = folder / name
+    path = folder / name  # the fixtures' paths are absolute
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as aside:
@@ -82,9 +83,7 @@ def file_of(name, folder):
 
 def main():
     options = arguments()
-    if options.llama:
-        model, projector, width, height = options.llama
-        return measure_llama(model, projector, int(width), int(height), options.threads)
+    llama = options.llama or options.models / "llama.cpp/bin/llama-pictures"
     cases = [
         (size, kind, picture)
         for size in options.sizes.split(",") for kind in options.kinds.split(",") for picture in options.pictures.split(",")
@@ -99,9 +98,10 @@ def main():
                 shown.write_bytes(png(width, height))
                 found = runs[size, kind, picture]
                 found["causerie"].append(run([options.causerie, model, projector, shown, options.threads, 1]))
-                found["llama.cpp"].append(run([
-                    sys.executable, __file__, "--threads", options.threads, "--llama", model, projector, width, height
-                ]))
+                raw = pathlib.Path(folder) / f"{picture}.rgb"
+                raw.write_bytes(pixels(width, height).tobytes())
+                prompt = PROMPTS.get(size, LFM2)
+                found["llama.cpp"].append(run([llama, model, projector, width, height, raw, options.threads, prompt]))
     print(f"{options.threads} threads, medians of {options.rounds} rounds")
     columns = ["tower", "projector file", "picture", "engine", "encode", "first token", "peak memory", "encode ratio", "first ratio"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))

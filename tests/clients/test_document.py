@@ -24,7 +24,7 @@ class Document(unittest.TestCase):
                 [*command, *options], capture_output=True, text=True, env=environment, cwd=pathlib.Path(__file__).parent
             )
             self.assertEqual(ran.returncode, 0, ran.stdout[-6000:] + ran.stderr[-2000:])
-            self.assertIn("20 passed", ran.stdout)
+            self.assertIn("22 passed", ran.stdout)
         finally:
             server.stop()
 

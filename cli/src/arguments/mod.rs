@@ -4,6 +4,7 @@ mod options;
 
 mod bundle;
 mod deploy;
+mod embedding;
 mod inspect;
 mod local;
 mod models;
@@ -16,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use bundle::{BundleAction, BundleArguments};
 pub(crate) use deploy::{AppsAction, AppsArguments, Builder, DeployArguments, ImageOptions, Target};
+pub(crate) use embedding::{EmbedArguments, RerankArguments, TextUseName};
 pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
 pub(crate) use inspect::{
     InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
@@ -55,6 +57,10 @@ pub(crate) enum CauserieCommand {
     Speak(SpeakArguments),
     /// Write what is said in files of sound.
     Transcribe(TranscribeArguments),
+    /// Print the vectors of texts.
+    Embed(EmbedArguments),
+    /// Order documents by how well they fit a query.
+    Rerank(RerankArguments),
     /// Measure the speed and memory use of a model on this device.
     Bench(BenchArguments),
     /// Write a model as a quantised GGUF file.
@@ -91,6 +97,8 @@ impl CauserieCommand {
             Self::Bench(bench) => bench.model.name.as_deref(),
             Self::Speak(speak) => Some(&speak.model),
             Self::Transcribe(transcribe) => Some(&transcribe.model),
+            Self::Embed(embed) => Some(&embed.model),
+            Self::Rerank(rerank) => Some(&rerank.model),
             Self::Quantize(quantize) => Some(&quantize.model),
             Self::Bundle(BundleArguments { action: BundleAction::Make { model, .. } }) => Some(model),
             Self::Inspect { command } => command.model_to_load(),

@@ -60,6 +60,10 @@ pub(crate) struct ServeArguments {
     /// downloaded if needed.
     #[arg(long, value_name = "MODEL")]
     pub(crate) transcriber: Option<String>,
+    /// Model that embeds texts at /v1/embeddings, or ranks documents at /v1/rerank: its GGUF file, Hugging Face folder, or
+    /// NAMESPACE/NAME, which is downloaded if needed. May be given twice.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) embedding_model: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: ServerLimits,
 }

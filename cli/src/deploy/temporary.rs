@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &RunArguments, is_offline: bool) -> Result<(), Fail
     }
     let (key, announced) = ((auth != Auth::Public).then_some(shown), model_id.clone());
     let model = (name, model::load_options(arguments.context.size), is_offline);
-    service::start((&arguments.host, arguments.port), model, None, &model_id, settings, move |address| {
+    let others = service::OtherModels::default();
+    service::start((&arguments.host, arguments.port), model, others, &model_id, settings, move |address| {
         announcement::print(&format!("http://{address}{path}/v1"), key.as_deref(), &announced)
     })
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use causerie::embedding::{EmbeddingModel, EmbeddingModelOptions};
 use causerie::transcribe::{Transcriber, TranscriberOptions};
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
 use causerie_hub::PullProgress;
@@ -43,8 +44,10 @@ pub(crate) fn run(arguments: &ServeArguments, is_offline: bool) -> Result<(), Fa
     let settings = Settings { hosted, local_keys, ..settings(&arguments.limits) };
     let announced = model_id.clone();
     let transcriber = transcriber(arguments.transcriber.as_deref(), arguments.threads, is_offline)?;
+    let embedding_models = embedding_models(&arguments.embedding_model, arguments.threads, is_offline)?;
     let model = (name, arguments.load_options(), is_offline);
-    start((host, port), model, transcriber, &model_id, settings, move |address| {
+    let others = OtherModels { transcriber, embedding_models };
+    start((host, port), model, others, &model_id, settings, move |address| {
         let mut out = io::stdout();
         writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
         out.flush()
@@ -68,11 +71,18 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
     }
 }
 
+/// The models that are served besides the one that writes, each with its id for clients.
+#[derive(Default)]
+pub(crate) struct OtherModels {
+    pub(crate) transcriber: Option<(String, Transcriber)>,
+    pub(crate) embedding_models: Vec<(String, EmbeddingModel)>,
+}
+
 /// Serves until a signal stops the server. `announce` gets the address once the model is loaded.
 pub(crate) fn start(
     listen: (&str, u16),
     (model, options, is_offline): (Option<&str>, LoadOptions, bool),
-    transcriber: Option<(String, Transcriber)>,
+    others: OtherModels,
     model_id: &str,
     settings: Settings,
     announce: impl FnOnce(SocketAddr) -> io::Result<()>,
@@ -86,8 +96,11 @@ pub(crate) fn start(
         let stop = signals::signals()?;
         let is_hosted = settings.hosted.is_some();
         let mut server = Server::new(listener, model_id, settings)?;
-        if let Some((id, transcriber)) = transcriber {
+        if let Some((id, transcriber)) = others.transcriber {
             server = server.with_transcriber(id, transcriber);
+        }
+        for (id, model) in others.embedding_models {
+            server = server.with_embedding_model(id, model);
         }
         let (address, gauge) = (server.address(), server.download_gauge());
         let model = async {
@@ -101,6 +114,20 @@ pub(crate) fn start(
     // Remaining tasks must not delay the end.
     runtime.shutdown_timeout(Duration::ZERO);
     served
+}
+
+/// Loads the models that embed or rank texts, with their ids for clients.
+fn embedding_models(
+    names: &[String],
+    threads: Option<usize>,
+    is_offline: bool,
+) -> Result<Vec<(String, EmbeddingModel)>, Failure> {
+    let load = |name: &String| {
+        let model = pull::ensure(Some(name), is_offline, |_| {})?;
+        let options = EmbeddingModelOptions { threads, ..EmbeddingModelOptions::default() };
+        Ok((model_id(Some(name)), EmbeddingModel::load_with(model.to_load().unwrap_or(name), options)?))
+    };
+    names.iter().map(load).collect()
 }
 
 /// Loads the model that transcribes, with its id for clients, if one was named.

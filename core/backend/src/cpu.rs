@@ -296,7 +296,7 @@ impl Cpu {
         self.inputs(x, (projected.len() / (3 * hidden), hidden), quantises, |row, y| {
             if let Some(step) = of_steps.iter().find(|step| step.rows.contains(&row)) {
                 let (projected, row) = (rows_of(&step.rows), row - step.rows.start);
-                self.tier.run(Convolution { projected, row, past: step.past, taps, bias, y });
+                self.tier.run(Convolution { projected, row, past: step.past, n_after: 0, taps, bias, y });
             }
         });
         for step in steps {
@@ -306,6 +306,31 @@ impl Cpu {
                 past.iter_mut().zip(&row[..hidden]).zip(&row[2 * hidden..]).for_each(|((past, b), x)| *past = b * x);
             });
         }
+    }
+
+    /// The gated convolution of whole sequences as inputs, with as many inputs after each row as before it, and zeros beyond both
+    /// ends of a sequence. Otherwise as [`convolution`](Self::convolution).
+    ///
+    /// # Panics
+    /// If the number of taps is even.
+    pub fn centred_convolution(
+        &self,
+        projected: &[f32],
+        (taps, bias, hidden): (&[f32], Option<&[f32]>, usize),
+        sequences: &[Range<usize>],
+        quantises: bool,
+        x: &mut Activations,
+    ) {
+        let n_after = taps.len() / hidden / 2;
+        assert!(taps.len() == (2 * n_after + 1) * hidden, "the number of taps must be odd");
+        let past = vec![0.0; 2 * n_after * hidden];
+        self.inputs(x, (projected.len() / (3 * hidden), hidden), quantises, |row, y| {
+            if let Some(rows) = sequences.iter().find(|rows| rows.contains(&row)) {
+                let projected = &projected[3 * hidden * rows.start..3 * hidden * rows.end];
+                let row = row - rows.start;
+                self.tier.run(Convolution { projected, row, past: &past, n_after, taps, bias, y });
+            }
+        });
     }
 
     /// The gated convolution of some patches of a grid as inputs. Each row of the grid is `[B; C; X]`; with `u = B * X`, and zeros

@@ -28,6 +28,9 @@ pub(crate) struct Architecture {
     pub(crate) norm_eps: f32,
     /// Positions that the model was made for; fewer if a caller has limited them.
     pub(crate) context_size: usize,
+    /// Whether tokens attend to those after them, too, in a window around each of them if a layer has a window, and whether short
+    /// convolutions are centred: the model reads whole texts, and writes none.
+    pub(crate) is_bidirectional: bool,
     /// Query heads, if the files say.
     pub(crate) n_heads: Option<usize>,
     /// Values of a head, if the files say.
@@ -112,6 +115,12 @@ impl Architecture {
             true => Ok(()),
             false => Err(invalid(format!("{what} must be from 1 to {max}, found {value}"))),
         };
+        if self.is_bidirectional && !self.family.may_be_bidirectional {
+            return Err(invalid(format!(
+                "attention in both directions is not supported in architecture {:?}",
+                self.name
+            )));
+        }
         in_range("the context size", self.context_size, MAX_CONTEXT)?;
         self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, MAX_HEAD))?;
         self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, MAX_HEAD))?;

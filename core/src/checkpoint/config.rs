@@ -5,8 +5,9 @@ use serde_json::Value as Json;
 use crate::checkpoint::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers, share_key_values};
 use crate::checkpoint::config_object::Config;
 use crate::checkpoint::config_rope::{FULL, SLIDING, rope};
+use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
-use crate::checkpoint::invalid::{invalid, mamba};
+use crate::checkpoint::invalid::{embeds, invalid, mamba};
 use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
 
@@ -19,6 +20,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
     let whole = Config(config);
     let config = decoder(whole)?;
     let family = match config.text("model_type")? {
+        Some(BERT) => return Err(embeds(BERT)),
         Some(name) => FAMILIES
             .iter()
             .find(|family| family.model_type == name)
@@ -43,6 +45,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         stated: stated(config, family)?,
         norm_eps: norm_eps as f32, // the precision of the tensors
         context_size,
+        is_bidirectional: is_bidirectional(config, whole)?,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
         head_dim: config.count(&["head_dim"])?,
         n_delta_keys: config.count(&["linear_num_key_heads"])?,
@@ -52,6 +55,15 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         mixture: if family.has_experts { Some(mixture(config)?) } else { None },
         scales: scales(config, family)?,
     })
+}
+
+/// Whether tokens attend to those after them, too. LFM2's files say so only by the name of their class.
+fn is_bidirectional(config: Config<'_>, whole: Config<'_>) -> Result<bool> {
+    let is_everywhere = |value: &Json| [Json::from(true), "all".into()].contains(value);
+    let is_named = |value: &Json| value.as_str().is_some_and(|class| class.contains("Bidirectional"));
+    Ok(config.0.get("use_bidirectional_attention").is_some_and(is_everywhere)
+        || config.boolean(&["is_causal"])? == Some(false)
+        || whole.list("architectures")?.is_some_and(|classes| classes.iter().any(is_named)))
 }
 
 /// Models with several parts, such as one for images, describe the decoder apart.
@@ -100,12 +112,6 @@ fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
         if let Some(activation) = config.text(key)?.filter(|name| !family.activation.names().contains(name)) {
             return Err(invalid(format!("activation {activation:?} is not supported")));
         }
-    }
-    let is_everywhere = |value: &Json| [Json::from(true), "all".into()].contains(value);
-    if config.0.get("use_bidirectional_attention").is_some_and(is_everywhere)
-        || config.boolean(&["is_causal"])? == Some(false)
-    {
-        return Err(invalid("attention in both directions is not supported"));
     }
     for (key, is_used) in [
         ("use_sandwich_norm", family.has_output_norms),

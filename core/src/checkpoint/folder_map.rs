@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::weights::{FileBytes, Folder, MappedRows, Tensor, TensorSource, TensorType};
 
 /// How the names of the decoder's tensors begin in folders. Models with several parts, such as one for images, have a prefix
-/// for each.
-const PREFIXES: [&str; 4] = ["model.", "model.language_model.", "language_model.model.", "lfm."];
+/// for each; models that embed texts have none.
+const PREFIXES: [&str; 5] = ["model.", "model.language_model.", "language_model.model.", "lfm.", ""];
 /// The names of the matrix that gives the logits.
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 /// Rows of a tensor whose rows are reordered at most: more than any model has, and few enough to list.

@@ -11,3 +11,8 @@ pub(crate) fn mamba(layer: usize) -> SdkError {
 pub(crate) fn invalid(message: impl Into<String>) -> SdkError {
     SdkError::new(ErrorKind::ModelLoad, message)
 }
+
+/// The error for a model that embeds texts, where one that writes them is needed.
+pub(crate) fn embeds(name: &str) -> SdkError {
+    invalid(format!("architecture {name:?} embeds texts and writes none: it is loaded as an EmbeddingModel"))
+}

@@ -4,8 +4,9 @@ use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
 use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
+use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
-use crate::checkpoint::invalid::invalid;
+use crate::checkpoint::invalid::{embeds, invalid};
 use crate::checkpoint::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
@@ -25,15 +26,15 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
     };
     let Some(family) = family else {
         let name = file.text("general.architecture")?.unwrap_or_default();
+        if name == BERT {
+            return Err(embeds(name));
+        }
         if name == "clip" {
             return Err(invalid("the file has only a model's part for images (architecture \"clip\")"));
         }
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, tensors, family };
-    if file.boolean(&keys.name("attention.causal"))? == Some(false) {
-        return Err(invalid("attention in both directions is not supported"));
-    }
     let n_layers = check_layers(keys.n_layers()?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;
@@ -44,6 +45,9 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         stated: keys.stated()?,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
+        is_bidirectional: file
+            .boolean(&keys.name("attention.causal"))?
+            .map_or(family.is_encoder, |is_causal| !is_causal),
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,
         n_delta_keys: keys.count("ssm.group_count")?,

@@ -8,6 +8,7 @@ mod architecture;
 mod config;
 mod config_object;
 mod config_rope;
+mod embedding;
 mod families;
 mod folder_delta_net;
 mod folder_map;
@@ -32,10 +33,11 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
+pub(crate) use embedding::{BertArchitecture, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
 pub(crate) use families::{Activation, Family, OUTPUT_NORMS};
-pub(crate) use invalid::{invalid, mamba};
+pub(crate) use invalid::{embeds, invalid, mamba};
 pub(crate) use metadata::SIGMOID;
 #[cfg(test)]
 pub(crate) use rope::{QueryGrowth, RopeSettings};
@@ -103,6 +105,17 @@ impl Checkpoint {
         Ok(Self { architecture, tensors, in_files, layer_prefix })
     }
 
+    /// Refuses a model that reads whole texts, and writes none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad).
+    pub(crate) fn check_writes(&self) -> Result<()> {
+        match self.architecture.is_bidirectional {
+            true => Err(embeds(self.architecture.name)),
+            false => Ok(()),
+        }
+    }
+
     /// The names in the files of tensors that have not been read, in order.
     pub(crate) fn unread(&self) -> Vec<&str> {
         let is_unread = |name: &Option<String>| name.as_ref().is_none_or(|name| !self.tensors.is_read(name));
@@ -125,6 +138,95 @@ impl Checkpoint {
             Some(name) => Err(invalid(format!(
                 "the number of layers must count all layers that have tensors, found {n_layers} and tensor {name}"
             ))),
+        }
+    }
+}
+
+/// The network, the tensors and the facts of a model that reads whole texts.
+pub(crate) struct EmbeddingCheckpoint {
+    pub(crate) network: EmbeddingNetwork,
+    pub(crate) facts: EmbeddingFacts,
+    /// The tensors of the maps after pooling.
+    pub(crate) map_tensors: Tensors,
+}
+
+/// What turns tokens into rows.
+pub(crate) enum EmbeddingNetwork {
+    Bert(BertArchitecture, Tensors),
+    /// A decoder without its logits. It may read in both directions.
+    Decoder(Checkpoint),
+}
+
+impl EmbeddingCheckpoint {
+    /// Reads the description in a model's files, and finds its tensors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for a description that is not supported, or impossible.
+    pub(crate) fn read(files: &Weights) -> Result<Self> {
+        match files {
+            Weights::Gguf(file) => {
+                let network = match file.text("general.architecture")? {
+                    Some(embedding::BERT) => {
+                        EmbeddingNetwork::Bert(embedding::bert_of_gguf(file)?, file.named_tensors().collect())
+                    }
+                    _ => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
+                };
+                let map_tensors: Tensors = file.named_tensors().collect();
+                let facts = embedding::gguf_facts(file, &map_tensors, network.context_size())?;
+                Ok(Self { network, facts, map_tensors })
+            }
+            Weights::Folder(folder) => {
+                let network = match embedding::is_bert(folder.config()) {
+                    true => EmbeddingNetwork::Bert(
+                        embedding::bert_of_config(folder.config())?,
+                        embedding::bert_tensors(folder)?,
+                    ),
+                    false => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
+                };
+                let (facts, map_tensors) = embedding::folder_facts(folder, network.context_size())?;
+                Ok(Self { network, facts, map_tensors })
+            }
+        }
+    }
+}
+
+impl EmbeddingNetwork {
+    /// The family's name in the files.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Bert(..) => embedding::BERT,
+            Self::Decoder(checkpoint) => checkpoint.architecture.name,
+        }
+    }
+
+    /// Tokens that a text may have.
+    pub(crate) fn context_size(&self) -> usize {
+        match self {
+            // Below this number, the table of positions decides.
+            Self::Bert(..) => usize::MAX,
+            Self::Decoder(checkpoint) => checkpoint.architecture.context_size,
+        }
+    }
+
+    /// Whether tokens attend to the tokens after them.
+    pub(crate) fn is_bidirectional(&self) -> bool {
+        match self {
+            Self::Bert(..) => true,
+            Self::Decoder(checkpoint) => checkpoint.architecture.is_bidirectional,
+        }
+    }
+
+    /// The tensor whose rows give the logits, with its number of rows and columns; `None` for a network without logits.
+    ///
+    /// # Errors
+    /// A tensor that is missing, or not a matrix.
+    pub(crate) fn logit_rows(&self) -> Result<Option<(&Tensors, &'static str, (usize, usize))>> {
+        let Self::Decoder(checkpoint) = self else { return Ok(None) };
+        let tensors = &checkpoint.tensors;
+        let name = ["output.weight", "token_embd.weight"].into_iter().find(|name| tensors.shape(name).is_some());
+        match name.and_then(|name| Some((name, tensors.shape(name)?))) {
+            Some((name, &[rows, columns])) => Ok(Some((tensors, name, (rows, columns)))),
+            _ => Err(invalid("the matrix of logits must have rows and columns")),
         }
     }
 }

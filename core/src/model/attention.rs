@@ -22,6 +22,8 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) rope: Option<Rope>,
     /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
+    /// Tokens after it that a token attends to, if it attends to later ones; `None` for all of its step.
+    pub(crate) n_after: Option<usize>,
     /// Whether tokens also attend to later ones of their step.
     pub(crate) is_two_way: bool,
     /// Factor of the scores.
@@ -58,6 +60,7 @@ impl<B: Backend> Attention<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let (architecture, hidden) = (weights.architecture, weights.hidden);
         let (family, plan) = (architecture.family, architecture.layers[weights.layer]);
+        let is_centred = architecture.is_bidirectional;
         let heads = Heads::read(weights)?;
         let Heads { n_queries, head_dim, .. } = heads;
         let stacked = stacked(weights)?;
@@ -83,8 +86,10 @@ impl<B: Backend> Attention<B> {
             has_query_gates: family.has_query_gates,
             q_norm: family.has_head_norms.then(|| weights.norm("attn_q_norm", head_dim)).transpose()?,
             rope: rope.transpose()?,
-            window: plan.window,
-            is_two_way: family.is_two_way,
+            // A window around each token: as many tokens on both sides.
+            window: plan.window.map(|window| if is_centred { window / 2 + 1 } else { window }),
+            n_after: plan.window.filter(|_| is_centred).map(|window| window / 2),
+            is_two_way: family.is_two_way || is_centred,
             scale: architecture.scales.attention.unwrap_or_else(|| 1.0 / (head_dim as f32).sqrt()),
             heads,
         })

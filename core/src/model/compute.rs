@@ -7,12 +7,14 @@ use std::sync::Arc;
 use causerie_backend::Cpu;
 
 use crate::checkpoint::{
-    Checkpoint, CodecCheckpoint, FrameCheckpoint, HearingArchitecture, VisionArchitecture, WhisperCheckpoint,
+    Checkpoint, CodecCheckpoint, EmbeddingCheckpoint, FrameCheckpoint, HearingArchitecture, VisionArchitecture,
+    WhisperCheckpoint,
 };
 use crate::error::{ErrorKind, Result, SdkError};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
+use crate::model::embedding::EmbeddingModelNetwork;
 use crate::model::hearing::SoundEncoder;
 use crate::model::native::{MatrixPacker, Native};
 use crate::model::network::Network;
@@ -76,6 +78,18 @@ impl Compute {
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => SoundEncoder::load(Candle { device: device.clone() }, weights, architecture),
+        }
+    }
+
+    /// Loads a network that reads whole texts.
+    pub(crate) fn load_embedding(&self, checkpoint: &EmbeddingCheckpoint) -> Result<EmbeddingModelNetwork> {
+        match self {
+            // The keys and values of a text live for one pass only.
+            Self::Native { cpu, .. } => {
+                EmbeddingModelNetwork::load(|| Native::new(Arc::clone(cpu), CacheType::F32), checkpoint)
+            }
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => EmbeddingModelNetwork::load(|| Candle { device: device.clone() }, checkpoint),
         }
     }
 

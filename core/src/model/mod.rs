@@ -13,6 +13,7 @@ mod compute;
 mod decoder;
 mod delta_net;
 mod dense;
+mod embedding;
 mod experts;
 mod feed_forward;
 mod heads;
@@ -52,6 +53,7 @@ pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
 pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
+pub(crate) use embedding::{EmbeddingModelNetwork, TextTokens, WantedRows};
 pub(crate) use heads::Heads;
 pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
@@ -88,6 +90,7 @@ impl Model {
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
         let mut checkpoint = Checkpoint::read(files)?;
+        checkpoint.check_writes()?;
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
         packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));

@@ -54,6 +54,8 @@ pub(crate) struct AttentionPart<'a, K> {
 pub(crate) struct Sight {
     /// Tokens that a token attends to, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
+    /// Tokens after it that a token of a [two-way](AttentionPart::is_two_way) part attends to; `None` for all.
+    pub(crate) n_after: Option<usize>,
     /// Factor of the scores.
     pub(crate) scale: f32,
 }
@@ -227,6 +229,18 @@ pub(crate) trait Operations:
         taps: &Self::Vector,
         bias: Option<&Self::Vector>,
         steps: &mut [SequencePart<&mut Self::Window>],
+        next: &Linear<Self>,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()>;
+
+    /// As [`convolve`](Self::convolve) for the whole `sequences`, with as many inputs after each row as before it: `t` is half a
+    /// window further. The number of taps must be odd.
+    fn convolve_centred(
+        &self,
+        projected: &Self::Rows,
+        taps: &Self::Vector,
+        bias: Option<&Self::Vector>,
+        sequences: &[Range<usize>],
         next: &Linear<Self>,
         inputs: &mut Self::Inputs,
     ) -> Result<()>;

@@ -81,6 +81,7 @@ fn decoders_that_cannot_be_followed_are_refused_by_name() {
     let (bytes, fuse) = (json!({ "type": "ByteFallback" }), json!({ "type": "Fuse" }));
     let level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
     let pieces = json!({ "type": "WordPiece", "prefix": "##", "cleanup": true });
+    let suffixes = json!({ "type": "BPEDecoder", "suffix": "x" });
     for (decoders, expect) in [
         (vec![fuse.clone(), strip(0, 1, " ")], "decoder Strip with stop, which needs the end of a reply,"),
         (vec![fuse.clone(), strip(1, 0, "t")], "decoder Strip with these settings"),
@@ -93,8 +94,9 @@ fn decoders_that_cannot_be_followed_are_refused_by_name() {
         (vec![metaspace.clone(), replace("a", "b")], "decoder Replace after the other decoders"),
         (vec![metaspace, fuse.clone(), strip(1, 0, " ")], "decoder Strip with these settings"),
         (vec![fuse, bytes.clone()], "decoder ByteFallback after the other decoders"),
+        (vec![pieces, bytes.clone()], "decoder ByteFallback after the other decoders"),
         (vec![bytes, level], "decoder ByteLevel after the other decoders"),
-        (vec![pieces], "decoder WordPiece"),
+        (vec![suffixes], "decoder BPEDecoder"),
     ] {
         let decoder = json!({ "type": "Sequence", "decoders": decoders });
         let Err(err) = variant("llama", &decoder, &[]) else { panic!("{decoder} is accepted") };

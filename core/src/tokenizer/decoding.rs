@@ -29,6 +29,7 @@ enum DecodingStep {
     Strip { content: char, start: usize, stop: usize },
     ByteFallback,
     ByteLevel(Spelling),
+    WordPiece(String), // the prefix of tokens that begin no word
 }
 
 impl DecodingStep {
@@ -89,6 +90,11 @@ impl Decoding {
             (DecoderWrapper::ByteLevel(_), DecodingStage::Tokens) if keeps_spaces => {
                 self.steps.push(DecodingStep::ByteLevel(Spelling::byte_level()));
                 *stage = DecodingStage::TextOfBytes;
+            }
+            (DecoderWrapper::WordPiece(pieces), DecodingStage::Tokens) if keeps_spaces => {
+                self.steps.push(DecodingStep::WordPiece(pieces.prefix.clone()));
+                self.leading = LeadingSpaces::Dropped(1);
+                *stage = DecodingStage::Text;
             }
             (DecoderWrapper::Strip(strip), DecodingStage::Tokens) if keeps_spaces => {
                 self.steps.push(DecodingStep::Strip { content: strip.content, start: strip.start, stop: strip.stop });
@@ -152,6 +158,9 @@ impl Decoding {
                     }
                 }
                 DecodingStep::ByteLevel(spelling) => return Ok(spelling.bytes(&text)),
+                DecodingStep::WordPiece(prefix) => {
+                    text = text.strip_prefix(prefix.as_str()).map_or_else(|| format!(" {text}"), str::to_owned);
+                }
             }
             if MAX_TOKEN_BYTES < text.len() {
                 break; // refused by its length, before steps make it longer

@@ -56,6 +56,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> R
         end_ids,
         special: SpecialTokens::read(settings),
         strips: strips(&encoder),
+        frames: None,
         encoder,
         pairs: None,
     })
@@ -65,6 +66,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> R
 fn unknown_token(model: &ModelWrapper) -> Option<&str> {
     match model {
         ModelWrapper::BPE(bpe) => bpe.unk_token.as_deref(),
+        ModelWrapper::WordPiece(pieces) => Some(&pieces.unk_token),
         _ => None,
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 
 use tokenizers::models::bpe::BPE;
-use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::{BertNormalizer, NFC, Prepend, Replace, Sequence};
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, SPACE, Spelling, TokenText};
+use crate::tokenizer::frames::{PairFrame, TextFrames};
 use crate::tokenizer::guarded::guarded;
 use crate::tokenizer::merges::merges_of_scores;
 use crate::tokenizer::pair_encoding::{PairEncoding, PairSettings};
@@ -16,6 +19,9 @@ use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{NAMED_IDS, SpecialTokens};
 use crate::tokenizer::words::WordRule;
 use crate::weights::{GgufFile, SectionBytes};
+
+/// The `tokenizer.ggml.model` of BERT.
+const WORD_PIECE: &str = "bert";
 
 /// Values of `tokenizer.ggml.token_type`.
 const NORMAL: i64 = 1;
@@ -46,6 +52,7 @@ pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<Toke
         Some("gpt2") => Scheme::byte_level(file, &vocabulary, table)?,
         Some("llama") => Scheme::sentence_piece(file, &vocabulary, table, (true, vocabulary.user_defined()))?,
         Some("gemma4") => Scheme::sentence_piece(file, &vocabulary, table, (false, vocabulary.with_line_feeds()))?,
+        Some(WORD_PIECE) => Scheme::word_piece(&vocabulary)?,
         other => return Err(unsupported("tokenizer.ggml.model", other)),
     };
     let n_tokens = vocabulary.tokens.len();
@@ -68,17 +75,38 @@ pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<Toke
             special.insert(name, spelling);
         }
     }
+    let bos_id = id("tokenizer.ggml.bos_token_id")?;
+    let adds_bos = file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos);
+    let frames = match file.text("tokenizer.ggml.model")? {
+        Some(WORD_PIECE) => {
+            let found = |key: &str, spelling: &str| {
+                let stated = id(&format!("tokenizer.ggml.{key}"))?;
+                let missing = || wrong(format!("metadata tokenizer.ggml.{key} is missing"));
+                stated.or_else(|| vocabulary.control_id(spelling)).ok_or_else(missing)
+            };
+            // Newer files name the first token as BOS. The misspelling is the key's name.
+            let begin = id("tokenizer.ggml.cls_token_id")?.map_or_else(|| found("bos_token_id", "[CLS]"), Ok)?;
+            word_piece_frames(begin, found("seperator_token_id", "[SEP]")?)
+        }
+        _ => {
+            let adds_eos = file.boolean("tokenizer.ggml.add_eos_token")?.unwrap_or(false);
+            let end = id("tokenizer.ggml.eos_token_id")?.filter(|_| adds_eos);
+            let begin = bos_id.filter(|_| adds_bos);
+            TextFrames { before: begin.into_iter().collect(), after: end.into_iter().collect(), pair: None }
+        }
+    };
     Ok(TokenizerParts {
         encoder: scheme.encoder,
-        pairs: Some(scheme.pairs),
+        pairs: scheme.pairs,
         texts: vocabulary.texts(&scheme.spelling),
         leading: LeadingSpaces::dropped_if(scheme.drops_space),
-        unknown_id: vocabulary.unknown().map(|(id, _)| id),
-        bos_id: id("tokenizer.ggml.bos_token_id")?,
-        adds_bos: file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos),
+        unknown_id: scheme.unknown_id,
+        bos_id,
+        adds_bos,
         end_ids,
         special,
         strips: strips(file, &vocabulary)?,
+        frames: Some(frames),
     })
 }
 
@@ -96,8 +124,11 @@ fn strips(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<HashMap<Bo
 /// The settings that depend on the kind of tokenizer.
 struct Scheme {
     encoder: Encoder,
-    pairs: PairEncoding,
+    /// `None` if the encoder encodes words.
+    pairs: Option<PairEncoding>,
     spelling: Spelling,
+    /// The token for text that no other token can represent.
+    unknown_id: Option<u32>,
     /// Whether prompts begin with BOS if the file does not say.
     adds_bos: bool,
     drops_space: bool,
@@ -114,8 +145,10 @@ impl Scheme {
             Ok(encoder)
         })?;
         let settings = PairSettings { ignores_merges: rule.ignores_merges, ..PairSettings::default() };
-        let pairs = PairEncoding::new(table, settings);
-        Ok(Self { encoder, pairs, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
+        let pairs = Some(PairEncoding::new(table, settings));
+        let unknown_id = vocabulary.unknown().map(|(id, _)| id);
+        let spelling = Spelling::byte_level();
+        Ok(Self { encoder, pairs, spelling, unknown_id, adds_bos: rule.adds_bos, drops_space: false })
     }
 
     /// `adds_space` is the default for files that do not say whether a space is added before the text. The `added` tokens
@@ -136,9 +169,48 @@ impl Scheme {
         })?;
         let unknown = vocabulary.unknown().map(|(id, _)| id);
         let settings = PairSettings { falls_back_to_bytes: true, unknown, ..PairSettings::default() };
-        let pairs = PairEncoding::new(table, settings);
-        Ok(Self { encoder, pairs, spelling: Spelling::Pieces, adds_bos: true, drops_space: adds_space })
+        let pairs = Some(PairEncoding::new(table, settings));
+        let spelling = Spelling::Pieces;
+        Ok(Self { encoder, pairs, spelling, unknown_id: unknown, adds_bos: true, drops_space: adds_space })
     }
+
+    /// The WordPiece of BERT. In these files, tokens that begin words begin with `▁`, and the others have no prefix.
+    fn word_piece(vocabulary: &GgufVocabulary<'_>) -> Result<Self> {
+        const PREFIX: &str = "##";
+        const UNKNOWN_WORD: &str = "[UNK]";
+        let spelled = |(id, token, token_type): (u32, &str, i64)| {
+            let spelled = match token.strip_prefix(SPACE) {
+                _ if matches!(token_type, CONTROL | UNKNOWN) || token == UNKNOWN_WORD => token.to_owned(),
+                Some(word) => word.to_owned(),
+                None => format!("{PREFIX}{token}"),
+            };
+            (spelled, id)
+        };
+        let ids = vocabulary.iter().map(spelled).collect::<ahash::AHashMap<_, _>>();
+        let unknown_id = ids.get(UNKNOWN_WORD).copied();
+        if unknown_id.is_none() {
+            return Err(wrong(format!("metadata tokenizer.ggml.tokens must have the token {UNKNOWN_WORD}")));
+        }
+        // No key says whether letters are lowercased: a vocabulary without capitals needs it.
+        let is_capital = |(_, token, token_type): (u32, &str, i64)| {
+            token_type == NORMAL && !token.starts_with('[') && token.chars().any(char::is_uppercase)
+        };
+        let lowercases = !vocabulary.iter().any(is_capital);
+        let encoder = guarded("the vocabulary", || {
+            let pieces = WordPiece::builder().vocab(ids).unk_token(UNKNOWN_WORD.to_owned());
+            let mut encoder = Encoder::new(pieces.continuing_subword_prefix(PREFIX.to_owned()).build()?);
+            encoder.with_normalizer(Some(BertNormalizer::new(true, true, None, lowercases)))?;
+            encoder.with_pre_tokenizer(Some(BertPreTokenizer));
+            Ok(encoder)
+        })?;
+        Ok(Self { encoder, pairs: None, spelling: Spelling::Pieces, unknown_id, adds_bos: false, drops_space: true })
+    }
+}
+
+/// The tokens of BERT around texts.
+fn word_piece_frames(begin: u32, end: u32) -> TextFrames {
+    let pair = PairFrame { before: vec![begin], between: vec![end], after: vec![end], second_type: 1 };
+    TextFrames { before: vec![begin], after: vec![end], pair: Some(pair) }
 }
 
 /// An encoder that knows only the tokens that are searched in text before all others.
@@ -176,9 +248,15 @@ impl<'a> GgufVocabulary<'a> {
         tokens.map(|((id, token), token_type)| (id, *token, *token_type))
     }
 
+    /// The control token of this spelling.
+    fn control_id(&self, spelling: &str) -> Option<u32> {
+        self.iter().find(|(_, token, token_type)| *token == spelling && *token_type == CONTROL).map(|(id, ..)| id)
+    }
+
     /// The table of the tokens and the merges, which files without them state by scores.
     fn table(&self, file: &GgufFile) -> Result<PairTable> {
         let has_scores = match file.text("tokenizer.ggml.model")? {
+            Some(WORD_PIECE) => return PairTable::new(&self.tokens, |_| Ok(Vec::new())),
             Some("gpt2") => false,
             Some("llama" | "gemma4") => true,
             other => return Err(unsupported("tokenizer.ggml.model", other)),

@@ -12,6 +12,7 @@ mod decoder_tests;
 mod decoding;
 mod export;
 mod folder;
+mod frames;
 mod gguf;
 mod growth;
 mod guarded;
@@ -41,6 +42,7 @@ use crate::weights::{SectionBytes, TokenizerSource, Weights};
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::{ExportRules, metadata as export_metadata};
+pub(crate) use frames::{PairFrame, TextFrames};
 pub(crate) use pair_table::PairTable;
 pub(crate) use special::SpecialTokens;
 
@@ -93,6 +95,7 @@ pub(crate) struct ModelTokenizer {
     end_ids: Vec<u32>,
     special: SpecialTokens,
     strips: HashMap<Box<str>, Strips>,
+    frames: TextFrames,
     /// Whether the model was trained on text as it is encoded here.
     is_learned: bool,
 }
@@ -151,6 +154,7 @@ impl ModelTokenizer {
         parts.encoder.with_padding(None);
         let untruncated = parts.encoder.with_truncation(None).map(drop);
         guarded("the vocabulary", || untruncated)?;
+        let frames = parts.frames.unwrap_or_else(|| TextFrames::probe(&parts.encoder));
         let mut control_ids = HashMap::new();
         let mut byte_ids = Box::new([None; 256]);
         for (text, id) in parts.texts.iter().zip(0u32..) {
@@ -188,6 +192,7 @@ impl ModelTokenizer {
             end_ids,
             special: parts.special,
             strips: parts.strips,
+            frames,
             is_learned: true,
         })
     }
@@ -336,6 +341,18 @@ impl ModelTokenizer {
         if let Some(bos_id) = self.bos_id.filter(|bos_id| self.adds_bos && ids.first() != Some(bos_id)) {
             ids.insert(0, bos_id);
         }
+        Ok(ids)
+    }
+
+    /// The tokens around a text that is read as a whole.
+    pub(crate) fn frames(&self) -> &TextFrames {
+        &self.frames
+    }
+
+    /// The token ids of a text that is read as a whole, without the tokens around it. Spellings of control tokens are text.
+    pub(crate) fn encode_plain(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        self.encode_text(text, true, &mut ids)?;
         Ok(ids)
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, TokenText};
+use crate::tokenizer::frames::TextFrames;
 use crate::tokenizer::pair_encoding::PairEncoding;
 use crate::tokenizer::special::SpecialTokens;
 
@@ -31,6 +32,8 @@ pub(super) struct TokenizerParts {
     pub(super) special: SpecialTokens,
     /// The control tokens that take white space beside them.
     pub(super) strips: HashMap<Box<str>, Strips>,
+    /// The tokens around texts that are read as a whole; `None` for what the encoder's own steps add.
+    pub(super) frames: Option<TextFrames>,
 }
 
 /// Which white space beside a control token is part of the token.

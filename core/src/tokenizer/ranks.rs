@@ -8,6 +8,7 @@ use tokenizers::models::bpe::BPE;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{LeadingSpaces, TokenText, symbols_of_bytes};
+use crate::tokenizer::frames::TextFrames;
 use crate::tokenizer::guarded::guarded;
 use crate::tokenizer::parts::TokenizerParts;
 use crate::tokenizer::special::SpecialTokens;
@@ -53,6 +54,7 @@ pub(super) fn parts(tokens: &[Box<[u8]>]) -> Result<TokenizerParts> {
         end_ids: Vec::new(),
         special: SpecialTokens::default(),
         strips: HashMap::new(),
+        frames: Some(TextFrames::default()),
     })
 }
 

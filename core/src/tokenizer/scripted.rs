@@ -7,6 +7,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::error::Result;
 use crate::tokenizer::bytes::{LeadingSpaces, Spelling, TokenText};
+use crate::tokenizer::frames::TextFrames;
 use crate::tokenizer::guarded::guarded;
 use crate::tokenizer::parts::TokenizerParts;
 use crate::tokenizer::special::SpecialTokens;
@@ -53,6 +54,7 @@ pub(super) fn parts(script: impl IntoIterator<Item = TokenText>) -> Result<(Toke
         end_ids: id(END).into_iter().collect(),
         special: SpecialTokens::default(),
         strips: HashMap::new(),
+        frames: Some(TextFrames::default()),
     };
     Ok((parts, first_id))
 }

@@ -180,7 +180,8 @@ fn check_refused(bytes: Vec<u8>, expect: &str) {
 
 #[test]
 fn tokenizers_of_unknown_kinds_are_named() {
-    check_refused(replaced(gguf("gpt-2"), "gpt2", "bert"), r#"tokenizer.ggml.model has the unsupported value "bert""#);
+    check_refused(replaced(gguf("gpt-2"), "gpt2", "rwkv"), r#"tokenizer.ggml.model has the unsupported value "rwkv""#);
+    check_refused(replaced(gguf("gpt-2"), "gpt2", "bert"), "tokenizer.ggml.tokens must have the token [UNK]");
     check_refused(replaced(gguf("qwen2"), "qwen2", "qwen9"), r#"tokenizer.ggml.pre has the unsupported value "qwen9""#);
     check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
     let json =

@@ -14,9 +14,9 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::content::{Content, unreadable};
 use crate::weights::identity::FileIdentity;
 use crate::weights::origin::ModelOrigin;
-use crate::weights::source::FileBytes;
+use crate::weights::source::{FileBytes, TensorSource};
 use crate::weights::tensor_type::TensorType;
-use crate::weights::tensors::TensorDescription;
+use crate::weights::tensors::{Tensor, TensorDescription};
 
 /// Bytes of a safetensors header at most; real ones have a few MiB.
 const MAX_HEADER: usize = 64 << 20;
@@ -163,6 +163,18 @@ impl Folder {
     /// The type of a tensor that cannot be read.
     pub(crate) fn unreadable(&self, name: &str) -> Option<Dtype> {
         self.unreadable.get(name).copied()
+    }
+
+    /// A safetensors file in the folder, as a folder without configuration.
+    pub(crate) fn part(&self, name: &str) -> Result<Self> {
+        Self::of_file(&self.path.join(name), self.origin.clone())
+    }
+
+    /// A tensor as the files have it, if it exists.
+    pub(crate) fn whole_tensor(&self, name: &str) -> Option<Tensor> {
+        let bytes = self.tensor(name)?;
+        let shape = self.shape(name)?.to_vec();
+        Some(Tensor::new(bytes.tensor_type(), shape, TensorSource::File(bytes)))
     }
 
     /// The bytes of a tensor, if it exists.

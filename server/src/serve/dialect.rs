@@ -17,6 +17,10 @@ pub(super) enum Dialect {
     Realtime,
     /// `/v1/audio/speech`.
     Speech,
+    /// `/v1/embeddings`.
+    Embeddings,
+    /// `/v1/rerank`.
+    Ranking,
 }
 
 /// The shape of an error object.
@@ -37,7 +41,8 @@ impl Dialect {
     pub(super) fn field(self, option: &'static str) -> &'static str {
         match (self, option) {
             (Self::Completions, "messages") => "prompt",
-            (Self::Responses, "messages") => "input",
+            (Self::Responses | Self::Embeddings, "messages") => "input",
+            (Self::Ranking, "messages") => "documents",
             (Self::Realtime, "messages") => "item",
             (Self::Responses | Self::Realtime, "max_tokens") => "max_output_tokens",
             (Self::Responses, "json_schema_constraint") => "text.format",

@@ -87,6 +87,10 @@ async fn answer(
             answer.send(share).await
         }
         RouteHandler::Count(count) => Ok(intake::receive(service, request, count).await?.0),
+        RouteHandler::Compute(read) => {
+            let (answer, share) = intake::receive(service, request, read).await?;
+            answer.send(share).await
+        }
         RouteHandler::Speak(read) => {
             let (answer, share) = intake::receive(service, request, read).await?;
             answer.send(share).await

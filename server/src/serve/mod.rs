@@ -29,6 +29,7 @@ mod chat;
 mod completions;
 mod connection;
 mod dialect;
+mod embeddings;
 mod encoding;
 mod error;
 mod framing;
@@ -60,12 +61,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use causerie::ModelRunner;
+use causerie::embedding::EmbeddingModel;
 use causerie::transcribe::Transcriber;
 use tokio::net::TcpListener;
 
 pub use guard::check_origin;
 pub use service::DownloadGauge;
-use service::{ServedTranscriber, Service};
+use service::{ServedEmbedder, ServedTranscriber, Service};
 pub use settings::Settings;
 
 /// A model served at an address.
@@ -110,6 +112,27 @@ impl Server {
     #[must_use]
     pub fn with_transcriber(self, id: impl Into<String>, transcriber: Transcriber) -> Self {
         let _ = self.service.transcriber.set(ServedTranscriber { id: id.into(), transcriber });
+        self
+    }
+
+    /// Serves a model that embeds or ranks texts as well, which clients call `id`. The first one that embeds counts, and the first one
+    /// that ranks.
+    ///
+    /// ```no_run
+    /// # async fn run(server: causerie_server::serve::Server) -> causerie::Result<()> {
+    /// use causerie::embedding::EmbeddingModel;
+    /// let server = server.with_embedding_model("bge-small", EmbeddingModel::load("bge-small-en-v1.5")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_embedding_model(self, id: impl Into<String>, model: EmbeddingModel) -> Self {
+        let (id, info) = (id.into(), model.info());
+        for (has, place) in [(info.embeds, &self.service.embedder), (info.ranks, &self.service.ranker)] {
+            if has {
+                let _ = place.set(ServedEmbedder { id: id.clone(), model: model.clone() });
+            }
+        }
         self
     }
 

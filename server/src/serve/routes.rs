@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::access::Requirement;
 use crate::serve::answer::{Answer, SpeechAnswer};
 use crate::serve::dialect::Dialect;
+use crate::serve::embeddings::{self, ComputedAnswer};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response, text_response};
 use crate::serve::request::fields::RequestFields;
@@ -35,6 +36,8 @@ pub(super) enum RouteHandler {
     Reply(fn(&Arc<Service>, RequestFields, ResponseStore) -> Result<Answer, HttpError>),
     /// Reads a body and answers at once.
     Count(fn(&Arc<Service>, RequestFields) -> Result<Response<ResponseBody>, HttpError>),
+    /// Reads a body whose answer is computed as a whole.
+    Compute(fn(&Arc<Service>, RequestFields) -> Result<ComputedAnswer, HttpError>),
     /// Reads a body whose text is read aloud.
     Speak(fn(&Arc<Service>, RequestFields) -> Result<SpeechAnswer, HttpError>),
     /// Reads a sound and writes what is said.
@@ -62,10 +65,10 @@ const UPGRADE: &str = "GET, OPTIONS";
 const GET_AND_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
 /// All routes. The first that a path matches answers it.
-static ROUTES: [Route; 20] = {
-    use Dialect::{Chat, Completions, Messages, Realtime, Responses, Speech, Transcriptions};
+static ROUTES: [Route; 22] = {
+    use Dialect::{Chat, Completions, Embeddings, Messages, Ranking, Realtime, Responses, Speech, Transcriptions};
     use Requirement::{Key, MetricsKey, Nothing};
-    use RouteHandler::{Count, LookUp, Reply, Speak, Transcribe};
+    use RouteHandler::{Compute, Count, LookUp, Reply, Speak, Transcribe};
     use SpeechTask::{Transcribe as InTheirLanguage, Translate};
     [
         route("/v1/chat/completions", POST, Key, Chat, Reply(chat::read)),
@@ -79,6 +82,8 @@ static ROUTES: [Route; 20] = {
         route("/v1/responses", POST, Key, Responses, Reply(responses::read)),
         route("/v1/messages", POST, Key, Messages, Reply(|service, fields, _| messages::read(service, fields))),
         route("/v1/messages/count_tokens", POST, Key, Messages, Count(messages::count)),
+        route("/v1/embeddings", POST, Key, Embeddings, Compute(embeddings::embed)),
+        route("/v1/rerank", POST, Key, Ranking, Compute(embeddings::rerank)),
         route("/v1/audio/transcriptions", POST, Key, Transcriptions, Transcribe(InTheirLanguage)),
         route("/v1/audio/translations", POST, Key, Transcriptions, Transcribe(Translate)),
         route("/v1/audio/speech", POST, Key, Speech, Speak(audio::speech::read)),
@@ -204,7 +209,7 @@ const FOREIGN: [(&str, &str); 13] = [
     ("/api/v0/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/v1/", "LM Studio's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
     ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
-    ("/v1/embeddings", "embeddings are not supported: this server generates text"),
+    ("/v1/embeddings/", "only POST /v1/embeddings is served"),
     ("/v1/audio", "of audio, transcriptions, translations, speech, voices and models are served"),
     ("/v1/images", "images are not generated: this server generates text"),
     ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),

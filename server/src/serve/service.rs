@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use causerie::ModelRunner;
+use causerie::embedding::EmbeddingModel;
 use causerie::transcribe::Transcriber;
 use hyper::StatusCode;
 use tokio::sync::{Mutex, Semaphore};
@@ -26,6 +27,13 @@ pub(super) struct ServedTranscriber {
     /// What clients call it.
     pub(super) id: String,
     pub(super) transcriber: Transcriber,
+}
+
+/// A model that embeds or ranks texts.
+pub(super) struct ServedEmbedder {
+    /// What clients call it.
+    pub(super) id: String,
+    pub(super) model: EmbeddingModel,
 }
 
 /// How far the download of a server's model is. While it is reported, `/readyz` answers with it.
@@ -60,6 +68,9 @@ pub(super) struct Service {
     pub(super) runner: OnceLock<ModelRunner>,
     /// Set before the server runs, if there is one.
     pub(super) transcriber: OnceLock<ServedTranscriber>,
+    /// The models that embed and rank texts, set likewise.
+    pub(super) embedder: OnceLock<ServedEmbedder>,
+    pub(super) ranker: OnceLock<ServedEmbedder>,
     pub(super) download: Arc<DownloadGauge>,
     pub(super) model_id: String,
     /// When the server started, in seconds since 1970.
@@ -86,6 +97,8 @@ impl Service {
         Self {
             runner: OnceLock::new(),
             transcriber: OnceLock::new(),
+            embedder: OnceLock::new(),
+            ranker: OnceLock::new(),
             download: Arc::default(),
             model_id: model_id.into(),
             created: id::now(),
@@ -110,7 +123,20 @@ impl Service {
         })
     }
 
+    pub(super) fn embedder(&self) -> Result<&ServedEmbedder, HttpError> {
+        self.embedder.get().ok_or_else(|| missing("embeds texts"))
+    }
+
+    pub(super) fn ranker(&self) -> Result<&ServedEmbedder, HttpError> {
+        self.ranker.get().ok_or_else(|| missing("ranks documents"))
+    }
+
     pub(super) fn runner(&self) -> Result<&ModelRunner, HttpError> {
         self.runner.get().ok_or_else(HttpError::loading)
     }
+}
+
+/// The error for a model that the server was started without.
+fn missing(what: &str) -> HttpError {
+    HttpError::not_found(format!("this server has no model that {what}; it is started with --embedding-model"))
 }

@@ -8,6 +8,7 @@ mod compatibility;
 mod completions;
 mod conformance;
 mod dialects;
+mod embeddings;
 mod framing;
 mod half_closed;
 mod hosted;

@@ -4,6 +4,7 @@ use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use causerie::embedding::{EmbeddingModel, EmbeddingModelOptions};
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::transcribe::{Transcriber, TranscriberOptions};
 use causerie::{ModelRunner, SdkError};
@@ -55,6 +56,19 @@ impl TestServer {
         let script = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load();
         Self::serving(ready(script), "test/script", settings, |server| {
             server.with_transcriber("test/whisper", transcriber)
+        })
+    }
+
+    /// Serves a model that embeds and one that ranks as well, under the names `test/bert` and `test/ranker`.
+    pub(crate) fn embedding(settings: Settings) -> Self {
+        let load = |name: &str| {
+            let options = EmbeddingModelOptions { threads: Some(1), ..Default::default() };
+            let place = format!("{}/../tests/fixtures/models/{name}", env!("CARGO_MANIFEST_DIR"));
+            EmbeddingModel::load_with(place, options).unwrap()
+        };
+        Self::serving(ready(ScriptedModel::new().load()), "test/script", settings, |server| {
+            let server = server.with_embedding_model("test/bert", load("bert"));
+            server.with_embedding_model("test/ranker", load("bert-rank-f16.gguf"))
         })
     }
 

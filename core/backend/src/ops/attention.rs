@@ -29,10 +29,12 @@ pub enum AttentionMask {
         /// Number of tokens, at least one.
         window: usize,
     },
-    /// The last `window` tokens up to and including itself, and all tokens of the step after it.
+    /// The last `window` tokens up to and including itself, and the next `n_after` tokens of the step.
     TwoWay {
         /// Number of tokens, at least one.
         window: usize,
+        /// Number of tokens; `usize::MAX` for all of them.
+        n_after: usize,
     },
     /// All tokens: those after it, too.
     Bidirectional,
@@ -115,8 +117,9 @@ impl HeadAttention<'_> {
                 let end = self.n_before + self.place(query).0 + 1;
                 end.saturating_sub(window)..end
             }
-            AttentionMask::TwoWay { window } => {
-                (self.n_before + self.place(query).0 + 1).saturating_sub(window)..self.past.n_tokens()
+            AttentionMask::TwoWay { window, n_after } => {
+                let end = self.n_before + self.place(query).0 + 1;
+                end.saturating_sub(window)..end.saturating_add(n_after).min(self.past.n_tokens())
             }
             AttentionMask::Bidirectional => 0..self.past.n_tokens(),
         }
@@ -410,10 +413,7 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     }
     for at in 0..Q {
         for offset in 0..D {
-            let first = (dim + offset) * LANES;
-            let end = out[at].len().min(first + LANES);
-            let sums = simd.to_array(sums[at][offset]);
-            out[at][first..end].copy_from_slice(&sums[..end - first]);
+            simd.store_first(sums[at][offset], &mut out[at][(dim + offset) * LANES..]);
         }
     }
     D

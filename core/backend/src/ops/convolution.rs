@@ -1,6 +1,6 @@
-//! The gated short convolution: each channel mixes its last few inputs.
+//! The gated short convolution: each channel mixes its last few inputs, or some on both sides.
 //!
-//! A row is `[B; C; X]`; with `u = B * X`: `y_t = C_t * (bias + Σ_k tap_k * u_(t - window + 1 + k))`.
+//! A row is `[B; C; X]`; with `u = B * X`: `y_t = C_t * (bias + Σ_k tap_k * u_(t + n_after - window + 1 + k))`.
 
 use crate::simd::{LANES, Simd, Work};
 
@@ -12,6 +12,8 @@ pub(crate) struct Convolution<'a> {
     pub(crate) row: usize,
     /// Inputs before the step, oldest first: `(window - 1, hidden)`.
     pub(crate) past: &'a [f32],
+    /// Inputs after a row that it mixes. Beyond the last row they are zeros.
+    pub(crate) n_after: usize,
     /// `(window, hidden)`, oldest first.
     pub(crate) taps: &'a [f32],
     /// `(hidden)`
@@ -25,7 +27,8 @@ impl Work for Convolution<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let hidden = self.y.len();
-        let n_past = self.taps.len() / hidden - 1;
+        let (window, n_rows) = (self.taps.len() / hidden, self.projected.len() / (3 * hidden));
+        let n_past = window - 1 - self.n_after;
         let part = |row: usize, part: usize, at: usize| {
             &self.projected[(3 * row + part) * hidden + at..][..LANES.min(hidden - at)]
         };
@@ -36,10 +39,11 @@ impl Work for Convolution<'_> {
         for at in (0..hidden).step_by(LANES) {
             let n = LANES.min(hidden - at);
             let mut sum = self.bias.map_or(simd.splat(0.0), |bias| load(&bias[at..][..n]));
-            for tap in 0..=n_past {
+            for tap in 0..window {
                 let input = match (self.row + tap).checked_sub(n_past) {
-                    Some(row) => simd.mul(load(part(row, 0, at)), load(part(row, 2, at))),
-                    None => load(&self.past[(self.row + tap) * hidden + at..][..n]),
+                    Some(row) if row < n_rows => simd.mul(load(part(row, 0, at)), load(part(row, 2, at))),
+                    Some(_) => simd.splat(0.0),
+                    None => load(&self.past[(self.row + tap + self.n_after) * hidden + at..][..n]),
                 };
                 sum = simd.mul_add(input, load(&self.taps[tap * hidden + at..][..n]), sum);
             }

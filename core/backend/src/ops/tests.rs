@@ -56,8 +56,9 @@ fn attention_is_right_and_the_same() {
             (24, 3, 1, AttentionMask::Causal { window: 70 }, 0.3),
             (128, 1, 4, AttentionMask::Causal { window: 1 }, 0.1),
             (72, 2, 1, AttentionMask::Bidirectional, 0.1),
-            (64, 1, 2, AttentionMask::TwoWay { window: usize::MAX }, 0.1),
-            (80, 2, 1, AttentionMask::TwoWay { window: 50 }, 0.2),
+            (64, 1, 2, AttentionMask::TwoWay { window: usize::MAX, n_after: usize::MAX }, 0.1),
+            (80, 2, 1, AttentionMask::TwoWay { window: 50, n_after: usize::MAX }, 0.2),
+            (64, 1, 2, AttentionMask::TwoWay { window: 40, n_after: 39 }, 0.2),
         ] {
             let shape = CacheShape { n_heads, head_dim, cache_type };
             // Two sequences, each with tokens before the rows that are computed.
@@ -87,7 +88,9 @@ fn attention_is_right_and_the_same() {
                         let end = n_before + row + 1;
                         let seen = match mask {
                             AttentionMask::Causal { window } => end.saturating_sub(window)..end,
-                            AttentionMask::TwoWay { window } => end.saturating_sub(window)..past.n_tokens(),
+                            AttentionMask::TwoWay { window, n_after } => {
+                                end.saturating_sub(window)..end.saturating_add(n_after).min(past.n_tokens())
+                            }
                             AttentionMask::Bidirectional => 0..past.n_tokens(),
                         };
                         let score = |token| -> f64 {
@@ -325,6 +328,38 @@ fn convolutions_are_right_and_the_same() {
                 kept.extend_from_slice(&inputs[length * hidden..]);
             }
             assert_near(&found, exact.into_iter().chain(kept));
+        }
+    }
+}
+
+#[test]
+fn centred_convolutions_are_right_and_the_same() {
+    let mut random = SplitMix64::new(10);
+    for (hidden, window) in WIDTHS.into_iter().zip([3, 1, 7, 5]) {
+        let sequences = [0..1, 1..31, 31..33];
+        let projected = random.floats(33 * 3 * hidden);
+        let (taps, bias) = (random.floats(window * hidden), random.floats(hidden));
+        for bias in [None, Some(bias.as_slice())] {
+            let found = same_on_all(|cpu| {
+                let mut y = Activations::default();
+                cpu.centred_convolution(&projected, (&taps, bias, hidden), &sequences, false, &mut y);
+                rows_of(&y)
+            });
+            let value = |row: usize, part: usize, at: usize| f64::from(projected[(3 * row + part) * hidden + at]);
+            let of_row = |rows: &Range<usize>, row: usize| {
+                let rows = rows.clone();
+                (0..hidden).map(move |at| (rows.clone(), row, at))
+            };
+            let places = sequences.iter().flat_map(|rows| rows.clone().flat_map(|row| of_row(rows, row)));
+            let exact = places.map(|(rows, row, at)| {
+                let tap = |tap: usize| match (row + tap).checked_sub(window / 2).filter(|input| rows.contains(input)) {
+                    Some(input) => f64::from(taps[tap * hidden + at]) * value(input, 0, at) * value(input, 2, at),
+                    None => 0.0,
+                };
+                let sum = bias.map_or(0.0, |bias| f64::from(bias[at])) + (0..window).map(tap).sum::<f64>();
+                value(row, 1, at) * sum
+            });
+            assert_near(&found, exact);
         }
     }
 }

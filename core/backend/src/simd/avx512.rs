@@ -159,6 +159,18 @@ impl Simd for Avx512 {
         unsafe { _mm512_min_ps(a, b) }
     }
 
+    /// By halves as everywhere, in registers.
+    #[inline(always)]
+    fn sum(self, x: __m512) -> f32 {
+        // SAFETY: `self` proves AVX-512 F and DQ.
+        unsafe {
+            let eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x));
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+
     #[inline(always)]
     fn round(self, x: __m512) -> __m512 {
         // SAFETY: `self` proves AVX-512 F.

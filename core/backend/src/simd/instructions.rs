@@ -62,10 +62,22 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Loads up to sixteen values and fills the other lanes with `rest`.
     #[inline(always)]
     fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {
+        if let Some(all) = from.first_chunk() {
+            return self.load(all);
+        }
         let mut lanes = [rest; LANES];
         let n = from.len().min(LANES);
         lanes[..n].copy_from_slice(&from[..n]);
         self.load(&lanes)
+    }
+
+    /// Stores the first lanes, as many as there is room for.
+    #[inline(always)]
+    fn store_first(self, x: Self::Floats, to: &mut [f32]) {
+        match to.first_chunk_mut() {
+            Some(all) => self.store(x, all),
+            None => to.copy_from_slice(&self.to_array(x)[..to.len()]),
+        }
     }
 
     #[inline(always)]

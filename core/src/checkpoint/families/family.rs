@@ -69,6 +69,10 @@ pub(crate) struct Family {
     pub(crate) feed_forward_norm: &'static str,
     /// Whether each attention head has a gate.
     pub(crate) has_head_gates: bool,
+    /// Whether models may read in both directions: with a window around each token, and with centred short convolutions.
+    pub(crate) may_be_bidirectional: bool,
+    /// Whether a model reads in both directions if a GGUF file does not say.
+    pub(crate) is_encoder: bool,
     /// Whether positions of a step attend to each other in both directions.
     pub(crate) is_two_way: bool,
     /// Whether the rows of each query head are followed by as many rows of a gate.

@@ -22,6 +22,7 @@ pub(super) const GEMMA3: Family = Family {
     has_output_norms: true,
     odd_scale_layers: Some(62), // 27 billion parameters; no key says so
     scales_embedding: true,
+    may_be_bidirectional: true,
     ..PLAIN
 };
 
@@ -36,8 +37,12 @@ pub(super) const GEMMA4: Family = Family {
     width_key: None,
     has_spelled_merges: true,
     folder_norms_lack_one: false,
+    may_be_bidirectional: false,
     ..GEMMA3
 };
+
+/// EmbeddingGemma, which reads whole texts. Folders have the type of Gemma 3, and say so by another key.
+pub(super) const GEMMA_EMBEDDING: Family = Family { gguf: "gemma-embedding", is_encoder: true, ..GEMMA3 };
 
 static NAMES: TensorNames = TensorNames {
     output_norm: "norm",

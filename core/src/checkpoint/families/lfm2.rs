@@ -14,6 +14,7 @@ pub(super) const LFM2: Family = Family {
     word_rule: Some("lfm2"),
     default_theta: 1_000_000.0,
     has_head_norms: true,
+    may_be_bidirectional: true,
     ..PLAIN
 };
 

@@ -19,12 +19,13 @@ pub(crate) use lfm2_audio::{DEPTHFORMER, DETOKENIZER};
 pub(crate) use lfm3_audio::{LEVEL_CODEC, MASKED_FRAMES, SOUND_STACK};
 
 /// All families. If several have the same GGUF name, the first one reads the file.
-pub(crate) static FAMILIES: [Family; 15] = [
+pub(crate) static FAMILIES: [Family; 16] = [
     lfm2::LFM2,
     lfm2::LFM2_MOE,
     lfm3::LFM3,
     gemma::GEMMA3,
     gemma::GEMMA4,
+    gemma::GEMMA_EMBEDDING,
     qwen::QWEN2,
     qwen::QWEN3,
     qwen::QWEN35,

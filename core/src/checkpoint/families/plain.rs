@@ -36,6 +36,8 @@ pub(super) const PLAIN: Family = Family {
     has_output_norms: false,
     feed_forward_norm: "ffn_norm",
     has_head_gates: false,
+    may_be_bidirectional: false,
+    is_encoder: false,
     is_two_way: false,
     has_query_gates: false,
     has_divisors: false,

@@ -96,6 +96,7 @@ pub(in crate::checkpoint) fn architecture(
         stated: StatedSizes::default(),
         norm_eps: 1e-5,
         context_size: n_positions,
+        is_bidirectional: false,
         n_heads,
         head_dim: None,
         n_delta_keys: None,

@@ -59,13 +59,14 @@ pub(super) fn attend_all(q: &Tensor, past: &CandleKeyValues, heads: Heads, scale
 /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`, both up to the last token.
 /// `None` where all may see all.
 fn mask((sight, is_two_way): (Sight, bool), time: usize, span: usize, device: &Device) -> TensorResult<Option<Tensor>> {
-    let window = sight.window.unwrap_or(usize::MAX);
+    let [window, n_after] = [sight.window, sight.n_after].map(|limit| limit.unwrap_or(usize::MAX));
     if time == 1 && span <= window {
         return Ok(None);
     }
     let past = span - time;
     let is_seen = |row: usize, column: usize| {
-        (is_two_way || column <= past + row) && (past + row).saturating_sub(column) < window
+        let n_seen = if is_two_way { n_after } else { 0 };
+        column.saturating_sub(past + row) <= n_seen && (past + row).saturating_sub(column) < window
     };
     let value = |row: usize, column: usize| if is_seen(row, column) { 0.0 } else { f32::NEG_INFINITY };
     let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();

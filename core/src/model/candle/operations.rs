@@ -221,6 +221,36 @@ impl Operations for Candle {
         })
     }
 
+    fn convolve_centred(
+        &self,
+        projected: &TensorRows,
+        taps: &Tensor,
+        bias: Option<&Tensor>,
+        sequences: &[Range<usize>],
+        _: &Linear<Self>,
+        inputs: &mut TensorRows,
+    ) -> Result<()> {
+        inputs.set(|| {
+            let projected = projected.get()?;
+            let hidden = projected.dim(1)? / 3;
+            let n_after = taps.elem_count() / hidden / 2;
+            let part = |rows: &Range<usize>| {
+                let rows = projected.narrow(0, rows.start, rows.len())?;
+                let column = |at: usize| rows.narrow(1, at * hidden, hidden);
+                // With zeros after the sequence, the last outputs of the causal convolution are the centred ones.
+                let zeros = Tensor::zeros((n_after, hidden), rows.dtype(), rows.device())?;
+                let inputs = Tensor::cat(&[&(column(0)? * column(2)?)?, &zeros], 0)?;
+                let past = Tensor::zeros((2 * n_after, hidden), rows.dtype(), rows.device())?;
+                let mut mixed = convolved(&inputs, taps, &mut TensorWindow(past))?.narrow(0, n_after, rows.dim(0)?)?;
+                if let Some(bias) = bias {
+                    mixed = mixed.broadcast_add(bias)?;
+                }
+                column(1)? * mixed
+            };
+            Tensor::cat(&sequences.iter().map(part).collect::<TensorResult<Vec<_>>>()?, 0)
+        })
+    }
+
     fn delta_inputs(
         &self,
         projected: &TensorRows,

@@ -202,13 +202,13 @@ impl Operations for Native {
         queries: &FloatRows,
         steps: &[AttentionPart<'_, KeyValues>],
         _: Heads,
-        Sight { window, scale }: Sight,
+        Sight { window, n_after, scale }: Sight,
         mixed: &mut FloatRows,
     ) -> Result<()> {
         mixed.reshape(queries.n_rows(), queries.width);
-        let window = window.unwrap_or(usize::MAX);
+        let [window, n_after] = [window, n_after].map(|limit| limit.unwrap_or(usize::MAX));
         let mask = |is_two_way: bool| match is_two_way {
-            true => AttentionMask::TwoWay { window },
+            true => AttentionMask::TwoWay { window, n_after },
             false => AttentionMask::Causal { window },
         };
         let steps = steps.iter().map(|AttentionPart { rows, past, is_two_way }| AttentionStep {
@@ -273,6 +273,20 @@ impl Operations for Native {
         }
         let weights = (taps.as_slice(), bias.map(Vec::as_slice), hidden);
         self.cpu.convolution(&projected.values, weights, &mut windows, next.is_quantised(), inputs);
+        Ok(())
+    }
+
+    fn convolve_centred(
+        &self,
+        projected: &FloatRows,
+        taps: &Self::Vector,
+        bias: Option<&Self::Vector>,
+        sequences: &[Range<usize>],
+        next: &Linear<Self>,
+        inputs: &mut Activations,
+    ) -> Result<()> {
+        let weights = (taps.as_slice(), bias.map(Vec::as_slice), projected.width / 3);
+        self.cpu.centred_convolution(&projected.values, weights, sequences, next.is_quantised(), inputs);
         Ok(())
     }
 

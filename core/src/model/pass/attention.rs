@@ -50,7 +50,8 @@ impl<O: Operations> Attention<O> {
                 steps.push(AttentionPart { rows: rows.clone(), past: &*past, is_two_way });
             }
         }
-        operations.attention(q, &steps, self.heads, Sight { window: self.window, scale: self.scale }, mixed)?;
+        let sight = Sight { window: self.window, n_after: self.n_after, scale: self.scale };
+        operations.attention(q, &steps, self.heads, sight, mixed)?;
         match self.has_query_gates || self.head_gates.is_some() {
             true => operations.gate_heads(mixed, head_gates, &self.out_proj, inputs)?,
             false => operations.inputs(mixed, &[&self.out_proj], inputs)?,

@@ -23,7 +23,14 @@ impl<O: Operations> ShortConvolution<O> {
                 steps.push(SequencePart { rows: rows.clone(), memory });
             }
         }
-        operations.convolve(projected, &self.taps, self.bias.as_ref(), &mut steps, &self.out_proj, inputs)?;
+        let (taps, bias) = (&self.taps, self.bias.as_ref());
+        match self.is_centred {
+            true => {
+                let sequences: PerSequence<_> = steps.iter().map(|step| step.rows.clone()).collect();
+                operations.convolve_centred(projected, taps, bias, &sequences, &self.out_proj, inputs)?;
+            }
+            false => operations.convolve(projected, taps, bias, &mut steps, &self.out_proj, inputs)?,
+        }
         operations.add_product(inputs, &self.out_proj, residual, projected, stream)
     }
 }

@@ -131,7 +131,7 @@ impl<O: SoundOperations> Scene<'_, O> {
             read.push(AttentionPart { rows, past: &*memory, is_two_way: false });
         }
         let mut mixed = O::Rows::default();
-        self.operations.attention(&q, &read, HEADS, Sight { window, scale: 0.25 }, &mut mixed)?;
+        self.operations.attention(&q, &read, HEADS, Sight { window, n_after: None, scale: 0.25 }, &mut mixed)?;
         Ok(mixed)
     }
 }

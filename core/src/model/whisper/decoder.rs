@@ -24,7 +24,7 @@ impl<O: SpeechOperations> TextLayer<O> {
         norm.apply(operations, stream, &[query, key, value], inputs)?;
         operations.product(inputs, [(query, &mut *queries), (key, &mut *keys), (value, &mut *values)])?;
         operations.append(SequencePart { rows: 0..n_rows, memory: &mut *past }, keys, values)?;
-        let sight = Sight { window: None, scale: scale(&self.attention) };
+        let sight = Sight { window: None, n_after: None, scale: scale(&self.attention) };
         let part = AttentionPart { rows: 0..n_rows, past: &*past, is_two_way: false };
         operations.attention(queries, &[part], *heads, sight, mixed)?;
         operations.inputs(mixed, &[out], inputs)?;

@@ -7,6 +7,7 @@ use crate::access::{Auth, Hosted};
 use crate::serve::settings::Settings;
 
 mod audio;
+mod embeddings;
 mod parts;
 mod replies;
 mod requests;
@@ -52,6 +53,7 @@ pub(super) fn document(model_id: &str, settings: &Settings) -> Json {
         paths.insert(path.to_owned(), json!({ "get": get(path, summary, kind, &schema) }));
     }
     audio::describe(&mut paths);
+    embeddings::describe(&mut paths);
     let mut response = json!({
         "get": get("/v1/responses/{id}", "A stored response", "application/json", &reference("Response")),
         "delete": get("/v1/responses/{id}", "Forget a response", "application/json", &reference("DeletedResponse")),
@@ -81,6 +83,9 @@ pub(super) fn document(model_id: &str, settings: &Settings) -> Json {
         "paths": paths,
         "components": { "schemas": replies::schemas() },
     });
+    for (name, schema) in embeddings::schemas() {
+        document["components"]["schemas"][name] = schema;
+    }
     if let Some(hosted) = &settings.hosted {
         describe_access(&mut document, hosted);
     } else if settings.local_keys.is_some() {

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::audio::speech::SpeechFields;
 use crate::serve::chat::ChatFields;
 use crate::serve::completions::CompletionFields;
+use crate::serve::embeddings::{EmbeddingFields, RankingFields};
 use crate::serve::messages::{MessageClientFields, MessageFields};
 use crate::serve::request::sampling::{ChoiceFields, ClientFields, SamplingFields};
 use crate::serve::responses::{ResponseClientFields, ResponseFields};
@@ -17,6 +18,14 @@ pub(super) fn chat() -> Json {
 
 pub(super) fn speech() -> Json {
     merged([fields::<SpeechFields>()])
+}
+
+pub(super) fn embedding() -> Json {
+    merged([fields::<EmbeddingFields>()])
+}
+
+pub(super) fn ranking() -> Json {
+    merged([fields::<RankingFields>()])
 }
 
 pub(super) fn completion() -> Json {

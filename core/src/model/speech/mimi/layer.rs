@@ -82,7 +82,7 @@ impl<O: CodecOperations> MimiLayer<O> {
         operations.rotate(q, head_dim, None, Some((rope, angles)))?;
         operations.rotate(k, head_dim, None, Some((rope, angles)))?;
         operations.append(SequencePart { rows: 0..n_rows, memory: &mut *past }, k, v)?;
-        let sight = Sight { window: Some(self.window), scale: (head_dim as f32).sqrt().recip() };
+        let sight = Sight { window: Some(self.window), n_after: None, scale: (head_dim as f32).sqrt().recip() };
         let part = AttentionPart { rows: 0..n_rows, past: &*past, is_two_way: false };
         operations.attention(q, &[part], self.heads, sight, mixed)?;
         past.keep_last(self.window - 1);

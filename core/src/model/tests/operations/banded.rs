@@ -36,14 +36,26 @@ pub(super) fn grid_cases<O: SoundOperations>(operations: &O, chunk: usize) -> Ve
     }
     let mut mutual = Vec::new();
     let part = AttentionPart { rows: 0..n_patches, past: &past, is_two_way: true };
-    let sight = Sight { window: Some(9), scale: 0.25 };
+    let sight = Sight { window: Some(9), n_after: None, scale: 0.25 };
     operations.attention(&rows(0..n_patches, 1, WIDTH), &[part], HEADS, sight, &mut mixed).unwrap();
     operations.read(&mixed, 0..n_patches, &mut mutual).unwrap();
+    let mut around = Vec::new();
+    let part = AttentionPart { rows: 0..n_patches, past: &past, is_two_way: true };
+    let sight = Sight { window: Some(5), n_after: Some(4), scale: 0.25 };
+    operations.attention(&rows(0..n_patches, 1, WIDTH), &[part], HEADS, sight, &mut mixed).unwrap();
+    operations.read(&mixed, 0..n_patches, &mut around).unwrap();
+    let mut centred = Vec::new();
+    let (line, bias) = (whole.vector(7, 3 * WIDTH), whole.vector(8, WIDTH));
+    operations.convolve_centred(&projected, &line, Some(&bias), &[0..5, 5..n_patches], &next, &mut inputs).unwrap();
+    operations.input_rows(&inputs, &mut mixed).unwrap();
+    operations.read(&mixed, 0..n_patches, &mut centred).unwrap();
     operations.join_squares(&projected, N_COLUMNS, 2, &mut mixed).unwrap();
     operations.read(&mixed, 0..n_patches / 4, &mut joined).unwrap();
     vec![
         ("bidirectional_attention", attended),
         ("attention in both directions", mutual),
+        ("attention in a window around each token", around),
+        ("convolve_centred", centred),
         ("convolve_grid", convolved),
         ("join_squares", joined),
     ]

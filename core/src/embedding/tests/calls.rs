@@ -1,0 +1,205 @@
+//! Calls with models of files.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{assert_near, floats, golden};
+use crate::embedding::vectors::normalise;
+use crate::embedding::{EmbedOptions, EmbeddingModel, EmbeddingModelOptions, RerankOptions, TextUse};
+use crate::error::ErrorKind;
+use crate::message::ChatMessage;
+use crate::model::{Compute, Inputs, Model};
+use crate::options::{CacheType, LoadOptions};
+use crate::runner::{ModelRunner, Prompt};
+use crate::weights::Weights;
+
+fn fixture(name: &str) -> String {
+    format!("{}/../tests/fixtures/models/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn load(name: &str) -> EmbeddingModel {
+    EmbeddingModel::load(fixture(name)).unwrap()
+}
+
+#[test]
+fn texts_become_the_tokens_of_the_reference_in_both_forms_of_files() {
+    let golden = golden("tokens");
+    for model in ["bert", "bert-f16.gguf"] {
+        let weights = Weights::open(&fixture(model)).unwrap();
+        let tokenizer = crate::tokenizer::ModelTokenizer::load(&weights).unwrap();
+        let frames = tokenizer.frames();
+        for case in golden["single"].as_array().unwrap() {
+            let text = tokenizer.encode_plain(case["text"].as_str().unwrap()).unwrap();
+            let found = [&frames.before[..], &text, &frames.after].concat();
+            assert_eq!(json!(found), case["ids"], "{model}: {case}");
+        }
+        let pair = frames.pair.as_ref().unwrap();
+        for case in golden["pairs"].as_array().unwrap() {
+            let [first, second] =
+                ["first", "second"].map(|name| tokenizer.encode_plain(case[name].as_str().unwrap()).unwrap());
+            let found = [&pair.before[..], &first, &pair.between, &second, &pair.after].concat();
+            assert_eq!(json!(found), case["ids"], "{model}: {case}");
+            let n_first = pair.before.len() + first.len() + pair.between.len();
+            let types: Vec<u32> = (0..found.len()).map(|at| if at < n_first { 0 } else { pair.second_type }).collect();
+            assert_eq!(json!(types), case["types"], "{model}: {case}");
+        }
+    }
+}
+
+#[test]
+fn texts_become_the_vectors_and_the_scores_of_the_reference() {
+    let golden = golden("tokens");
+    let texts: Vec<&str> =
+        golden["single"].as_array().unwrap()[..2].iter().map(|case| case["text"].as_str().unwrap()).collect();
+    let found = load("bert").embed(texts, EmbedOptions::default()).unwrap();
+    assert_near(&found.vectors.concat(), &floats(&golden["unit_means"]));
+    let ranker = load("bert-rank-f16.gguf");
+    for case in golden["pairs"].as_array().unwrap() {
+        let [first, second] = ["first", "second"].map(|name| case[name].as_str().unwrap());
+        let found = ranker.rerank(first, [second], RerankOptions::default()).unwrap();
+        assert_near(&[found.results[0].relevance], &floats(&case["relevance"]));
+        assert_eq!(found.n_tokens, case["ids"].as_array().unwrap().len());
+    }
+}
+
+#[test]
+fn a_folder_and_a_file_give_the_same_vectors() {
+    let texts = ["a man eats bread", "the rocket", "reading ÉTÉ!"];
+    let options = |text_use| EmbedOptions { text_use, ..EmbedOptions::default() };
+    let [folder, file] =
+        ["bert", "bert-f16.gguf"].map(|name| load(name).embed(texts, options(TextUse::Unspecified)).unwrap());
+    assert_eq!(folder.n_tokens, file.n_tokens);
+    for (a, b) in folder.vectors.iter().zip(&file.vectors) {
+        assert_near(a, b);
+    }
+    // The file has no prompts: they are given instead.
+    let query = load("bert").embed(texts, options(TextUse::Query)).unwrap();
+    let prompt = Some("query: ".to_owned());
+    let given = load("bert-f16.gguf").embed(texts, EmbedOptions { prompt, ..EmbedOptions::default() }).unwrap();
+    assert_eq!(query.vectors, given.vectors);
+    assert_ne!(query.vectors, folder.vectors);
+}
+
+#[test]
+fn a_text_that_is_too_long_keeps_its_closing_token() {
+    let model = load("bert");
+    let long = "man ".repeat(100);
+    let embedded = model.embed(["a", &long, "b"], EmbedOptions::default()).unwrap();
+    assert_eq!(embedded.truncated, [1]);
+    let max_tokens = model.info().max_tokens;
+    assert_eq!(embedded.n_tokens, 3 + max_tokens + 3);
+    // [CLS] and [SEP] of the fixture.
+    let man = golden("tokens")["man"].as_u64().unwrap() as u32;
+    let ids: Vec<u32> = [2].into_iter().chain(vec![man; max_tokens - 2]).chain([3]).collect();
+    let by_ids = model.embed([Prompt::Tokens(ids)], EmbedOptions::default()).unwrap();
+    assert_eq!(embedded.vectors[1], by_ids.vectors[0]);
+    let options = EmbedOptions { truncates: false, ..EmbedOptions::default() };
+    let err = model.embed(["a", &long], options).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::PromptExceedsContext { needed: 102, available: max_tokens });
+    assert!(err.message().starts_with("texts[1]: "), "{err}");
+}
+
+#[test]
+fn shorter_vectors_have_the_length_1_again() {
+    let model = load("bert");
+    let whole = model.embed(["a man"], EmbedOptions::default()).unwrap();
+    let part = model.embed(["a man"], EmbedOptions { dimensions: Some(8), ..EmbedOptions::default() }).unwrap();
+    let mut expect = whole.vectors[0][..8].to_vec();
+    normalise(&mut expect);
+    assert_near(&part.vectors[0], &expect);
+    for dimensions in [0, 33] {
+        let options = EmbedOptions { dimensions: Some(dimensions), ..EmbedOptions::default() };
+        assert_eq!(model.embed(["a"], options).unwrap_err().kind(), ErrorKind::InvalidOption("dimensions"));
+    }
+}
+
+#[test]
+fn what_a_model_cannot_do_is_an_error() {
+    let model = load("bert");
+    assert!(model.info().embeds && !model.info().ranks && !model.info().embeds_tokens);
+    let err = model.rerank("a", ["b"], RerankOptions::default()).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+    assert_eq!(model.embed_tokens(["a"], EmbedOptions::default()).unwrap_err().kind(), ErrorKind::UnsupportedContent);
+    let unknown = model.embed([Prompt::Tokens(vec![2, 100_000])], EmbedOptions::default()).unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::InvalidMessage);
+    let none = model.embed([Prompt::Tokens(Vec::new())], EmbedOptions::default()).unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::InvalidMessage);
+    let ranker = load("bert-rank-f16.gguf");
+    assert!(ranker.info().ranks && !ranker.info().embeds);
+    assert_eq!(ranker.embed(["a"], EmbedOptions::default()).unwrap_err().kind(), ErrorKind::UnsupportedContent);
+    let options = RerankOptions { instruction: Some("x".to_owned()), ..RerankOptions::default() };
+    assert_eq!(ranker.rerank("a", ["b"], options).unwrap_err().kind(), ErrorKind::InvalidOption("instruction"));
+    assert!(model.embed(Vec::<String>::new(), EmbedOptions::default()).unwrap().vectors.is_empty());
+    let small = EmbeddingModelOptions { context_size: Some(16), ..EmbeddingModelOptions::default() };
+    assert_eq!(EmbeddingModel::load_with(fixture("bert"), small).unwrap().info().max_tokens, 16);
+}
+
+#[test]
+fn documents_are_ranked_and_a_score_does_not_depend_on_the_others() {
+    let ranker = load("bert-rank-f16.gguf");
+    let documents = ["the rocket", "a man eats bread", "reading", "bread"];
+    let ranking = ranker.rerank("who eats", documents, RerankOptions::default()).unwrap();
+    assert!(ranking.results.windows(2).all(|pair| pair[1].relevance <= pair[0].relevance));
+    for result in &ranking.results {
+        let alone = ranker.rerank("who eats", [documents[result.index]], RerankOptions::default()).unwrap();
+        assert_eq!(alone.results[0].relevance, result.relevance);
+        assert!((0.0..=1.0).contains(&result.relevance));
+    }
+    let best = ranker.rerank("who eats", documents, RerankOptions { top_n: Some(2), ..Default::default() }).unwrap();
+    assert_eq!(best.results, ranking.results[..2]);
+    let cut = ranker.rerank("who", ["man ".repeat(200)], RerankOptions::default()).unwrap();
+    assert_eq!((cut.truncated, cut.n_tokens), (vec![0], ranker.info().max_tokens));
+}
+
+#[test]
+fn calls_on_several_threads_give_the_same() {
+    let model = Arc::new(load("bert"));
+    let expect = model.embed(["a man eats"], EmbedOptions::default()).unwrap();
+    let threads = [(); 4].map(|()| {
+        let model = Arc::clone(&model);
+        std::thread::spawn(move || model.embed(["bread", "a man eats"], EmbedOptions::default()).unwrap())
+    });
+    for thread in threads {
+        assert_eq!(thread.join().unwrap().vectors[1], expect.vectors[0]);
+    }
+}
+
+#[test]
+fn a_model_that_embeds_is_not_loaded_as_one_that_writes() {
+    for name in ["bert", "bert-f16.gguf"] {
+        let err = ModelRunner::load_with(&fixture(name), LoadOptions::default()).unwrap_err();
+        assert!(err.message().contains("it is loaded as an EmbeddingModel"), "{err}");
+    }
+}
+
+/// The logits come from the network of conversations, which other tests compare with transformers.
+#[test]
+fn a_chat_model_is_asked_for_yes_or_no() {
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    let (ranker, runner) = (EmbeddingModel::load(place).unwrap(), ModelRunner::load(place).unwrap());
+    assert!(ranker.info().ranks && !ranker.info().embeds);
+    let system = "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that \
+                  the answer can only be \"yes\" or \"no\".";
+    let asked = "<Instruct>: Find what is asked for\n<Query>: who eats\n<Document>: a man eats bread";
+    let prompt = runner.prompt_tokens(&[ChatMessage::system(system), ChatMessage::user(asked)], true).unwrap();
+    let compute = Compute::native(2, CacheType::F32);
+    let weights = Weights::open(place).unwrap();
+    let model = Model::load(&weights, None, compute, 512, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
+    model.forward_one(Inputs::Tokens(&prompt), &mut *state, &mut logits).unwrap();
+    let logit = |label: &str| f64::from(logits[*runner.tokenize(label).unwrap().last().unwrap() as usize]);
+    let expect = 1.0 / (1.0 + (logit("no") - logit("yes")).exp());
+    let options = RerankOptions { instruction: Some("Find what is asked for".to_owned()), ..RerankOptions::default() };
+    let ranking = ranker.rerank("who eats", ["a man eats bread"], options).unwrap();
+    assert_eq!(ranking.n_tokens, prompt.len());
+    // The file's weights are quantised: a whole product of logits rounds its inputs to 8 bits, that of two rows does not.
+    let difference = (f64::from(ranking.results[0].relevance) - expect).abs();
+    assert!(difference <= 5e-3, "found a difference of {difference}");
+    // Of a document that is too long, the question's end is kept.
+    let small = EmbeddingModelOptions { context_size: Some(100), ..EmbeddingModelOptions::default() };
+    let ranker = EmbeddingModel::load_with(place, small).unwrap();
+    let cut = ranker.rerank("who eats", ["a man eats bread ".repeat(100)], RerankOptions::default()).unwrap();
+    assert_eq!((cut.n_tokens, cut.truncated), (100, vec![0]));
+}
