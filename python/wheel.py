@@ -1,4 +1,4 @@
-"""Adds the files to the wheel that are not Python: the engine's library, the demo model with its projector and the licences."""
+"""Adds the files to the wheel that are not Python: the library, the command, the demo model with its projector."""
 
 from __future__ import annotations
 
@@ -14,37 +14,53 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NAMES = {"darwin": "libcauserie_ffi.dylib", "win32": "causerie_ffi.dll"}
+COMMAND = "causerie.exe" if sys.platform == "win32" else "causerie"
 
 
 class WheelHook(BuildHookInterface[Any]):
-    """Takes the library from the folder `CAUSERIE_LIB_DIR`, or makes a release build of it."""
+    """Takes the library and the command from the folder `CAUSERIE_LIB_DIR`, or makes a release build of them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        repository = Path(self.root).parent
+        # A source distribution has the Rust crates in a folder of its own.
+        sources = Path(self.root) / "rust"
+        repository = sources if sources.exists() else Path(self.root).parent
         folder = os.environ.get("CAUSERIE_LIB_DIR") or build(repository)
         library = Path(folder) / NAMES.get(sys.platform, "libcauserie_ffi.so")
+        command = Path(folder) / COMMAND
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag(library)}"
+        build_data["tag"] = f"py3-none-{platform_tag(library, command)}"
         build_data["force_include"] = {
             library: f"causerie/{library.name}",
-            **{model: f"causerie/{model.name}" for model in repository.glob("models/demo*.gguf")},
-            **{license: f"causerie/{license.name}" for license in repository.glob("LICENSE-*")},
+            command: f"causerie/{command.name}",
+            **{model: f"causerie/{model.name}" for model in demo_model(repository)},
         }
 
 
 def build(repository: Path) -> Path:
-    """Makes a release build of the library and returns its folder."""
-    subprocess.run(["cargo", "build", "--release", "--package", "causerie-ffi"], cwd=repository, check=True)
+    """Makes a release build of the library, and of the command without a demo model of its own; returns their folder."""
+    for package in (["causerie-ffi"], ["causerie-cli", "--no-default-features"]):
+        subprocess.run(["cargo", "build", "--release", "--package", *package], cwd=repository, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR") or repository / "target") / "release"
 
 
-def platform_tag(library: Path) -> str:
-    """Returns the tag of the oldest systems that can run the library. On Linux, its symbols name the required glibc."""
+def demo_model(repository: Path) -> list[Path]:
+    """Returns the files of the demo model. A source distribution has them in the crates that contain them."""
+    places = ["models/demo.gguf", "models/demo-mmproj.gguf"]
+    crates = ["crates/causerie-demo/demo.gguf", "crates/causerie-demo-projector/demo-mmproj.gguf"]
+    return [repository / place for place in (places if (repository / places[0]).exists() else crates)]
+
+
+def platform_tag(*files: Path) -> str:
+    """Returns the tag of the oldest systems that can run the files. On Linux, their symbols name the required glibc."""
     if not sys.platform.startswith("linux"):
         # A Python for two processor architectures says "universal2", but the library is built for one.
         return re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", platform.machine()))
     # Neighbours in the table of strings share the zero between them.
-    required = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", library.read_bytes())]
-    if not required:
-        raise RuntimeError(f"{library} must be linked to glibc: wheels are only built for such systems")
-    return f"manylinux_2_{max(required)}_{platform.machine()}"
+    pattern = re.compile(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)")
+    newest = 0
+    for file in files:
+        required = [int(minor) for minor in pattern.findall(file.read_bytes())]
+        if not required:
+            raise RuntimeError(f"{file} must be linked to glibc: wheels are only built for such systems")
+        newest = max(newest, *required)
+    return f"manylinux_2_{newest}_{platform.machine()}"

@@ -10,11 +10,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::failure::Failure;
 
 /// The demo model and its projector, which are parts of this program.
-static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
-static DEMO_PROJECTOR: &[u8] = include_bytes!("../../models/demo-mmproj.gguf");
+#[cfg(feature = "demo")]
+fn demo() -> Result<ModelBytes, Failure> {
+    Ok(ModelBytes::from(causerie_demo::MODEL).with_projector(causerie_demo::PROJECTOR))
+}
 
-fn demo() -> ModelBytes {
-    ModelBytes::from(DEMO).with_projector(DEMO_PROJECTOR)
+/// The demo model and its projector, whose files are beside this program.
+#[cfg(not(feature = "demo"))]
+fn demo() -> Result<ModelBytes, Failure> {
+    let program = std::env::current_exe()?;
+    let read = |name: &str| {
+        let path = program.with_file_name(name);
+        std::fs::read(&path).map_err(|err| Failure(format!("cannot read the demo model {}: {err}", path.display())))
+    };
+    Ok(ModelBytes::from(read("demo.gguf")?).with_projector(read("demo-mmproj.gguf")?))
 }
 
 /// Returns the options that this program loads models with. Function names may have the forms that the clients of all its
@@ -54,7 +63,7 @@ impl LocalModel {
     /// Loads the model, with a progress bar.
     pub(crate) fn load(&self, options: LoadOptions) -> Result<ModelRunner, Failure> {
         let Some(place) = self.to_load() else {
-            return Ok(ModelRunner::load_from_bytes(demo(), options)?);
+            return Ok(ModelRunner::load_from_bytes(demo()?, options)?);
         };
         let bar = progress_bar(format!("loading {}", self.name().unwrap_or(place)));
         let runner = ModelRunner::load_watched(place, options, |loaded| {
@@ -69,7 +78,7 @@ impl LocalModel {
     pub(crate) fn text(&self) -> Result<ModelText, Failure> {
         Ok(match self.to_load() {
             Some(place) => ModelText::read(place)?,
-            None => ModelText::read_from_bytes(demo())?,
+            None => ModelText::read_from_bytes(demo()?)?,
         })
     }
 
@@ -77,7 +86,7 @@ impl LocalModel {
     pub(crate) fn info(&self) -> Result<ModelInfo, Failure> {
         Ok(match self.to_load() {
             Some(place) => ModelInfo::read(place)?,
-            None => ModelInfo::read_from_bytes(demo())?,
+            None => ModelInfo::read_from_bytes(demo()?)?,
         })
     }
 }

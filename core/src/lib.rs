@@ -142,7 +142,7 @@ pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};
 pub use weights::ModelBytes;
 
-/// The README, whose examples in Rust are compiled.
+/// The README, whose example is run.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

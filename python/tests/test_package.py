@@ -23,16 +23,28 @@ INSTALLED = Path(causerie.__file__).parent
 def test_the_tests_run_against_the_installed_wheel() -> None:
     assert INSTALLED.parent.name == "site-packages"
     files = {str(file) for file in importlib.metadata.files("causerie") or []}
-    assert {"causerie/LICENSE-MIT", "causerie/LICENSE-APACHE", "causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
+    assert {"causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
+    licences = {f"causerie-{causerie.__version__}.dist-info/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")}
+    assert licences <= files
     assert any(file.startswith(("causerie/libcauserie_ffi.", "causerie/causerie_ffi.dll")) for file in files)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the tag names the glibc of Linux")
-def test_the_tag_names_the_glibc_that_the_library_needs() -> None:
+def test_the_tag_names_the_glibc_that_the_library_and_the_command_need() -> None:
     tags = importlib.metadata.distribution("causerie").read_text("WHEEL") or ""
-    library = (INSTALLED / "libcauserie_ffi.so").read_bytes()
-    needed = max(int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library))
+    files = b"".join((INSTALLED / name).read_bytes() for name in ("libcauserie_ffi.so", "causerie"))
+    needed = max(int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", files))
     assert f"manylinux_2_{needed}_" in tags
+
+
+@pytest.mark.parametrize("start", [[sys.executable, "-m", "causerie"], [str(Path(sys.executable).with_name("causerie"))]])
+def test_the_wheel_contains_the_command(start: list[str]) -> None:
+    version = subprocess.run([*start, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version == f"causerie {causerie.__version__}\n"
+    asked = [*start, "chat", "Set a timer for 12 minutes"]
+    assert "12" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    wrong = subprocess.run([*start, "nothing"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "nothing" in wrong.stderr
 
 
 @pytest.mark.parametrize("file", sorted((PYTHON / "causerie").glob("*.py*")), ids=lambda file: file.name)

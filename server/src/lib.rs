@@ -6,4 +6,5 @@
 pub mod log;
 
 pub mod access;
+pub mod chat;
 pub mod serve;

@@ -34,14 +34,36 @@ const JINJA: [&str; 2] = ["function/", "prompt/"];
 const FORMS: [&str; 3] = ["checkpoint/", "tokenizer/gguf.rs", "weights/"];
 
 /// The sources of the crates whose files have no cycles.
-const CRATES: [&str; 6] = ["core/src", "core/backend/src", "core/jinja/src", "hub/src", "server/src", "cli/src"];
+const CRATES: [&str; 8] = [
+    "core/src",
+    "core/backend/src",
+    "core/jinja/src",
+    "hub/src",
+    "server/src",
+    "cli/src",
+    "bindings/c/src",
+    "bindings/plain/src",
+];
 
 /// Types that one crate mirrors, so that its public interface does not name the other crate.
 const MIRRORS: [&str; 1] = ["CacheType"];
 
 /// The sources of the workspace whose type names must be unique.
-const SOURCES: [&str; 7] =
-    ["core/src", "core/backend/src", "core/derive/src", "core/jinja/src", "hub/src", "server/src", "cli/src"];
+const SOURCES: [&str; 10] = [
+    "core/src",
+    "core/backend/src",
+    "core/derive/src",
+    "core/jinja/src",
+    "hub/src",
+    "server/src",
+    "cli/src",
+    "bindings/c/src",
+    "bindings/plain/src",
+    "node/src",
+];
+
+/// Where unsafe code may be. Macros of UniFFI and napi write their own in `bindings/src` and `node/src`.
+const UNSAFE: [&str; 2] = ["core/backend/src/", "bindings/c/src/border.rs"];
 
 /// Folders in which a name may appear once for each instruction set.
 const TWIN_FOLDERS: [&str; 2] = ["core/backend/src/kernels/", "core/backend/src/simd/"];
@@ -255,6 +277,19 @@ fn files_of_a_folder_have_no_cycles() {
         cycles.extend(files_in_cycles(&sources).into_iter().map(|file| format!("{folder}/{file}")));
     }
     assert!(cycles.is_empty(), "files in cycles: {cycles:#?}");
+}
+
+#[test]
+fn only_the_listed_places_have_unsafe_code() {
+    for folder in SOURCES.into_iter().chain(["bindings/src", "models/src", "models/projector/src"]) {
+        for source in sources(folder) {
+            let path = format!("{folder}/{}", source.path);
+            let is_listed = UNSAFE.iter().any(|place| path.starts_with(place));
+            let has_unsafe = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe(", "allow(unsafe_code)"];
+            let found = has_unsafe.into_iter().find(|word| source.code.contains(word));
+            assert!(is_listed || found.is_none(), "{path} has {found:?}");
+        }
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), F
         None => definitions()?,
     };
     let runner = model.load(arguments.packed.add_to(load_options(arguments.context.size)))?;
-    let system = arguments.system.as_deref().unwrap_or(include_str!("../../../server/src/chat/system_prompt.txt"));
+    let system = arguments.system.as_deref().unwrap_or(causerie_server::chat::SYSTEM_PROMPT);
     let conversation = runner.create_conversation(system);
     let terminal = ChatTerminal::new(arguments.show_calls, ListFile::new(data_folder().join("lines.json")));
     if runner.supports_function_calling() {

@@ -20,7 +20,7 @@ pub(crate) use timers::{Timer, Timers};
 
 /// Returns the definitions of the built-in functions.
 pub(crate) fn definitions() -> Result<Vec<SdkFunction>, SdkError> {
-    functions_from_json(include_str!("../../../server/src/chat/functions.json"))
+    functions_from_json(causerie_server::chat::FUNCTIONS)
 }
 
 /// Reads definitions of functions (chat-completions `tools`, or bare entries) from a file.

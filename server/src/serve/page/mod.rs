@@ -10,6 +10,7 @@ use hyper::Response;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use sha2::{Digest, Sha256};
 
+use crate::chat::{FUNCTIONS, SYSTEM_PROMPT};
 use crate::serve::http::{ResponseBody, text_response};
 
 const STYLE: &str = include_str!("page.css");
@@ -28,9 +29,6 @@ const SCRIPT: &str = concat!(
     include_str!("pictures.js"),
     include_str!("page.js"),
 );
-/// What the settings have at first: the system prompt and the functions of `causerie chat`.
-const SYSTEM_PROMPT: &str = include_str!("../../chat/system_prompt.txt");
-const FUNCTIONS: &str = include_str!("../../chat/functions.json");
 
 struct WebPage {
     html: String,

@@ -1,0 +1,177 @@
+//! Options of loading, of a reply and of its function calls, set by name.
+
+use causerie::{ErrorKind, GenerationOptions, LoadOptions, Result, RoundOptions, SdkError, Value};
+
+use crate::reading::read;
+
+/// All options, each with its default until it is set. They have the names of the fields in Rust.
+///
+/// ```
+/// use causerie_plain::NamedOptions;
+///
+/// let mut options = NamedOptions::default();
+/// options.set("max_tokens", &causerie::Value::Integer(64))?;
+/// assert_eq!(options.generation.max_tokens, Some(64));
+/// let err = options.set("max_token", &causerie::Value::Integer(64)).unwrap_err();
+/// assert_eq!(err.to_string(), "there is no option max_token; did you mean max_tokens?");
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct NamedOptions {
+    /// How a reply is generated.
+    pub generation: GenerationOptions,
+    /// How a model is loaded.
+    pub loading: LoadOptions,
+    /// Limits on the function calls of one message.
+    pub rounds: RoundOptions,
+}
+
+/// Defines `NAMES` and `NamedOptions::assign` from one table. An option that may be absent takes null, which is its default; the
+/// others are left as they are then.
+macro_rules! options {
+    ($($name:literal => $($field:ident).+),* $(,)?) => {
+        const NAMES: &[&str] = &[$($name),*];
+
+        impl NamedOptions {
+            /// Returns false if there is no such option.
+            fn assign(&mut self, name: &str, value: &Value) -> Result<bool> {
+                match name {
+                    $($name => self.$($field).+ = read($name, value)?,)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+    };
+}
+
+options! {
+    "temperature" => generation.temperature,
+    "top_p" => generation.top_p,
+    "top_k" => generation.top_k,
+    "min_p" => generation.min_p,
+    "repetition_penalty" => generation.repetition_penalty,
+    "presence_penalty" => generation.presence_penalty,
+    "frequency_penalty" => generation.frequency_penalty,
+    "logit_bias" => generation.logit_bias,
+    "logprobs" => generation.logprobs,
+    "seed" => generation.seed,
+    "max_tokens" => generation.max_tokens,
+    "ignore_end" => generation.ignore_end,
+    "stop_on_repetition" => generation.stop_on_repetition,
+    "stop_sequences" => generation.stop_sequences,
+    "function_call_parser" => generation.function_call_parser,
+    "parser_strictness" => generation.parser_strictness,
+    "tool_choice" => generation.tool_choice,
+    "parallel_tool_calls" => generation.parallel_tool_calls,
+    "allowed_tools" => generation.allowed_tools,
+    "tool_call_constraint" => generation.tool_call_constraint,
+    "json_schema_constraint" => generation.json_schema_constraint,
+    "inject_schema_into_prompt" => generation.inject_schema_into_prompt,
+    "continue_final_message" => generation.continue_final_message,
+    "enable_thinking" => generation.enable_thinking,
+    "inline_thinking_tags" => generation.inline_thinking_tags,
+    "template_variables" => generation.template_variables,
+    "stop_after_tool_calls" => generation.stop_after_tool_calls,
+    "speech_mode" => generation.speech.mode,
+    "speech_temperature" => generation.speech.temperature,
+    "speech_top_k" => generation.speech.top_k,
+    "on_cancel" => generation.on_cancel,
+    "on_busy" => generation.on_busy,
+    "context_policy" => generation.context_policy,
+    "timeout" => generation.timeout,
+    "context_size" => loading.context_size,
+    "device" => loading.device,
+    "threads" => loading.threads,
+    "cache_type" => loading.cache_type,
+    "chat_template" => loading.chat_template,
+    "projector" => loading.projector,
+    "audio_decoder" => loading.audio_decoder,
+    "audio_tokenizer" => loading.audio_tokenizer,
+    "ignores_transparency" => loading.ignores_transparency,
+    "function_names" => loading.function_names,
+    "cache_bytes" => loading.cache_bytes,
+    "packed_folder" => loading.packed_folder,
+    "packed_bytes" => loading.packed_bytes,
+    "weight_memory" => loading.weight_memory,
+    "max_rounds" => rounds.max_rounds,
+    "time_limit" => rounds.time_limit,
+    "in_parallel" => rounds.in_parallel,
+}
+
+impl NamedOptions {
+    /// Sets an option. Times are in seconds, choices are words in snake case, and null is the default of those that may be absent.
+    /// For `function_call_parser`, null disables parsing.
+    ///
+    /// # Errors
+    /// `InvalidOption` if there is no such option, or if the value has another type. Ranges are checked when the options are used.
+    pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
+        if self.assign(name, value)? {
+            return Ok(());
+        }
+        let near = NAMES.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+        let hint = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| format!("; did you mean {known}?"));
+        let reason = format!("there is no option {name}{}", hint.unwrap_or_default());
+        Err(SdkError::new(ErrorKind::InvalidOption("options"), reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causerie::{FunctionCallParser, OnBusy, ToolChoice, read_json};
+
+    use super::*;
+
+    fn set(name: &str, json: &str) -> Result<NamedOptions> {
+        let mut options = NamedOptions::default();
+        options.set(name, &read_json(json).unwrap())?;
+        Ok(options)
+    }
+
+    #[test]
+    fn each_kind_of_value_is_read() {
+        assert_eq!(set("temperature", "0.5").unwrap().generation.temperature, Some(0.5));
+        assert_eq!(set("top_k", "7").unwrap().generation.top_k, Some(7));
+        assert_eq!(set("top_k", "7.0").unwrap().generation.top_k, Some(7));
+        assert_eq!(set("seed", "18446744073709551615").unwrap().generation.seed, Some(u64::MAX));
+        assert_eq!(set("logit_bias", r#"{"3": -1.5}"#).unwrap().generation.logit_bias, [(3, -1.5)].into());
+        assert_eq!(set("stop_sequences", r#""end""#).unwrap().generation.stop_sequences, ["end"]);
+        assert_eq!(set("on_busy", r#""queue""#).unwrap().generation.on_busy, OnBusy::Queue);
+        assert_eq!(set("function_call_parser", "null").unwrap().generation.function_call_parser, None);
+        let parser = set("function_call_parser", r#""json""#).unwrap().generation.function_call_parser;
+        assert_eq!(parser, Some(FunctionCallParser::JsonStyleFunctionCallParser));
+        let choice = set("tool_choice", r#"{"function": "f"}"#).unwrap().generation.tool_choice;
+        assert_eq!(choice, ToolChoice::Function("f".to_owned()));
+        assert_eq!(set("timeout", "1.5").unwrap().generation.timeout.unwrap().as_millis(), 1500);
+        assert_eq!(set("threads", "2").unwrap().loading.threads, Some(2));
+        assert_eq!(set("max_rounds", "3").unwrap().rounds.max_rounds, 3);
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_refused_by_name() {
+        for (name, json, reason) in [
+            ("temperature", r#""hot""#, r#"temperature must be a number, found "hot""#),
+            ("top_k", "1.5", "top_k must be an integer from 0 on, found 1.5"),
+            ("top_k", "-1", "top_k must be an integer from 0 on, found -1"),
+            ("on_busy", r#""wait""#, r#"on_busy must be "error", "queue" or "replace", found "wait""#),
+            ("timeout", "-1", "timeout must be a number of seconds from 0 on, found -1"),
+            ("logit_bias", "[1]", "logit_bias must be an object of numbers by the ids of tokens, found an array"),
+            ("parallel_tool_calls", "null", "parallel_tool_calls must be true or false, found null"),
+        ] {
+            assert_eq!(set(name, json).unwrap_err().to_string(), reason);
+        }
+    }
+
+    #[test]
+    fn the_page_lists_every_option() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/c.md")).unwrap();
+        for name in NAMES {
+            assert!(page.contains(&format!("`{name}`")), "docs/c.md must list {name}");
+        }
+    }
+
+    #[test]
+    fn a_name_far_from_all_others_gets_no_hint() {
+        assert_eq!(set("colour", "1").unwrap_err().to_string(), "there is no option colour");
+    }
+}

@@ -1,0 +1,5 @@
+//! On macOS, a library for Node may use symbols that only Node has.
+
+fn main() {
+    napi_build::setup();
+}

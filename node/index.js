@@ -1,0 +1,165 @@
+// causerie for Node: conversations with language models that run in this process.
+
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { awaited, call, native, SdkError } from "./lib/native.js";
+import { Response } from "./lib/response.js";
+import { message, optionsJson, tool } from "./lib/values.js";
+
+export { Response, SdkError };
+
+/** The demo model of this package: beside this file, or in the checkout. */
+function demo() {
+  const places = ["./demo.gguf", "../models/demo.gguf"].map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  return places.find((place) => existsSync(place)) ?? places[0];
+}
+
+const pathOf = (model) => (model === "causerie/demo" ? demo() : model instanceof URL ? fileURLToPath(model) : model);
+
+/** Facts from the headers of a model's files. Nothing is loaded. */
+export function readModelInfo(model) {
+  return JSON.parse(call(() => native.readModelInfo(pathOf(model))));
+}
+
+/** A loaded model, which creates conversations. */
+export class ModelRunner {
+  #native;
+
+  /** Use `ModelRunner.load`. */
+  constructor(loaded) {
+    if (!(loaded instanceof native.NativeModel)) throw new TypeError("use ModelRunner.load to load a model");
+    this.#native = loaded;
+  }
+
+  /** Loads a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`. */
+  static async load(model, options) {
+    return new ModelRunner(await awaited(native.loadModel(pathOf(model), call(() => optionsJson(options)))));
+  }
+
+  get info() {
+    return JSON.parse(this.#native.info());
+  }
+
+  createConversation(systemPrompt = "") {
+    return new Conversation(this.#native.createConversation(systemPrompt));
+  }
+
+  createConversationFromHistory(history) {
+    const json = JSON.stringify(history.map(message));
+    return new Conversation(call(() => this.#native.createConversationFromHistory(json)));
+  }
+
+  restoreSession(path) {
+    return new Conversation(call(() => this.#native.restoreSession(path)));
+  }
+
+  tokenize(text) {
+    return call(() => this.#native.tokenize(text));
+  }
+
+  /** Completes a prompt as it stands. */
+  complete(prompt, options = {}) {
+    const json = optionsJson(options);
+    return new Response(() => this.#native.complete(prompt, json), options);
+  }
+
+  /** Cancels all replies and frees the memory. Conversations can still be read. */
+  async unload() {
+    await awaited(this.#native.unload());
+  }
+}
+
+/** A conversation: a history that grows by messages and replies. */
+export class Conversation {
+  #native;
+  #handlers = new Map();
+
+  /** Use the methods of `ModelRunner`. */
+  constructor(created, handlers = []) {
+    if (!(created instanceof native.NativeConversation)) throw new TypeError("use ModelRunner to create a conversation");
+    this.#native = created;
+    this.#handlers = new Map(handlers);
+  }
+
+  get history() {
+    return JSON.parse(this.#native.history());
+  }
+
+  get isGenerating() {
+    return this.#native.isGenerating();
+  }
+
+  /** The registered functions, as entries of `tools`. */
+  get functions() {
+    return JSON.parse(this.#native.functions());
+  }
+
+  get promptTokenCount() {
+    return call(() => this.#native.promptTokenCount());
+  }
+
+  /** Offers a function to the model. If it has `run`, `respondWithFunctions` runs it. */
+  registerFunction(definition) {
+    call(() => this.#native.registerFunctions(JSON.stringify([tool(definition)])));
+    if (definition.run) this.#handlers.set(definition.name, definition.run);
+  }
+
+  unregisterFunction(name) {
+    this.#handlers.delete(name);
+    return call(() => this.#native.unregisterFunction(name));
+  }
+
+  append(added) {
+    call(() => this.#native.append(JSON.stringify(message(added))));
+  }
+
+  removeLastMessage() {
+    return JSON.parse(call(() => this.#native.removeLast()))[0];
+  }
+
+  truncate(count) {
+    call(() => this.#native.truncate(count));
+  }
+
+  fork() {
+    return new Conversation(this.#native.fork(), this.#handlers);
+  }
+
+  saveSession(path, { includeCache = false } = {}) {
+    call(() => this.#native.saveSession(path, includeCache));
+  }
+
+  /** The stream of the reply to a message, or without one, to the history as it stands. */
+  generateResponse(sent, options = {}) {
+    return this.#response(sent, options);
+  }
+
+  /**
+   * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
+   * the message; an object has handlers of registered functions, by name.
+   */
+  respondWithFunctions(sent, functions = [], options = {}) {
+    const offered = Array.isArray(functions) ? functions : [];
+    const named = Array.isArray(functions) ? functions.map(({ name, run }) => [name, run]) : Object.entries(functions);
+    const handlers = new Map([...this.#handlers, ...named]);
+    return this.#response(sent, options, handlers, JSON.stringify(offered.map(tool)));
+  }
+
+  /** The whole answer: the last event of the reply. */
+  respond(sent, options = {}) {
+    return this.generateResponse(sent, options).complete();
+  }
+
+  #response(sent, options, handlers, tools) {
+    const json = optionsJson(options);
+    const text = sent === undefined || sent === null ? undefined : JSON.stringify(message(sent));
+    const names = handlers && [...handlers.keys()];
+    return new Response(() => this.#native.start(text, json, names, tools), { ...options, handlers });
+  }
+}
+
+/** Loads a model that follows a script, so that apps can be tested without a real one. */
+export function loadScriptedModel(script) {
+  return new ModelRunner(call(() => native.loadScriptedModel(JSON.stringify(script))));
+}

@@ -1,0 +1,41 @@
+// Messages, functions and options as the native part takes them.
+
+const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Options as JSON, with the names of Rust. Those that are undefined keep their defaults. */
+export function optionsJson(options = {}) {
+  const { signal, ...rest } = options;
+  const entries = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])));
+}
+
+const base64 = (data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+
+/** The type of an image file by its first bytes, for the data URL. The engine looks at the bytes itself. */
+function imageType([first]) {
+  return first === 0x89 ? "image/png" : first === 0x47 ? "image/gif" : first === 0x52 ? "image/webp" : "image/jpeg";
+}
+
+function part(content) {
+  if (typeof content === "string") return { type: "text", text: content };
+  // Other data is left to the engine, which refuses it with its place.
+  if (!(content?.data instanceof Uint8Array)) return content;
+  if (content.type === "image") {
+    return { type: "image_url", image_url: { url: `data:${imageType(content.data)};base64,${base64(content.data)}` } };
+  }
+  if (content.type === "audio") return { type: "input_audio", input_audio: { data: base64(content.data), format: "wav" } };
+  return content;
+}
+
+/** A message in the form of chat completions. A string is a message of the user. */
+export function message(value) {
+  if (typeof value === "string") return { role: "user", content: value };
+  return Array.isArray(value.content) ? { ...value, content: value.content.map(part) } : value;
+}
+
+/** A function as an entry of `tools`. Entries of `tools` are passed as they are. */
+export function tool(definition) {
+  if (definition.type === "function") return definition;
+  const { name, description = "", parameters } = definition;
+  return { type: "function", function: { name, description, ...(parameters && { parameters }) } };
+}

@@ -1,0 +1,65 @@
+//! Options, messages and facts, which JavaScript passes and gets as JSON.
+
+use causerie::{ChatMessage, FunctionError, FunctionOutcome, ModelInfo, Value, messages_from_json, read_json};
+use causerie_plain::NamedOptions;
+use serde_json::json;
+
+use crate::failure::{failed, failed_with};
+
+fn object(text: &str, what: &str) -> napi::Result<causerie::Arguments> {
+    match read_json(text) {
+        Some(Value::Object(members)) => Ok(members),
+        _ => Err(failed_with("serialization", &format!("{what} must be a JSON object"))),
+    }
+}
+
+/// Reads an object of options.
+pub(crate) fn options_of(text: &str) -> napi::Result<NamedOptions> {
+    let mut options = NamedOptions::default();
+    for (name, value) in object(text, "options")? {
+        options.set(&name, &value).map_err(failed)?;
+    }
+    Ok(options)
+}
+
+/// Reads a message in the form of chat completions.
+pub(crate) fn message_of(text: &str) -> napi::Result<ChatMessage> {
+    let messages = messages_from_json(&format!("[{text}]")).map_err(failed)?;
+    messages.into_iter().next().ok_or_else(|| failed_with("invalid_message", "there is no message"))
+}
+
+/// Reads the outcome of a function: `{"value"}`, `{"failed"}` or `{"timedOut"}`.
+pub(crate) fn outcome(text: &str) -> napi::Result<FunctionOutcome> {
+    let mut members = object(text, "an outcome")?;
+    if let Some(value) = members.swap_remove("value") {
+        return Ok(FunctionOutcome::Returned(value));
+    }
+    Ok(match members.swap_remove("failed") {
+        Some(reason) => FunctionOutcome::Failed(FunctionError::new(reason.as_str().unwrap_or_default())),
+        None => FunctionOutcome::TimedOut,
+    })
+}
+
+/// Facts about a model.
+pub(crate) fn info_json(info: &ModelInfo, context_size: usize) -> String {
+    json!({
+        "name": info.name,
+        "architecture": info.architecture,
+        "parameters": info.n_parameters,
+        "layers": info.n_layers,
+        "contextSize": context_size,
+        "trainedContextSize": info.context_size,
+        "vocabularySize": info.n_vocabulary,
+        "quantisation": info.quantisation.iter().map(|share| share.name.as_str()).collect::<Vec<_>>(),
+        "supportsFunctionCalling": info.supports_function_calling,
+        "functionCallParser": info.function_call_parser.names().first(),
+        "supportsReasoning": info.supports_reasoning,
+        "supportsImages": info.supports_images,
+        "supportsAudio": info.supports_audio,
+        "supportsSpeech": info.supports_speech,
+        "memoryEstimate": info.memory_estimate(context_size).total(),
+        "unusedTensors": info.unused_tensors,
+        "problems": info.problems,
+    })
+    .to_string()
+}

@@ -1,0 +1,35 @@
+// Compiled, not run: the types as an app uses them.
+import { ModelRunner, SdkError, type MessageResponse, type FunctionCall } from "causerie";
+
+async function app(): Promise<void> {
+  const model = await ModelRunner.load("causerie/demo", { contextSize: 2048 });
+  const conversation = model.createConversation("Be brief.");
+  const weather = { name: "weather", parameters: { type: "object" }, run: ({ city }: { city: string }) => `sunny in ${city}` };
+  for await (const event of conversation.respondWithFunctions("Hello!", [weather], { temperature: 0, maxRounds: 2 })) {
+    show(event);
+  }
+  const answer = await conversation.respond({ role: "user", content: ["What is this?", { type: "image", data: new Uint8Array() }] });
+  const text: string = answer.text;
+  // @ts-expect-error: options have names
+  conversation.respond("Hello!", { temprature: 0 });
+  // @ts-expect-error: models are loaded
+  new ModelRunner();
+  console.log(text);
+}
+
+function show(event: MessageResponse): void {
+  switch (event.type) {
+    case "chunk":
+      return console.log(event.text);
+    case "functionCalls":
+      return console.log(event.calls.map((call: FunctionCall) => call.arguments));
+    case "complete":
+      return console.log(event.finishReason, event.stats.tokensPerSecond);
+    default:
+      return;
+  }
+}
+
+app().catch((error: unknown) => {
+  if (error instanceof SdkError && error.code === "model_not_found") console.error(error.message);
+});
