@@ -156,7 +156,14 @@ pub(crate) struct EmbeddingCheckpoint {
 pub(crate) enum EmbeddingNetwork {
     Bert(BertArchitecture, Tensors),
     /// A decoder without its logits. It may read in both directions.
-    Decoder(Checkpoint),
+    Decoder(Box<Checkpoint>),
+}
+
+/// The tensor whose rows give the logits.
+pub(crate) struct LogitRows<'a> {
+    pub(crate) tensors: &'a Tensors,
+    pub(crate) name: &'static str,
+    pub(crate) n_rows: usize,
 }
 
 impl EmbeddingCheckpoint {
@@ -171,7 +178,7 @@ impl EmbeddingCheckpoint {
                     Some(embedding::BERT) => {
                         EmbeddingNetwork::Bert(embedding::bert_of_gguf(file)?, file.named_tensors().collect())
                     }
-                    _ => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
+                    _ => EmbeddingNetwork::Decoder(Box::new(Checkpoint::read(files)?)),
                 };
                 let map_tensors: Tensors = file.named_tensors().collect();
                 let facts = embedding::gguf_facts(file, &map_tensors, network.context_size())?;
@@ -183,7 +190,7 @@ impl EmbeddingCheckpoint {
                         embedding::bert_of_config(folder.config())?,
                         embedding::bert_tensors(folder)?,
                     ),
-                    false => EmbeddingNetwork::Decoder(Checkpoint::read(files)?),
+                    false => EmbeddingNetwork::Decoder(Box::new(Checkpoint::read(files)?)),
                 };
                 let (facts, map_tensors) = embedding::folder_facts(folder, network.context_size())?;
                 Ok(Self { network, facts, map_tensors })
@@ -218,16 +225,16 @@ impl EmbeddingNetwork {
         }
     }
 
-    /// The tensor whose rows give the logits, with its number of rows and columns; `None` for a network without logits.
+    /// The tensor whose rows give the logits; `None` for a network without logits.
     ///
     /// # Errors
     /// A tensor that is missing, or not a matrix.
-    pub(crate) fn logit_rows(&self) -> Result<Option<(&Tensors, &'static str, (usize, usize))>> {
+    pub(crate) fn logit_rows(&self) -> Result<Option<LogitRows<'_>>> {
         let Self::Decoder(checkpoint) = self else { return Ok(None) };
         let tensors = &checkpoint.tensors;
         let name = ["output.weight", "token_embd.weight"].into_iter().find(|name| tensors.shape(name).is_some());
         match name.and_then(|name| Some((name, tensors.shape(name)?))) {
-            Some((name, &[rows, columns])) => Ok(Some((tensors, name, (rows, columns)))),
+            Some((name, &[n_rows, _])) => Ok(Some(LogitRows { tensors, name, n_rows })),
             _ => Err(invalid("the matrix of logits must have rows and columns")),
         }
     }

@@ -1,6 +1,6 @@
 //! The linear maps after pooling: dense layers, and the heads of models that rank.
 
-use crate::checkpoint::{EmbeddingCheckpoint, MapActivation, MapPlan, MapSource, invalid};
+use crate::checkpoint::{EmbeddingCheckpoint, LogitRows, MapActivation, MapPlan, MapSource, invalid};
 use crate::error::Result;
 use crate::model::linear::Linear;
 use crate::model::tower::TowerOperations;
@@ -76,7 +76,7 @@ fn logit_map<O: TowerOperations>(
     n_inputs: usize,
 ) -> Result<Linear<O>> {
     let missing = || invalid("a model without logits has no labels");
-    let (tensors, name, (n_rows, _)) = checkpoint.network.logit_rows()?.ok_or_else(missing)?;
+    let LogitRows { tensors, name, n_rows } = checkpoint.network.logit_rows()?.ok_or_else(missing)?;
     let mut values = Vec::new();
     for id in ids {
         let first = *id as usize;
