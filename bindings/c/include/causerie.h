@@ -19,6 +19,8 @@
  * What a caller guarantees: pointers are NULL or valid for the call, with as many elements as the length beside them says, and no
  * other thread changes them meanwhile.
  *
+ * A bool is one byte. Of a caller, each value but 0 is true.
+ *
  * Results marked "or NULL" are not written if the pointer is NULL.
  */
 #ifndef CAUSERIE_H
@@ -216,9 +218,11 @@ typedef enum causerie_outcome {
     CAUSERIE_TIMED_OUT = 3 /* it took too long; text is not read */
 } causerie_outcome;
 
-/* Answers a call of the last CAUSERIE_RUN_FUNCTIONS. All must be answered before the next event is pulled. */
+/* Answers a call of the last CAUSERIE_RUN_FUNCTIONS. All must be answered before the next event is pulled, unless the stream was
+ * cancelled. */
 causerie_status causerie_stream_answer(causerie_stream *stream, size_t index, causerie_outcome outcome, const char *text);
-/* Stops the reply within one token. Its last event is CAUSERIE_COMPLETE with the reason CAUSERIE_INTERRUPTED. */
+/* Stops the reply within one token, also while calls are to be answered. Its last event is CAUSERIE_COMPLETE with the reason
+ * CAUSERIE_INTERRUPTED. */
 causerie_status causerie_stream_cancel(causerie_stream *stream);
 /* Stops the reply if it has not ended. */
 causerie_status causerie_stream_free(causerie_stream *stream);

@@ -58,6 +58,16 @@ impl Text {
     }
 }
 
+/// A `bool` of the caller. A caller in another language may pass another number than 0 and 1, which a `bool` of Rust must not be.
+#[repr(transparent)]
+pub(crate) struct Flag(u8);
+
+impl Flag {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0 != 0
+    }
+}
+
 /// The first of some bytes of the caller. Their number is an argument of its own.
 #[repr(transparent)]
 pub(crate) struct Bytes(*const u8);
@@ -124,7 +134,7 @@ impl<T: Copy> Buffer<T> {
 /// For tests, which are C callers written in Rust.
 #[cfg(test)]
 pub(crate) mod caller {
-    use super::{Buffer, Bytes, Out, Text};
+    use super::{Buffer, Bytes, Flag, Out, Text};
 
     pub(crate) fn text(text: &std::ffi::CStr) -> Text {
         Text(text.as_ptr())
@@ -136,6 +146,10 @@ pub(crate) mod caller {
 
     pub(crate) fn bytes(bytes: &[u8]) -> Bytes {
         Bytes(bytes.as_ptr())
+    }
+
+    pub(crate) fn flag(byte: u8) -> Flag {
+        Flag(byte)
     }
 
     /// A string that the library gave.

@@ -7,7 +7,7 @@ use causerie::{
     messages_from_json, messages_to_json, read_json,
 };
 
-use crate::border::{Out, Text};
+use crate::border::{Flag, Out, Text};
 use crate::fault::Fault;
 use crate::handles::Handle;
 use crate::message::UnsentMessage;
@@ -63,8 +63,8 @@ exports! {
         conversation.write(Handle::new(restored), "conversation")?;
     }
 
-    fn causerie_conversation_save(conversation: Handle<Conversation>, path: Text, include_cache: bool) {
-        conversation.get("conversation")?.save_session(path.read("path")?, include_cache)?;
+    fn causerie_conversation_save(conversation: Handle<Conversation>, path: Text, include_cache: Flag) {
+        conversation.get("conversation")?.save_session(path.read("path")?, include_cache.is_set())?;
     }
 
     fn causerie_conversation_fork(conversation: Handle<Conversation>, fork: Out<Handle<Conversation>>) {

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use causerie::{ErrorKind, SdkError};
@@ -84,6 +84,9 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
+/// The message on a thread that has ended so far that nothing can be kept for it.
+const NO_MESSAGE: &CStr = c"the thread is ending";
+
 /// Runs a call of C. A panic must not reach C, so it becomes a status.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<(), Fault>) -> Status {
     // Nothing that a panic left unfinished is used again: what the calls share is behind locks that each holds for one step.
@@ -93,7 +96,8 @@ pub(crate) fn guarded(call: impl FnOnce() -> Result<(), Fault>) -> Status {
         Err(panic) => Fault::new(Status::Internal, format!("causerie panicked: {}", reason(&*panic))),
     };
     let message = CString::new(fault.message.replace('\0', "\u{FFFD}")).unwrap_or_default();
-    MESSAGE.set(message);
+    // Fails in a destructor of the thread that runs after the message's own: the status is left.
+    drop(MESSAGE.try_with(|last| last.replace(message)));
     fault.status
 }
 
@@ -103,5 +107,5 @@ fn reason(panic: &(dyn Any + Send)) -> &str {
 
 /// The message of the last call on this thread that failed. The next failure on the thread overwrites it.
 pub(crate) fn message() -> *const c_char {
-    MESSAGE.with_borrow(|message| message.as_ptr())
+    MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(NO_MESSAGE.as_ptr())
 }

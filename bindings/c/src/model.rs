@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use causerie::testing::ScriptedModel;
 use causerie::{LoadOptions, ModelInfo, ModelRunner, Prompt};
 
-use crate::border::{Bytes, Out, Text};
+use crate::border::{Bytes, Flag, Out, Text};
 use crate::fault::{Fault, Status};
 use crate::handles::Handle;
 use crate::options::{Options, chosen};
 use crate::stream::Reply;
 
 /// Reports the progress of loading, from 0 to 1, on the thread that loads. Returning false cancels it.
-type Progress = extern "C" fn(fraction: f32, context: *mut c_void) -> bool;
+type Progress = extern "C" fn(fraction: f32, context: *mut c_void) -> Flag;
 
 /// Facts about a model, with the context size that it was or would be loaded with.
 pub(crate) struct Facts {
@@ -63,7 +63,7 @@ exports! {
     ) {
         model.check("model")?;
         let runner = ModelRunner::load_watched(path.read("path")?, chosen(options)?.loading, |fraction| {
-            match progress.is_none_or(|progress| progress(fraction, context)) {
+            match progress.is_none_or(|progress| progress(fraction, context).is_set()) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }

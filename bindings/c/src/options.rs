@@ -4,7 +4,7 @@ use causerie::{Value, read_json};
 use causerie_plain::NamedOptions;
 use parking_lot::Mutex;
 
-use crate::border::{Out, Text};
+use crate::border::{Flag, Out, Text};
 use crate::fault::Fault;
 use crate::handles::Handle;
 
@@ -39,8 +39,8 @@ exports! {
         set(options, &name, &Value::Integer(value))?;
     }
 
-    fn causerie_options_set_bool(options: Handle<Options>, name: Text, value: bool) {
-        set(options, &name, &Value::Bool(value))?;
+    fn causerie_options_set_bool(options: Handle<Options>, name: Text, value: Flag) {
+        set(options, &name, &Value::Bool(value.is_set()))?;
     }
 
     fn causerie_options_set_string(options: Handle<Options>, name: Text, value: Text) {

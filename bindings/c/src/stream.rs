@@ -1,5 +1,7 @@
 //! The stream of a reply.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use causerie::{CancelHandle, FunctionError, FunctionOutcome, MessageResponse, ResponseStream, read_json};
 use parking_lot::Mutex;
 
@@ -13,18 +15,27 @@ pub(crate) struct Reply {
     /// The answers to the calls of the last `RunFunctions`, in their order.
     answers: Mutex<Vec<Option<FunctionOutcome>>>,
     cancel: CancelHandle,
+    is_cancelled: AtomicBool,
 }
 
 impl Reply {
     pub(crate) fn new(stream: ResponseStream) -> Self {
         let cancel = stream.cancel_handle();
-        Self { stream: Mutex::new(stream), answers: Mutex::default(), cancel }
+        Self { stream: Mutex::new(stream), answers: Mutex::default(), cancel, is_cancelled: AtomicBool::new(false) }
+    }
+
+    fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
+        self.cancel.cancel();
     }
 
     /// The next event; `None` after the last one.
     fn next(&self) -> Result<Option<MessageResponse>, Fault> {
         let mut stream = self.stream.lock();
         let mut answers = self.answers.lock();
+        if self.is_cancelled.load(Ordering::Acquire) {
+            answers.clear(); // a reply that was cancelled ends without answers
+        }
         if let Some(missing) = answers.iter().position(Option::is_none) {
             return Err(Fault::argument(format!("call {missing} must be answered before the next event")));
         }
@@ -66,13 +77,13 @@ exports! {
     }
 
     fn causerie_stream_cancel(stream: Handle<Reply>) {
-        stream.get("stream")?.cancel.cancel();
+        stream.get("stream")?.cancel();
     }
 
     fn causerie_stream_free(stream: Handle<Reply>) {
         // Another thread may be waiting for an event: it must not wait for the whole reply.
         if let Some(reply) = stream.free("stream")? {
-            reply.cancel.cancel();
+            reply.cancel();
         }
     }
 }

@@ -1,18 +1,22 @@
 //! The functions as C calls them. `bindings/c/tests/tests.c` is a caller in C.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
+use std::sync::mpsc;
 use std::{fs, ptr};
 
 use causerie::{Conversation, MessageResponse, ModelRunner};
 
-use crate::border::caller::{buffer, bytes, given, no_text, nowhere, out, text};
+use crate::border::caller::{buffer, bytes, flag, given, no_text, nowhere, out, text};
 use crate::conversation::{causerie_conversation_ask, causerie_conversation_free, causerie_conversation_new};
 use crate::event::{causerie_event_call, causerie_event_samples};
 use crate::fault::{Fault, Status, guarded};
 use crate::handles::Handle;
 use crate::message::causerie_message_add_image;
 use crate::model::{causerie_model_free, causerie_model_load_bytes, causerie_model_load_scripted};
-use crate::options::{causerie_options_new, causerie_options_set_integer, causerie_options_set_number};
+use crate::options::{
+    causerie_options_new, causerie_options_set_bool, causerie_options_set_integer, causerie_options_set_number, chosen,
+};
 use crate::stream::{Reply, causerie_stream_answer, causerie_stream_free, causerie_stream_next};
 use crate::strings::{causerie_string_free, causerie_version};
 
@@ -120,6 +124,47 @@ fn options_are_checked_by_name_and_type() {
     assert_eq!(causerie_options_set_number(options, text(c"temprature"), 0.5), Status::InvalidOption);
     assert_eq!(reason(), "there is no option temprature; did you mean temperature?");
     assert_eq!(causerie_options_set_number(options, text(c"temperature"), f64::NAN), Status::InvalidArgument);
+}
+
+#[test]
+fn each_byte_but_zero_is_true() {
+    let mut options = Handle::NULL;
+    assert_eq!(causerie_options_new(out(&mut options)), Status::Ok);
+    for byte in [2, 0, 255] {
+        assert_eq!(causerie_options_set_bool(options, text(c"ignore_end"), flag(byte)), Status::Ok);
+        assert_eq!(chosen(options).unwrap().generation.ignore_end, byte != 0);
+    }
+}
+
+#[test]
+fn errors_in_destructors_of_a_thread_do_not_abort() {
+    /// Fails when the thread ends.
+    struct Failing(mpsc::Sender<(Status, String)>);
+
+    impl Drop for Failing {
+        fn drop(&mut self) {
+            let status = causerie_string_free(text(c"not causerie's"));
+            drop(self.0.send((status, reason())));
+        }
+    }
+
+    thread_local! {
+        static FIRST: RefCell<Option<Failing>> = const { RefCell::new(None) };
+        static LAST: RefCell<Option<Failing>> = const { RefCell::new(None) };
+    }
+
+    let (sender, receiver) = mpsc::channel();
+    let fail = move || {
+        // The message is made between the two, so that one of them is dropped after it, whatever the order is.
+        FIRST.set(Some(Failing(sender.clone())));
+        assert_eq!(causerie_string_free(text(c"not causerie's")), Status::InvalidHandle);
+        LAST.set(Some(Failing(sender)));
+    };
+    std::thread::spawn(fail).join().unwrap();
+    let failures: Vec<(Status, String)> = receiver.iter().collect();
+    assert_eq!(failures.len(), 2);
+    assert!(failures.iter().all(|(status, _)| *status == Status::InvalidHandle));
+    assert!(failures.iter().any(|(_, reason)| reason == "the thread is ending"));
 }
 
 #[test]

@@ -200,6 +200,36 @@ static void a_function_runs_within_the_stream(void) {
     OK(causerie_model_free(model));
 }
 
+static void a_reply_is_cancelled_while_a_function_runs(void) {
+    causerie_model *model = scripted(
+        "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[now()]\", {\"control\": \"<|tool_call_end|>\"}], "
+        "[\"Fine.\"]]}");
+    causerie_conversation *conversation = NULL;
+    causerie_stream *stream = NULL;
+    causerie_event *event = NULL;
+    int32_t kind = -1;
+    OK(causerie_conversation_new(model, NULL, &conversation));
+    OK(causerie_conversation_register_function(conversation, "now", "The time.", NULL));
+    causerie_message *message = NULL;
+    OK(causerie_message_new(CAUSERIE_USER, "What time is it?", &message));
+    OK(causerie_conversation_send_with_functions(conversation, message, NULL, &stream));
+    while (kind != CAUSERIE_RUN_FUNCTIONS) {
+        OK(causerie_stream_next(stream, &event));
+        if (event == NULL)
+            break;
+        OK(causerie_event_kind(event, &kind));
+        OK(causerie_event_free(event));
+    }
+    CHECK(causerie_stream_next(stream, &event) == CAUSERIE_INVALID_ARGUMENT);
+    OK(causerie_stream_cancel(stream));
+    CHECK(read_reply(stream, "", 0).reason == CAUSERIE_INTERRUPTED);
+    OK(causerie_conversation_ask(conversation, "Go on", NULL, &stream));
+    CHECK(strcmp(read_reply(stream, "", 0).text, "Fine.") == 0);
+    OK(causerie_message_free(message));
+    OK(causerie_conversation_free(conversation));
+    OK(causerie_model_free(model));
+}
+
 static void a_reply_is_cancelled(void) {
     causerie_model *model = scripted("{\"replies\": [[\"one \", {\"stall\": true}], [\"two\"]]}");
     causerie_conversation *conversation = NULL;
@@ -316,6 +346,7 @@ int main(int count, char **arguments) {
     run("a history continues in another conversation", a_history_continues_in_another_conversation);
     run("a function runs within the stream", a_function_runs_within_the_stream);
     run("a reply is cancelled", a_reply_is_cancelled);
+    run("a reply is cancelled while a function runs", a_reply_is_cancelled_while_a_function_runs);
     run("errors have a status and a reason", errors_have_a_status_and_a_reason);
     if (count == 2) {
         model_path = arguments[1];
