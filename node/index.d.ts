@@ -88,7 +88,7 @@ export interface GenerationOptions {
 export interface FunctionOptions extends GenerationOptions {
   /** Replies whose calls are run. Default 8. */
   maxRounds?: number;
-  /** Seconds that a function may take. */
+  /** Seconds that a function may take. Above 24 days, there is no limit. */
   timeLimit?: number | null;
   /** Whether all calls of a reply are run at once. */
   inParallel?: boolean;
@@ -144,7 +144,10 @@ export interface FunctionDefinition {
   parameters?: object;
 }
 
-/** A function that is run. What it returns is the result, as JSON; what it throws is told to the model. */
+/**
+ * A function that is run. What it returns is the result, as JSON: undefined, functions and symbols are null. What it throws is told
+ * to the model, and so is a result that JSON cannot represent, or that is nested more than 127 deep.
+ */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export interface RunnableFunction<Arguments = any> extends FunctionDefinition {
   run(given: Arguments): unknown;
@@ -244,7 +247,9 @@ export class Response implements AsyncIterable<MessageResponse> {
   readonly text: AsyncIterable<string>;
   /** Reads the reply to its end, and returns its last event. */
   complete(): Promise<{ type: "complete" } & Completion>;
-  /** Stops the reply within one token. Its last event is `complete` with the reason `interrupted`. */
+  /**
+   * Stops the reply within one token, and does not wait for functions. Its last event is `complete` with the reason `interrupted`.
+   */
   cancel(): void;
 }
 
@@ -280,7 +285,7 @@ export class Conversation {
   /** Adds a message without a reply. */
   append(message: string | ChatMessage): void;
   removeLastMessage(): ChatMessage | undefined;
-  /** Keeps the first messages only. */
+  /** Keeps the first messages only. `count` is an integer from 0 on. */
   truncate(count: number): void;
   /** An independent conversation with the same history. */
   fork(): Conversation;

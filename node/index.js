@@ -60,8 +60,8 @@ export class ModelRunner {
 
   /** Completes a prompt as it stands. */
   complete(prompt, options = {}) {
-    const json = optionsJson(options);
-    return new Response(() => this.#native.complete(prompt, json), options);
+    const chosen = { ...options };
+    return new Response(() => this.#native.complete(prompt, optionsJson(chosen)), chosen);
   }
 
   /** Cancels all replies and frees the memory. Conversations can still be read. */
@@ -119,7 +119,11 @@ export class Conversation {
   }
 
   truncate(count) {
-    call(() => this.#native.truncate(count));
+    // The native part would take 1.5 and -1 as other numbers.
+    if (!Number.isInteger(count) || count < 0) {
+      throw new SdkError("invalid_argument", `count must be an integer from 0 on, found ${String(count)}`);
+    }
+    call(() => this.#native.truncate(Math.min(count, 2 ** 32 - 1)));
   }
 
   fork() {
@@ -152,10 +156,10 @@ export class Conversation {
   }
 
   #response(sent, options, handlers, tools) {
-    const json = optionsJson(options);
+    const chosen = { ...options };
     const text = sent === undefined || sent === null ? undefined : JSON.stringify(message(sent));
     const names = handlers && [...handlers.keys()];
-    return new Response(() => this.#native.start(text, json, names, tools), { ...options, handlers });
+    return new Response(() => this.#native.start(text, optionsJson(chosen), names, tools), { ...chosen, handlers });
   }
 }
 

@@ -2,28 +2,33 @@
 
 import { awaited, call, SdkError } from "./native.js";
 
-/** The time limit of a function has passed. */
+/** A function has not returned within its time limit, or until its reply was cancelled, which ends without its outcome. */
 const timedOut = Symbol("timed out");
 
-async function withLimit(work, seconds) {
-  if (seconds === undefined || seconds === null) return work;
+/** In milliseconds. A timer that is set to more fires at once. */
+const MAX_TIMER = 2 ** 31 - 1;
+
+async function withLimit(work, seconds, cancelled) {
+  const racers = [work, cancelled];
   let timer;
-  const limit = new Promise((resolve) => {
-    timer = setTimeout(resolve, seconds * 1000, timedOut);
-  });
+  // A limit above that of timers, of weeks, is none.
+  if (seconds !== undefined && seconds !== null && seconds * 1000 <= MAX_TIMER) {
+    racers.push(new Promise((resolve) => (timer = setTimeout(resolve, seconds * 1000, timedOut))));
+  }
   try {
-    return await Promise.race([work, limit]);
+    return await Promise.race(racers);
   } finally {
     clearTimeout(timer);
   }
 }
 
 /** Runs a function, and returns its outcome for the native part. */
-async function outcome(handler, { name, arguments: given, callId }, seconds, errors) {
+async function outcome(handler, { name, arguments: given, callId }, seconds, cancelled, errors) {
   try {
-    const value = await withLimit((async () => handler(given))(), seconds);
-    if (value === timedOut) return JSON.stringify({ timedOut: true });
-    return JSON.stringify({ value: value === undefined ? null : value });
+    const value = await withLimit((async () => handler(given))(), seconds, cancelled);
+    if (value === timedOut) return '{"timedOut": true}';
+    // What JSON does not have, such as undefined and functions, is null.
+    return `{"value": ${JSON.stringify(value) ?? "null"}}`;
   } catch (error) {
     errors.set(callId, error);
     return JSON.stringify({ failed: error instanceof Error ? error.message : String(error) });
@@ -40,8 +45,11 @@ export class Response {
   #limits;
   #signal;
   #stream;
-  #cancelled = false;
+  #isCancelled = false;
   #read = false;
+  #stopWaiting;
+  /** Resolves when the reply is cancelled, so that nothing waits for functions then. */
+  #cancelled = new Promise((resolve) => (this.#stopWaiting = resolve));
 
   /** `start` begins the native stream. */
   constructor(start, { handlers = new Map(), timeLimit, inParallel, signal } = {}) {
@@ -51,32 +59,39 @@ export class Response {
     this.#signal = signal;
   }
 
-  /** Stops the reply within one token. Its last event is `complete` with the reason `interrupted`. */
+  /** Stops the reply within one token, and does not wait for functions. Its last event is `complete` with the reason `interrupted`. */
   cancel() {
-    this.#cancelled = true;
+    this.#isCancelled = true;
+    this.#stopWaiting(timedOut);
     this.#stream?.cancel();
   }
 
   async *[Symbol.asyncIterator]() {
     if (this.#read) throw new SdkError("stream_already_consumed", "the reply was already read");
     this.#read = true;
-    const abort = () => this.cancel();
-    this.#signal?.addEventListener("abort", abort);
-    if (this.#signal?.aborted) this.#cancelled = true;
     const stream = call(this.#start);
     this.#stream = stream;
-    if (this.#cancelled) stream.cancel();
-    const errors = new Map();
+    const abort = () => this.cancel();
+    this.#signal?.addEventListener("abort", abort);
+    if (this.#signal?.aborted || this.#isCancelled) this.cancel();
     let isOver = false;
+    const next = async () => {
+      try {
+        const event = await awaited(stream.next());
+        isOver = event === null;
+        return event;
+      } catch (error) {
+        isOver = true;
+        throw error;
+      }
+    };
+    const errors = new Map();
     try {
       for (;;) {
-        const next = await awaited(stream.next());
-        if (next === null) {
-          isOver = true;
-          return;
-        }
-        const event = JSON.parse(next.json);
-        if (next.samples) event.samples = next.samples;
+        const given = await next();
+        if (given === null) return;
+        const event = JSON.parse(given.json);
+        if (given.samples) event.samples = given.samples;
         if (event.type === "runFunctions") {
           await this.#run(stream, event.calls, errors);
           continue;
@@ -84,27 +99,28 @@ export class Response {
         if (event.type === "functionResult" && errors.has(event.callId)) event.error = errors.get(event.callId);
         yield event;
       }
-    } catch (error) {
-      isOver = true;
-      throw error;
     } finally {
       this.#signal?.removeEventListener("abort", abort);
-      if (!isOver) {
-        stream.cancel();
-        // The conversation is free for the next message once the reply has ended.
-        while ((await stream.next().catch(() => null)) !== null);
-      }
+      // However the loop was left, the conversation is free for the next message once the reply has ended.
+      if (!isOver) this.cancel();
+      while (!isOver) await next().catch(() => {});
     }
   }
 
   /** Answers calls, one after the other or all at once. */
   async #run(stream, calls, errors) {
     const { timeLimit, inParallel } = this.#limits;
-    const run = (request) => outcome(this.#handlers.get(request.name), request, timeLimit, errors);
+    const run = (request) => outcome(this.#handlers.get(request.name), request, timeLimit, this.#cancelled, errors);
     const outcomes = [];
     if (inParallel) outcomes.push(...(await Promise.all(calls.map(run))));
-    else for (const request of calls) outcomes.push(this.#cancelled ? JSON.stringify({ timedOut: true }) : await run(request));
-    call(() => stream.answer(outcomes));
+    else {
+      for (const request of calls) {
+        if (this.#isCancelled) return;
+        outcomes.push(await run(request));
+      }
+    }
+    // A reply that was cancelled ends without answers.
+    if (!this.#isCancelled) stream.answer(outcomes);
   }
 
   /** The text alone, as an async iterable of strings. */

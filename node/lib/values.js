@@ -1,12 +1,20 @@
 // Messages, functions and options as the native part takes them.
 
+import { SdkError } from "./native.js";
+
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** JSON has no such numbers, and would have null, which is the default of many options. */
+function finite(name, value) {
+  if (typeof value !== "number" || Number.isFinite(value)) return value;
+  throw new SdkError("invalid_option", `${name} must be finite, found ${value}`);
+}
 
 /** Options as JSON, with the names of Rust. Those that are undefined keep their defaults. */
 export function optionsJson(options = {}) {
   const { signal, ...rest } = options;
   const entries = Object.entries(rest).filter(([, value]) => value !== undefined);
-  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])));
+  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])), finite);
 }
 
 const base64 = (data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");

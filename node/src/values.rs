@@ -28,16 +28,21 @@ pub(crate) fn message_of(text: &str) -> napi::Result<ChatMessage> {
     messages.into_iter().next().ok_or_else(|| failed_with("invalid_message", "there is no message"))
 }
 
-/// Reads the outcome of a function: `{"value"}`, `{"failed"}` or `{"timedOut"}`.
-pub(crate) fn outcome(text: &str) -> napi::Result<FunctionOutcome> {
-    let mut members = object(text, "an outcome")?;
+/// Reads the outcome of a function: `{"value"}`, `{"failed"}` or `{"timedOut"}`. A value that cannot be passed on is a failure,
+/// which the model reads.
+pub(crate) fn outcome(text: &str) -> FunctionOutcome {
+    let Some(Value::Object(mut members)) = read_json(text) else {
+        // One level less than in `read_json`: the value is within an object.
+        let reason = "the result of the function must be JSON that is nested at most 127 deep";
+        return FunctionOutcome::Failed(FunctionError::new(reason));
+    };
     if let Some(value) = members.swap_remove("value") {
-        return Ok(FunctionOutcome::Returned(value));
+        return FunctionOutcome::Returned(value);
     }
-    Ok(match members.swap_remove("failed") {
+    match members.swap_remove("failed") {
         Some(reason) => FunctionOutcome::Failed(FunctionError::new(reason.as_str().unwrap_or_default())),
         None => FunctionOutcome::TimedOut,
-    })
+    }
 }
 
 /// Facts about a model.

@@ -113,3 +113,89 @@ test("other work goes on while the model waits", async () => {
   response.cancel();
   assert.equal((await reading).finishReason, "interrupted");
 });
+
+/** A conversation whose model calls a function once, and then answers. */
+const calling = () => loadScriptedModel({ replies: [call('[weather(city="Oslo")]'), ["Done."], ["Fine."]] }).createConversation();
+
+/** The result of the function, and the text of the reply. */
+async function resultOf(run, options) {
+  const read = await events(calling().respondWithFunctions("Weather?", [{ ...weather, run }], options));
+  const { text, isError } = read.find(({ type }) => type === "functionResult");
+  return { text, isError, reply: read.at(-1).text };
+}
+
+test("a result that JSON does not have is null", async () => {
+  for (const value of [undefined, () => 1, Symbol("x"), { toJSON: () => undefined }]) {
+    assert.deepEqual(await resultOf(() => value), { text: "null", isError: false, reply: "Done." });
+  }
+});
+
+test("a result that cannot be passed on is a failure that the model reads", async () => {
+  let deep = [];
+  for (let level = 0; level < 130; level++) deep = [deep];
+  const cyclic = {};
+  cyclic.self = cyclic;
+  for (const value of [deep, cyclic, 1n]) {
+    const { text, isError, reply } = await resultOf(() => value);
+    assert.equal(isError, true);
+    assert.ok(JSON.parse(text).error);
+    assert.equal(reply, "Done.");
+  }
+});
+
+test("a time limit above that of timers is none", async () => {
+  const run = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve, "late")));
+  assert.equal((await resultOf(run, { timeLimit: 2 ** 31 })).text, "late");
+});
+
+test("numbers that are not finite are errors at the first event", async () => {
+  for (const options of [{ temperature: NaN }, { timeLimit: Infinity }, { templateVariables: { x: [-Infinity] } }]) {
+    const response = calling().respondWithFunctions("Hi", [], options);
+    await assert.rejects(response.complete(), { name: "SdkError", code: "invalid_option" });
+  }
+  await assert.rejects(ModelRunner.load("causerie/demo", { threads: NaN }), { message: "threads must be finite, found NaN" });
+});
+
+for (const inParallel of [false, true]) {
+  test(`a reply is cancelled while a function runs that never returns, ${inParallel ? "in parallel" : "in turn"}`, async () => {
+    const conversation = calling();
+    const controller = new AbortController();
+    const run = () => (setImmediate(() => controller.abort()), new Promise(() => {}));
+    const options = { signal: controller.signal, inParallel, timeLimit: 3600 };
+    const end = await conversation.respondWithFunctions("Weather?", [{ ...weather, run }], options).complete();
+    assert.equal(end.finishReason, "interrupted");
+    assert.equal((await conversation.respond("Go on")).text, "Done.");
+  });
+}
+
+test("an error of the loop's body, thrown into the iterator, frees the conversation", async () => {
+  const conversation = loadScriptedModel({ replies: [["one ", { stall: true }], ["two"]] }).createConversation();
+  const iterator = conversation.generateResponse("Count")[Symbol.asyncIterator]();
+  await iterator.next();
+  await assert.rejects(iterator.throw(new RangeError("stop")), RangeError);
+  assert.equal(conversation.isGenerating, false);
+  assert.equal((await conversation.respond("Go on")).text, "two");
+});
+
+test("a reply that does not start leaves no listener", async () => {
+  const { signal } = new AbortController();
+  let listeners = 0;
+  signal.addEventListener = () => listeners++;
+  signal.removeEventListener = () => listeners--;
+  const conversation = calling();
+  await assert.rejects(conversation.respond("Hi", { signal, temprature: 0 }), { code: "invalid_option" });
+  assert.equal(listeners, 0);
+});
+
+test("a history is truncated to an integer only", () => {
+  const conversation = calling();
+  conversation.append("Hi");
+  for (const count of [1.5, -1, NaN, "0", undefined]) {
+    assert.throws(() => conversation.truncate(count), { name: "SdkError", code: "invalid_argument" });
+  }
+  assert.equal(conversation.history.length, 1);
+  conversation.truncate(2 ** 32);
+  assert.equal(conversation.history.length, 1);
+  conversation.truncate(0);
+  assert.equal(conversation.history.length, 0);
+});
