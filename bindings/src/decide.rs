@@ -23,7 +23,7 @@ pub enum DecisionState {
         /// The value, as JSON text.
         json: String,
     },
-    /// Messages, which may have images. Those of users alone are their contents; of other messages, each begins with its author.
+    /// Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
     Messages {
         /// The messages, in order.
         messages: Vec<ChatMessage>,

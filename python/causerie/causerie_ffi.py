@@ -9291,7 +9291,7 @@ class DecisionState:
     @dataclass
     class MESSAGES:
         """
-        Messages, which may have images. Those of users alone are their contents; of other messages, each begins with its author.
+        Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
 """
 
         def __init__(self, messages:typing.List[ChatMessage]):

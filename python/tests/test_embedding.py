@@ -29,7 +29,7 @@ def ranker() -> EmbeddingModel:
     return EmbeddingModel.load(str(FIXTURES / "models/bert-rank-f16.gguf"))
 
 
-def test_vectors_are_those_of_the_reference(model: EmbeddingModel) -> None:
+def test_vectors_agree_with_the_reference(model: EmbeddingModel) -> None:
     found = model.embed(TEXTS)
     for vector, expected in zip(found.vectors, GOLDEN["unit_means"], strict=True):
         assert vector == pytest.approx(expected, abs=TOLERANCE)
@@ -39,7 +39,7 @@ def test_vectors_are_those_of_the_reference(model: EmbeddingModel) -> None:
         assert [one.vectors[0] for one in pool.map(lambda text: model.embed([text]), TEXTS)] == found.vectors
 
 
-def test_relevances_are_those_of_the_reference(ranker: EmbeddingModel) -> None:
+def test_relevances_agree_with_the_reference(ranker: EmbeddingModel) -> None:
     for case in GOLDEN["pairs"]:
         found = ranker.rerank(case["first"], [case["second"]])
         assert found.results[0].relevance == pytest.approx(case["relevance"], abs=TOLERANCE)

@@ -9991,7 +9991,7 @@ public enum DecisionState: Equatable, Hashable {
          */json: String
     )
     /**
-     * Messages, which may have images. Those of users alone are their contents; of other messages, each begins with its author.
+     * Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
      */
     case messages(
         /**

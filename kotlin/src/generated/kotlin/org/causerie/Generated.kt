@@ -3655,7 +3655,7 @@ public interface EmbeddingModelInterface {
     /**
      * The description of the model.
      */
-    fun `info`(): EmbeddingModelInfo
+    val `info`: EmbeddingModelInfo
 
     /**
      * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
@@ -3668,7 +3668,7 @@ public interface EmbeddingModelInterface {
 /**
  * A model in memory that embeds texts, or ranks documents.
  */
-open class EmbeddingModel: Disposable, AutoCloseable, EmbeddingModelInterface
+open class EmbeddingModel: Disposable, AutoCloseable, EmbeddingModelMembers
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -3874,7 +3874,7 @@ open class EmbeddingModel: Disposable, AutoCloseable, EmbeddingModelInterface
     /**
      * @suppress
      */
-    companion object
+    companion object : EmbeddingModelLoading
 
 }
 
@@ -8500,6 +8500,9 @@ data class DecisionOptions (
     val `minLabelProbability`: kotlin.Double? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -8560,7 +8563,7 @@ data class DecisionQuestion (
 
 
 
-    companion object
+    companion object : DecisionQuestionKinds
 }
 
 /**
@@ -8834,6 +8837,9 @@ data class EmbedOptions (
     val `truncates`: kotlin.Boolean = true
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -8983,6 +8989,9 @@ data class EmbeddingModelOptions (
     val `contextSize`: SdkCount? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -10607,6 +10616,9 @@ data class RerankOptions (
     val `instruction`: kotlin.String? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -12421,7 +12433,7 @@ sealed class DecisionState {
     }
 
     /**
-     * Messages, which may have images. Those of users alone are their contents; of other messages, each begins with its author.
+     * Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
      */
     data class Messages(
         /**
