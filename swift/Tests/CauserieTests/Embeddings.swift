@@ -72,8 +72,8 @@ import Testing
             alone.append(try await ranker.rerank(query: "who eats", documents: [document]).results[0].relevance)
         }
         #expect(results.map(\.index) == documents.indices.sorted { alone[$0] > alone[$1] })
-        let two = RerankOptions(topN: 2)
-        #expect(try await ranker.rerank(query: "who eats", documents: documents, options: two).results == Array(results.prefix(2)))
+        let two = try await ranker.rerank(query: "who eats", documents: documents, options: RerankOptions(topN: 2))
+        #expect(two.results == Array(results.prefix(2)))
     }
 
     @Test func dependOnOptions() async throws {
