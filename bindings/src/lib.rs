@@ -5,6 +5,8 @@
 //! language adds a thin layer with its own streams, maps and options.
 
 mod conversation;
+mod decide;
+mod embedding;
 mod error;
 mod function;
 mod hub;
@@ -18,6 +20,7 @@ mod rounds;
 mod runner;
 mod sound;
 mod stream;
+mod thread;
 mod transcribe;
 mod transcriber;
 mod transport;
@@ -25,6 +28,14 @@ mod transport;
 mod tests;
 
 pub use conversation::{ContextPlan, Conversation, PrefillProgress};
+pub use decide::{
+    DecisionAnswer, DecisionCancel, DecisionKind, DecisionLabel, DecisionOptions, DecisionOutcome, DecisionQuestion,
+    DecisionState, DecisionTemperatures, DecisionUsage, Decisions, LabelProbability,
+};
+pub use embedding::{
+    EmbedOptions, EmbeddingModel, EmbeddingModelInfo, EmbeddingModelOptions, RankedDocument, Ranking, RerankOptions,
+    TextEmbeddings, TextUse, TokenEmbeddings, cosine_similarity, load_embedding_model,
+};
 pub use error::SdkError;
 pub use function::{
     Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,

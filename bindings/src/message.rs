@@ -88,6 +88,16 @@ pub(crate) fn into_core(messages: Vec<ChatMessage>) -> Vec<core::ChatMessage> {
     messages.into_iter().map(Into::into).collect()
 }
 
+impl From<ChatMessageContent> for core::ChatMessageContent {
+    fn from(part: ChatMessageContent) -> Self {
+        match part {
+            ChatMessageContent::Text { text } => Self::Text(text),
+            ChatMessageContent::Image { data } => Self::Image(data),
+            ChatMessageContent::Audio { data } => Self::Audio(data),
+        }
+    }
+}
+
 impl From<ChatMessage> for core::ChatMessage {
     fn from(message: ChatMessage) -> Self {
         let role = match message.role {
@@ -96,17 +106,12 @@ impl From<ChatMessage> for core::ChatMessage {
             ChatMessageRole::Assistant => core::Role::Assistant,
             ChatMessageRole::Tool => core::Role::Tool,
         };
-        let part = |part| match part {
-            ChatMessageContent::Text { text } => core::ChatMessageContent::Text(text),
-            ChatMessageContent::Image { data } => core::ChatMessageContent::Image(data),
-            ChatMessageContent::Audio { data } => core::ChatMessageContent::Audio(data),
-        };
         let extra = match core::read_json(&message.extra) {
             Some(core::Value::Object(entries)) => entries,
             _ => core::Arguments::new(),
         };
         Self {
-            content: message.content.into_iter().map(part).collect(),
+            content: message.content.into_iter().map(Into::into).collect(),
             reasoning_content: message.reasoning_content,
             function_calls: message.function_calls.map(|calls| calls.into_iter().map(Into::into).collect()),
             rejected_calls: message.rejected_calls.into_iter().filter_map(RejectedCall::into_core).collect(),

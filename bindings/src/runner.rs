@@ -8,6 +8,7 @@ use causerie as core;
 use futures_channel::oneshot;
 
 use crate::conversation::Conversation;
+use crate::decide::{DecisionCancel, DecisionOptions, DecisionQuestion, DecisionState, Decisions};
 use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
 use crate::number::{SdkCount, SdkLong, count};
@@ -205,6 +206,30 @@ impl ModelRunner {
     /// is read. `UnsupportedContent` if the model does not speak.
     pub fn speak(&self, text: String, voice: SpeechVoice, options: GenerationOptions) -> Result<Arc<ResponseStream>> {
         Ok(ResponseStream::new(self.runner.speak(&text, voice.into(), options.into())?))
+    }
+
+    /// Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+    /// prefix cache. A caller that stops waiting cancels the questions.
+    pub async fn decide(
+        &self,
+        state: DecisionState,
+        questions: Vec<DecisionQuestion>,
+        options: DecisionOptions,
+    ) -> Result<Decisions> {
+        let questions = questions.into_iter().map(Into::into).collect();
+        let state = core::DecisionState::try_from(state)?;
+        Ok(self.runner.decide_async(state, questions, options.into()).await?.into())
+    }
+
+    /// As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
+    pub async fn decide_until(
+        &self,
+        state: DecisionState,
+        questions: Vec<DecisionQuestion>,
+        options: DecisionOptions,
+        cancel: Arc<DecisionCancel>,
+    ) -> Result<Decisions> {
+        cancel.limit(self.decide(state, questions, options)).await
     }
 
     /// Renders the prompt for these messages.

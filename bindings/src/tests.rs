@@ -266,3 +266,71 @@ fn the_reader_of_a_stream_runs_functions() {
     }
     assert_eq!(kinds, ["calls", "run", "result", "round", "text", "complete"]);
 }
+
+#[test]
+fn decisions_are_those_of_the_core() {
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    let runner = ModelRunner { runner: core::ModelRunner::load(place).unwrap() };
+    let label = |label: &str| DecisionLabel { label: label.to_owned(), description: Some(format!("the {label}")) };
+    let labels = || vec![label("kitchen"), label("hall"), label("cellar")];
+    let question = |kind| DecisionQuestion {
+        instructions: vec![ChatMessageContent::Text { text: "Where is it?".to_owned() }],
+        kind,
+        name: Some("place".to_owned()),
+    };
+    let questions = vec![
+        question(DecisionKind::Predicate { yes: Some("a room is named".to_owned()), no: Some("none is".to_owned()) }),
+        question(DecisionKind::Choice { choices: labels() }),
+        question(DecisionKind::Score { levels: labels() }),
+    ];
+    let temperature = DecisionTemperatures { predicate: 0.5, choice: 0.7, score: 2.0 };
+    let options = DecisionOptions {
+        temperature: Some(temperature),
+        rotations: Some(SdkCount(3)),
+        min_label_probability: Some(0.0),
+    };
+    let described = |label: &str| core::DecisionLabel::new(label).described(format!("the {label}"));
+    let of_core = || ["kitchen", "hall", "cellar"].map(described);
+    let criteria = core::DecisionCriteria { yes: Some("a room is named".to_owned()), no: Some("none is".to_owned()) };
+    let expect = runner.runner.decide_with(
+        core::read_json(r#"{"cat": [1]}"#).unwrap(),
+        &[
+            core::DecisionQuestion {
+                kind: core::DecisionKind::Predicate(criteria),
+                ..core::DecisionQuestion::predicate("Where is it?").named("place")
+            },
+            core::DecisionQuestion::choice("Where is it?", of_core()).named("place"),
+            core::DecisionQuestion::score("Where is it?", of_core()).named("place"),
+        ],
+        core::DecisionOptions {
+            temperature: core::DecisionTemperatures { predicate: 0.5, choice: 0.7, score: 2.0 },
+            rotations: Some(3),
+            min_label_probability: Some(0.0),
+        },
+    );
+    let state = || DecisionState::Json { json: r#"{"cat": [1]}"#.to_owned() };
+    let found = pollster::block_on(runner.decide(state(), questions.clone(), options.clone())).unwrap();
+    let expect: Vec<DecisionAnswer> = expect.unwrap().answers.into_iter().map(Into::into).collect();
+    assert_eq!(found.answers, expect);
+    let [_, choice, score] = &found.answers[..] else { panic!("three answers: {found:?}") };
+    let DecisionOutcome::Choice { choice: best, index, probabilities, .. } = &choice.outcome else {
+        panic!("{choice:?}")
+    };
+    assert_eq!(probabilities[index.size()].label, *best);
+    assert!(
+        matches!(&score.outcome, DecisionOutcome::Score { probabilities, .. } if probabilities[2].label == "cellar")
+    );
+
+    let cancel = DecisionCancel::new();
+    let limited = |cancel: &Arc<DecisionCancel>| {
+        let cancel = Arc::clone(cancel);
+        pollster::block_on(runner.decide_until(state(), questions.clone(), options.clone(), cancel))
+    };
+    assert_eq!(limited(&cancel).unwrap().answers, found.answers);
+    let cancelled = DecisionCancel::new();
+    cancelled.cancel();
+    assert!(matches!(limited(&cancelled), Err(SdkError::Internal { reason }) if reason.contains("cancelled")));
+    let broken = DecisionState::Json { json: "{".to_owned() };
+    let err = pollster::block_on(runner.decide(broken, questions, options)).unwrap_err();
+    assert!(matches!(err, SdkError::Serialization { .. }), "{err:?}");
+}

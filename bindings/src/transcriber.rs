@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, mpsc};
-use std::thread;
 
 use causerie::transcribe as core;
 use causerie::{CancelHandle, Sound};
@@ -11,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Result, SdkError};
 use crate::sound::{checked_rate, floats, sound_of};
+use crate::thread::{on_thread, spawn};
 use crate::transcribe::{TranscribeOptions, TranscriberOptions, TranscriptEvent};
 
 /// A Whisper model in memory, which writes what it hears.
@@ -23,14 +23,8 @@ pub struct Transcriber {
 /// own.
 #[uniffi::export]
 pub async fn load_transcriber(path: String, options: TranscriberOptions) -> Result<Arc<Transcriber>> {
-    let (sender, receiver) = oneshot::channel();
-    let load = move || {
-        let loaded = core::Transcriber::load_with(&path, options.into());
-        drop(sender.send(loaded)); // fails if the caller has stopped waiting
-    };
-    spawn("causerie-load", load)?;
-    let loaded = receiver.await.map_err(|_| SdkError::Internal { reason: "loading failed".to_owned() })?;
-    Ok(Arc::new(Transcriber { transcriber: loaded? }))
+    let load = move || Ok(core::Transcriber::load_with(&path, options.into())?);
+    Ok(Arc::new(Transcriber { transcriber: on_thread("causerie-load", load).await? }))
 }
 
 #[uniffi::export]
@@ -321,9 +315,4 @@ fn answer_all(requests: mpsc::Receiver<EventRequest>, mut next: NextEvent) {
         is_over |= matches!(event, Err(_) | Ok(Some(TranscriptEvent::Complete { .. })));
         unsent = answer.send(event).err().filter(|event| !matches!(event, Ok(None)));
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-    thread.map(drop).map_err(|err| SdkError::Internal { reason: format!("cannot start a thread: {err}") })
 }

@@ -12,7 +12,7 @@
                     print(calls)
 """
 
-from causerie import transcribe
+from causerie import embedding, transcribe
 from causerie.choices import (
     CacheType,
     ContextPolicy,
@@ -29,6 +29,25 @@ from causerie.choices import (
     WeightMemory,
 )
 from causerie.conversation import ContextPlan, Conversation, PrefillProgress
+from causerie.decide import (
+    ChoiceKind,
+    ChoiceOutcome,
+    DecisionAnswer,
+    DecisionKind,
+    DecisionLabel,
+    DecisionOptions,
+    DecisionOutcome,
+    DecisionQuestion,
+    Decisions,
+    DecisionState,
+    DecisionTemperatures,
+    DecisionUsage,
+    LabelProbability,
+    PredicateKind,
+    PredicateOutcome,
+    ScoreKind,
+    ScoreOutcome,
+)
 from causerie.error import SdkError
 from causerie.function import (
     Diagnostic,
@@ -124,12 +143,24 @@ __all__ = [
     "ChatMessage",
     "ChatMessageContent",
     "ChatMessageRole",
+    "ChoiceKind",
+    "ChoiceOutcome",
     "Chunk",
     "CodeFunctionCallParser",
     "Complete",
     "ContextPlan",
     "ContextPolicy",
     "Conversation",
+    "DecisionAnswer",
+    "DecisionKind",
+    "DecisionLabel",
+    "DecisionOptions",
+    "DecisionOutcome",
+    "DecisionQuestion",
+    "DecisionState",
+    "DecisionTemperatures",
+    "DecisionUsage",
+    "Decisions",
     "DefaultFunctionCallParser",
     "Device",
     "Diagnostic",
@@ -149,6 +180,7 @@ __all__ = [
     "Image",
     "ImageSource",
     "JsonStyleFunctionCallParser",
+    "LabelProbability",
     "LlamaFunctionCallParser",
     "LoadOptions",
     "Logprobs",
@@ -161,6 +193,8 @@ __all__ = [
     "OnCancel",
     "PhiFunctionCallParser",
     "PlannedFile",
+    "PredicateKind",
+    "PredicateOutcome",
     "PrefillProgress",
     "Processor",
     "PromptReport",
@@ -173,6 +207,8 @@ __all__ = [
     "RoundComplete",
     "Sampling",
     "SamplingDefaults",
+    "ScoreKind",
+    "ScoreOutcome",
     "ScoredToken",
     "SdkArr",
     "SdkBool",
@@ -205,6 +241,7 @@ __all__ = [
     "apply_chat_template",
     "decode_call",
     "decode_reply",
+    "embedding",
     "function_from",
     "function_schema",
     "functions_from_json",

@@ -526,6 +526,8 @@ def _uniffi_check_contract_api_version(lib):
         raise InternalError("UniFFI contract version mismatch: try cleaning and rebuilding your project")
 
 def _uniffi_check_api_checksums(lib):
+    if lib.uniffi_causerie_ffi_checksum_func_cosine_similarity() != 62647:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_flush_log() != 3204:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_function_schema() != 46992:
@@ -533,6 +535,8 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_func_functions_from_json() != 64644:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_functions_to_json() != 47829:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_load_embedding_model() != 10003:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_load_model() != 58582:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -594,6 +598,10 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_decisioncancel_cancel() != 51519:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_constructor_decisioncancel_new() != 24821:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_downloadplan_commit() != 45917:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_downloadplan_is_gated() != 23691:
@@ -613,6 +621,14 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_downloadstream_next() != 59682:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking() != 61764:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed() != 58036:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens() != 872:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_info() != 45004:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank() != 13515:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_httpsink_begin() != 58371:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -679,6 +695,10 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 51051:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 50253:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_decide() != 50511:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until() != 35910:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -755,6 +775,9 @@ _UniffiLib.ffi_causerie_ffi_rustbuffer_reserve.restype = _UniffiRustBuffer
 _UniffiLib.ffi_causerie_ffi_uniffi_contract_version.argtypes = (
 )
 _UniffiLib.ffi_causerie_ffi_uniffi_contract_version.restype = ctypes.c_uint32
+_UniffiLib.uniffi_causerie_ffi_checksum_func_cosine_similarity.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_cosine_similarity.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_flush_log.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_flush_log.restype = ctypes.c_uint16
@@ -767,6 +790,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_functions_from_json.restype = ctype
 _UniffiLib.uniffi_causerie_ffi_checksum_func_functions_to_json.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_functions_to_json.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_load_embedding_model.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_load_embedding_model.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_load_model.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_load_model.restype = ctypes.c_uint16
@@ -857,6 +883,12 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.restype = c
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_decisioncancel_cancel.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_decisioncancel_cancel.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_decisioncancel_new.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_constructor_decisioncancel_new.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_commit.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_downloadplan_commit.restype = ctypes.c_uint16
@@ -887,6 +919,18 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next.restype = cty
 _UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_downloadstream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_info.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_info.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_begin.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_httpsink_begin.restype = ctypes.c_uint16
@@ -986,6 +1030,12 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation.r
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_info.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_info.restype = ctypes.c_uint16
@@ -1055,6 +1105,12 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next.restype = c
 _UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_transcriptstream_next_blocking.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_fn_func_cosine_similarity.argtypes = (
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_cosine_similarity.restype = ctypes.c_float
 _UniffiLib.uniffi_causerie_ffi_fn_func_flush_log.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
@@ -1074,6 +1130,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_functions_to_json.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_functions_to_json.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_load_embedding_model.argtypes = (
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_load_embedding_model.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_func_load_model.argtypes = (
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -1245,6 +1306,15 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.argtyp
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_decisioncancel_cancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_decisioncancel_cancel.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_decisioncancel_new.argtypes = (
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_constructor_decisioncancel_new.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_downloadplan_commit.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1294,6 +1364,30 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking.argtypes =
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_downloadstream_next_blocking.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_httpsink_begin.argtypes = (
     ctypes.c_uint64,
     ctypes.c_uint32,
@@ -1485,6 +1579,21 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_create_conversation_from_hi
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_create_conversation_from_history.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide_until.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.c_uint64,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide_until.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_info.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1631,6 +1740,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_decisioncancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_decisioncancel.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_decisioncancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_decisioncancel.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_downloadplan.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1651,6 +1770,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_downloadstream.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_httpsink.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -3974,6 +4103,1266 @@ class _UniffiFfiConverterTypeContextPlan(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.dropped_messages, buf)
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.shrunk_messages, buf)
 
+@dataclass
+class LabelProbability:
+    """
+    A label and its probability.
+"""
+    def __init__(self, *, label:str, probability:float):
+        self.label = label
+        self.probability = probability
+
+
+
+
+    def __str__(self):
+        return "LabelProbability(label={}, probability={})".format(self.label, self.probability)
+    def __eq__(self, other):
+        if self.label != other.label:
+            return False
+        if self.probability != other.probability:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeLabelProbability(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return LabelProbability(
+            label=_UniffiFfiConverterString.read(buf),
+            probability=_UniffiFfiConverterFloat64.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.label)
+        _UniffiFfiConverterFloat64.check_lower(value.probability)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.label, buf)
+        _UniffiFfiConverterFloat64.write(value.probability, buf)
+
+class _UniffiFfiConverterSequenceTypeLabelProbability(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeLabelProbability.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeLabelProbability.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeLabelProbability.read(buf) for i in range(count)
+        ]
+
+
+
+
+
+
+class DecisionOutcome:
+    """
+    What was decided. Probabilities are those among the labels: their sum is 1. `confidence` is 0 if all labels are equally probable,
+    and 1 if one is certain.
+"""
+    def __init__(self):
+        raise RuntimeError("DecisionOutcome cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class PREDICATE:
+        """
+        The answer to a question that is answered by yes or no.
+"""
+
+        def __init__(self, probability:float):
+            self.probability = probability
+
+            """
+        The probability of yes.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionOutcome.PREDICATE(probability={})".format(self.probability)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionOutcome):
+                return NotImplemented
+            if not other.is_PREDICATE():
+                return False
+            if self.probability != other.probability:
+                return False
+            return True
+
+    @dataclass
+    class CHOICE:
+        """
+        The answer to a choice.
+"""
+
+        def __init__(self, choice:str, index:SdkCount, confidence:float, probabilities:typing.List[LabelProbability]):
+            self.choice = choice
+
+            """
+        The most probable label; of equal ones, the first.
+"""
+
+            self.index = index
+
+            """
+        Its place among the labels.
+"""
+
+            self.confidence = confidence
+
+            """
+        How certain the choice is, from 0 to 1.
+"""
+
+            self.probabilities = probabilities
+
+            """
+        The labels in the order of the question.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionOutcome.CHOICE(choice={}, index={}, confidence={}, probabilities={})".format(self.choice, self.index, self.confidence, self.probabilities)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionOutcome):
+                return NotImplemented
+            if not other.is_CHOICE():
+                return False
+            if self.choice != other.choice:
+                return False
+            if self.index != other.index:
+                return False
+            if self.confidence != other.confidence:
+                return False
+            if self.probabilities != other.probabilities:
+                return False
+            return True
+
+    @dataclass
+    class SCORE:
+        """
+        The answer to a score.
+"""
+
+        def __init__(self, score:float, confidence:float, probabilities:typing.List[LabelProbability]):
+            self.score = score
+
+            """
+        The mean of the levels, each weighed by its probability: 0 is the first.
+"""
+
+            self.confidence = confidence
+
+            """
+        How certain the score is, from 0 to 1.
+"""
+
+            self.probabilities = probabilities
+
+            """
+        The levels in the order of the question.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionOutcome.SCORE(score={}, confidence={}, probabilities={})".format(self.score, self.confidence, self.probabilities)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionOutcome):
+                return NotImplemented
+            if not other.is_SCORE():
+                return False
+            if self.score != other.score:
+                return False
+            if self.confidence != other.confidence:
+                return False
+            if self.probabilities != other.probabilities:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_PREDICATE(self) -> bool:
+        return isinstance(self, DecisionOutcome.PREDICATE)
+    def is_predicate(self) -> bool:
+        return isinstance(self, DecisionOutcome.PREDICATE)
+    def is_CHOICE(self) -> bool:
+        return isinstance(self, DecisionOutcome.CHOICE)
+    def is_choice(self) -> bool:
+        return isinstance(self, DecisionOutcome.CHOICE)
+    def is_SCORE(self) -> bool:
+        return isinstance(self, DecisionOutcome.SCORE)
+    def is_score(self) -> bool:
+        return isinstance(self, DecisionOutcome.SCORE)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+DecisionOutcome.PREDICATE = type("DecisionOutcome.PREDICATE", (DecisionOutcome.PREDICATE, DecisionOutcome,), {})  # type: ignore
+DecisionOutcome.CHOICE = type("DecisionOutcome.CHOICE", (DecisionOutcome.CHOICE, DecisionOutcome,), {})  # type: ignore
+DecisionOutcome.SCORE = type("DecisionOutcome.SCORE", (DecisionOutcome.SCORE, DecisionOutcome,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeDecisionOutcome(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return DecisionOutcome.PREDICATE(
+                _UniffiFfiConverterFloat64.read(buf),
+            )
+        if variant == 2:
+            return DecisionOutcome.CHOICE(
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterTypeSdkCount.read(buf),
+                _UniffiFfiConverterFloat64.read(buf),
+                _UniffiFfiConverterSequenceTypeLabelProbability.read(buf),
+            )
+        if variant == 3:
+            return DecisionOutcome.SCORE(
+                _UniffiFfiConverterFloat64.read(buf),
+                _UniffiFfiConverterFloat64.read(buf),
+                _UniffiFfiConverterSequenceTypeLabelProbability.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_PREDICATE():
+            _UniffiFfiConverterFloat64.check_lower(value.probability)
+            return
+        if value.is_CHOICE():
+            _UniffiFfiConverterString.check_lower(value.choice)
+            _UniffiFfiConverterTypeSdkCount.check_lower(value.index)
+            _UniffiFfiConverterFloat64.check_lower(value.confidence)
+            _UniffiFfiConverterSequenceTypeLabelProbability.check_lower(value.probabilities)
+            return
+        if value.is_SCORE():
+            _UniffiFfiConverterFloat64.check_lower(value.score)
+            _UniffiFfiConverterFloat64.check_lower(value.confidence)
+            _UniffiFfiConverterSequenceTypeLabelProbability.check_lower(value.probabilities)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_PREDICATE():
+            buf.write_i32(1)
+            _UniffiFfiConverterFloat64.write(value.probability, buf)
+        if value.is_CHOICE():
+            buf.write_i32(2)
+            _UniffiFfiConverterString.write(value.choice, buf)
+            _UniffiFfiConverterTypeSdkCount.write(value.index, buf)
+            _UniffiFfiConverterFloat64.write(value.confidence, buf)
+            _UniffiFfiConverterSequenceTypeLabelProbability.write(value.probabilities, buf)
+        if value.is_SCORE():
+            buf.write_i32(3)
+            _UniffiFfiConverterFloat64.write(value.score, buf)
+            _UniffiFfiConverterFloat64.write(value.confidence, buf)
+            _UniffiFfiConverterSequenceTypeLabelProbability.write(value.probabilities, buf)
+
+
+
+@dataclass
+class DecisionAnswer:
+    """
+    The answer to one question.
+"""
+    def __init__(self, *, name:typing.Optional[str], outcome:DecisionOutcome, label_probability:float, is_answered:bool):
+        self.name = name
+        self.outcome = outcome
+        self.label_probability = label_probability
+        self.is_answered = is_answered
+
+
+
+
+    def __str__(self):
+        return "DecisionAnswer(name={}, outcome={}, label_probability={}, is_answered={})".format(self.name, self.outcome, self.label_probability, self.is_answered)
+    def __eq__(self, other):
+        if self.name != other.name:
+            return False
+        if self.outcome != other.outcome:
+            return False
+        if self.label_probability != other.label_probability:
+            return False
+        if self.is_answered != other.is_answered:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionAnswer(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionAnswer(
+            name=_UniffiFfiConverterOptionalString.read(buf),
+            outcome=_UniffiFfiConverterTypeDecisionOutcome.read(buf),
+            label_probability=_UniffiFfiConverterFloat64.read(buf),
+            is_answered=_UniffiFfiConverterBoolean.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalString.check_lower(value.name)
+        _UniffiFfiConverterTypeDecisionOutcome.check_lower(value.outcome)
+        _UniffiFfiConverterFloat64.check_lower(value.label_probability)
+        _UniffiFfiConverterBoolean.check_lower(value.is_answered)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalString.write(value.name, buf)
+        _UniffiFfiConverterTypeDecisionOutcome.write(value.outcome, buf)
+        _UniffiFfiConverterFloat64.write(value.label_probability, buf)
+        _UniffiFfiConverterBoolean.write(value.is_answered, buf)
+
+@dataclass
+class DecisionLabel:
+    """
+    A choice, or a level of a score.
+"""
+    def __init__(self, *, label:str, description:typing.Optional[str] = None):
+        self.label = label
+        self.description = description
+
+
+
+
+    def __str__(self):
+        return "DecisionLabel(label={}, description={})".format(self.label, self.description)
+    def __eq__(self, other):
+        if self.label != other.label:
+            return False
+        if self.description != other.description:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionLabel(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionLabel(
+            label=_UniffiFfiConverterString.read(buf),
+            description=_UniffiFfiConverterOptionalString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.label)
+        _UniffiFfiConverterOptionalString.check_lower(value.description)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.label, buf)
+        _UniffiFfiConverterOptionalString.write(value.description, buf)
+
+@dataclass
+class DecisionTemperatures:
+    """
+    A temperature for each kind of question.
+"""
+    def __init__(self, *, predicate:float = 1.0, choice:float = 1.0, score:float = 1.0):
+        self.predicate = predicate
+        self.choice = choice
+        self.score = score
+
+
+
+
+    def __str__(self):
+        return "DecisionTemperatures(predicate={}, choice={}, score={})".format(self.predicate, self.choice, self.score)
+    def __eq__(self, other):
+        if self.predicate != other.predicate:
+            return False
+        if self.choice != other.choice:
+            return False
+        if self.score != other.score:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionTemperatures(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionTemperatures(
+            predicate=_UniffiFfiConverterFloat64.read(buf),
+            choice=_UniffiFfiConverterFloat64.read(buf),
+            score=_UniffiFfiConverterFloat64.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterFloat64.check_lower(value.predicate)
+        _UniffiFfiConverterFloat64.check_lower(value.choice)
+        _UniffiFfiConverterFloat64.check_lower(value.score)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterFloat64.write(value.predicate, buf)
+        _UniffiFfiConverterFloat64.write(value.choice, buf)
+        _UniffiFfiConverterFloat64.write(value.score, buf)
+
+class _UniffiFfiConverterOptionalTypeDecisionTemperatures(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeDecisionTemperatures.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeDecisionTemperatures.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeDecisionTemperatures.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+class _UniffiFfiConverterOptionalTypeSdkCount(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeSdkCount.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeSdkCount.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeSdkCount.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+class _UniffiFfiConverterOptionalFloat64(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterFloat64.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterFloat64.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterFloat64.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class DecisionOptions:
+    """
+    How decisions are read.
+"""
+    def __init__(self, *, temperature:typing.Optional[DecisionTemperatures] = None, rotations:typing.Optional[SdkCount] = None, min_label_probability:typing.Optional[float] = None):
+        self.temperature = temperature
+        self.rotations = rotations
+        self.min_label_probability = min_label_probability
+
+
+
+
+    def __str__(self):
+        return "DecisionOptions(temperature={}, rotations={}, min_label_probability={})".format(self.temperature, self.rotations, self.min_label_probability)
+    def __eq__(self, other):
+        if self.temperature != other.temperature:
+            return False
+        if self.rotations != other.rotations:
+            return False
+        if self.min_label_probability != other.min_label_probability:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionOptions(
+            temperature=_UniffiFfiConverterOptionalTypeDecisionTemperatures.read(buf),
+            rotations=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            min_label_probability=_UniffiFfiConverterOptionalFloat64.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeDecisionTemperatures.check_lower(value.temperature)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.rotations)
+        _UniffiFfiConverterOptionalFloat64.check_lower(value.min_label_probability)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeDecisionTemperatures.write(value.temperature, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.rotations, buf)
+        _UniffiFfiConverterOptionalFloat64.write(value.min_label_probability, buf)
+
+class _UniffiFfiConverterSequenceTypeDecisionLabel(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeDecisionLabel.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeDecisionLabel.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeDecisionLabel.read(buf) for i in range(count)
+        ]
+
+
+
+
+
+
+class DecisionKind:
+    """
+    The answers that a question allows.
+"""
+    def __init__(self):
+        raise RuntimeError("DecisionKind cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class PREDICATE:
+        """
+        Yes or no.
+"""
+
+        def __init__(self, yes:typing.Optional[str] = None, no:typing.Optional[str] = None):
+            self.yes = yes
+
+            """
+        When yes is right.
+"""
+
+            self.no = no
+
+            """
+        When no is right.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionKind.PREDICATE(yes={}, no={})".format(self.yes, self.no)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionKind):
+                return NotImplemented
+            if not other.is_PREDICATE():
+                return False
+            if self.yes != other.yes:
+                return False
+            if self.no != other.no:
+                return False
+            return True
+
+    @dataclass
+    class CHOICE:
+        """
+        One of 1 to 255 labels.
+"""
+
+        def __init__(self, choices:typing.List[DecisionLabel]):
+            self.choices = choices
+
+            """
+        The labels.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionKind.CHOICE(choices={})".format(self.choices)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionKind):
+                return NotImplemented
+            if not other.is_CHOICE():
+                return False
+            if self.choices != other.choices:
+                return False
+            return True
+
+    @dataclass
+    class SCORE:
+        """
+        A number from 0 on: one of 2 to 100 levels, the lowest first.
+"""
+
+        def __init__(self, levels:typing.List[DecisionLabel]):
+            self.levels = levels
+
+            """
+        The levels.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionKind.SCORE(levels={})".format(self.levels)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionKind):
+                return NotImplemented
+            if not other.is_SCORE():
+                return False
+            if self.levels != other.levels:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_PREDICATE(self) -> bool:
+        return isinstance(self, DecisionKind.PREDICATE)
+    def is_predicate(self) -> bool:
+        return isinstance(self, DecisionKind.PREDICATE)
+    def is_CHOICE(self) -> bool:
+        return isinstance(self, DecisionKind.CHOICE)
+    def is_choice(self) -> bool:
+        return isinstance(self, DecisionKind.CHOICE)
+    def is_SCORE(self) -> bool:
+        return isinstance(self, DecisionKind.SCORE)
+    def is_score(self) -> bool:
+        return isinstance(self, DecisionKind.SCORE)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+DecisionKind.PREDICATE = type("DecisionKind.PREDICATE", (DecisionKind.PREDICATE, DecisionKind,), {})  # type: ignore
+DecisionKind.CHOICE = type("DecisionKind.CHOICE", (DecisionKind.CHOICE, DecisionKind,), {})  # type: ignore
+DecisionKind.SCORE = type("DecisionKind.SCORE", (DecisionKind.SCORE, DecisionKind,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeDecisionKind(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return DecisionKind.PREDICATE(
+                _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
+            )
+        if variant == 2:
+            return DecisionKind.CHOICE(
+                _UniffiFfiConverterSequenceTypeDecisionLabel.read(buf),
+            )
+        if variant == 3:
+            return DecisionKind.SCORE(
+                _UniffiFfiConverterSequenceTypeDecisionLabel.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_PREDICATE():
+            _UniffiFfiConverterOptionalString.check_lower(value.yes)
+            _UniffiFfiConverterOptionalString.check_lower(value.no)
+            return
+        if value.is_CHOICE():
+            _UniffiFfiConverterSequenceTypeDecisionLabel.check_lower(value.choices)
+            return
+        if value.is_SCORE():
+            _UniffiFfiConverterSequenceTypeDecisionLabel.check_lower(value.levels)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_PREDICATE():
+            buf.write_i32(1)
+            _UniffiFfiConverterOptionalString.write(value.yes, buf)
+            _UniffiFfiConverterOptionalString.write(value.no, buf)
+        if value.is_CHOICE():
+            buf.write_i32(2)
+            _UniffiFfiConverterSequenceTypeDecisionLabel.write(value.choices, buf)
+        if value.is_SCORE():
+            buf.write_i32(3)
+            _UniffiFfiConverterSequenceTypeDecisionLabel.write(value.levels, buf)
+
+
+
+@dataclass
+class DecisionQuestion:
+    """
+    A question about a state.
+"""
+    def __init__(self, *, instructions:typing.List[ChatMessageContent], kind:DecisionKind, name:typing.Optional[str] = None):
+        self.instructions = instructions
+        self.kind = kind
+        self.name = name
+
+
+
+
+    def __str__(self):
+        return "DecisionQuestion(instructions={}, kind={}, name={})".format(self.instructions, self.kind, self.name)
+    def __eq__(self, other):
+        if self.instructions != other.instructions:
+            return False
+        if self.kind != other.kind:
+            return False
+        if self.name != other.name:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionQuestion(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionQuestion(
+            instructions=_UniffiFfiConverterSequenceTypeChatMessageContent.read(buf),
+            kind=_UniffiFfiConverterTypeDecisionKind.read(buf),
+            name=_UniffiFfiConverterOptionalString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterSequenceTypeChatMessageContent.check_lower(value.instructions)
+        _UniffiFfiConverterTypeDecisionKind.check_lower(value.kind)
+        _UniffiFfiConverterOptionalString.check_lower(value.name)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterSequenceTypeChatMessageContent.write(value.instructions, buf)
+        _UniffiFfiConverterTypeDecisionKind.write(value.kind, buf)
+        _UniffiFfiConverterOptionalString.write(value.name, buf)
+
+@dataclass
+class DecisionUsage:
+    """
+    The tokens of decisions.
+"""
+    def __init__(self, *, input_tokens:SdkCount, cached_tokens:SdkCount):
+        self.input_tokens = input_tokens
+        self.cached_tokens = cached_tokens
+
+
+
+
+    def __str__(self):
+        return "DecisionUsage(input_tokens={}, cached_tokens={})".format(self.input_tokens, self.cached_tokens)
+    def __eq__(self, other):
+        if self.input_tokens != other.input_tokens:
+            return False
+        if self.cached_tokens != other.cached_tokens:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisionUsage(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return DecisionUsage(
+            input_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            cached_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.input_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.cached_tokens)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeSdkCount.write(value.input_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.cached_tokens, buf)
+
+class _UniffiFfiConverterSequenceTypeDecisionAnswer(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeDecisionAnswer.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeDecisionAnswer.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeDecisionAnswer.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class Decisions:
+    """
+    The answers to questions about one state.
+"""
+    def __init__(self, *, answers:typing.List[DecisionAnswer], usage:DecisionUsage):
+        self.answers = answers
+        self.usage = usage
+
+
+
+
+    def __str__(self):
+        return "Decisions(answers={}, usage={})".format(self.answers, self.usage)
+    def __eq__(self, other):
+        if self.answers != other.answers:
+            return False
+        if self.usage != other.usage:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeDecisions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return Decisions(
+            answers=_UniffiFfiConverterSequenceTypeDecisionAnswer.read(buf),
+            usage=_UniffiFfiConverterTypeDecisionUsage.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterSequenceTypeDecisionAnswer.check_lower(value.answers)
+        _UniffiFfiConverterTypeDecisionUsage.check_lower(value.usage)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterSequenceTypeDecisionAnswer.write(value.answers, buf)
+        _UniffiFfiConverterTypeDecisionUsage.write(value.usage, buf)
+
+
+
+
+
+
+class TextUse(enum.Enum):
+    """
+    What a text is used for. Many models put a prompt before queries, before documents, or before both.
+"""
+
+    UNSPECIFIED = 0
+    """
+    The prompt that the model's files name as the default, if they name one.
+"""
+
+    QUERY = 1
+    """
+    A question, or another text that something is searched with.
+"""
+
+    DOCUMENT = 2
+    """
+    A text that is searched.
+"""
+
+
+
+class _UniffiFfiConverterTypeTextUse(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return TextUse.UNSPECIFIED
+        if variant == 2:
+            return TextUse.QUERY
+        if variant == 3:
+            return TextUse.DOCUMENT
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == TextUse.UNSPECIFIED:
+            return
+        if value == TextUse.QUERY:
+            return
+        if value == TextUse.DOCUMENT:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == TextUse.UNSPECIFIED:
+            buf.write_i32(1)
+        if value == TextUse.QUERY:
+            buf.write_i32(2)
+        if value == TextUse.DOCUMENT:
+            buf.write_i32(3)
+
+
+
+class _UniffiFfiConverterOptionalTypeTextUse(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeTextUse.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeTextUse.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeTextUse.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterBoolean.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterBoolean.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterBoolean.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class EmbedOptions:
+    """
+    How texts are embedded.
+"""
+    def __init__(self, *, text_use:typing.Optional[TextUse] = None, prompt:typing.Optional[str] = None, dimensions:typing.Optional[SdkCount] = None, normalises:typing.Optional[bool] = None, truncates:bool = True):
+        self.text_use = text_use
+        self.prompt = prompt
+        self.dimensions = dimensions
+        self.normalises = normalises
+        self.truncates = truncates
+
+
+
+
+    def __str__(self):
+        return "EmbedOptions(text_use={}, prompt={}, dimensions={}, normalises={}, truncates={})".format(self.text_use, self.prompt, self.dimensions, self.normalises, self.truncates)
+    def __eq__(self, other):
+        if self.text_use != other.text_use:
+            return False
+        if self.prompt != other.prompt:
+            return False
+        if self.dimensions != other.dimensions:
+            return False
+        if self.normalises != other.normalises:
+            return False
+        if self.truncates != other.truncates:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeEmbedOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return EmbedOptions(
+            text_use=_UniffiFfiConverterOptionalTypeTextUse.read(buf),
+            prompt=_UniffiFfiConverterOptionalString.read(buf),
+            dimensions=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            normalises=_UniffiFfiConverterOptionalBoolean.read(buf),
+            truncates=_UniffiFfiConverterBoolean.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeTextUse.check_lower(value.text_use)
+        _UniffiFfiConverterOptionalString.check_lower(value.prompt)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.dimensions)
+        _UniffiFfiConverterOptionalBoolean.check_lower(value.normalises)
+        _UniffiFfiConverterBoolean.check_lower(value.truncates)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeTextUse.write(value.text_use, buf)
+        _UniffiFfiConverterOptionalString.write(value.prompt, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.dimensions, buf)
+        _UniffiFfiConverterOptionalBoolean.write(value.normalises, buf)
+        _UniffiFfiConverterBoolean.write(value.truncates, buf)
+
+@dataclass
+class EmbeddingModelInfo:
+    """
+    What an embedding model is and can do.
+"""
+    def __init__(self, *, architecture:str, dimensions:SdkCount, max_tokens:SdkCount, embeds:bool, embeds_tokens:bool, ranks:bool, prompts:typing.List[str]):
+        self.architecture = architecture
+        self.dimensions = dimensions
+        self.max_tokens = max_tokens
+        self.embeds = embeds
+        self.embeds_tokens = embeds_tokens
+        self.ranks = ranks
+        self.prompts = prompts
+
+
+
+
+    def __str__(self):
+        return "EmbeddingModelInfo(architecture={}, dimensions={}, max_tokens={}, embeds={}, embeds_tokens={}, ranks={}, prompts={})".format(self.architecture, self.dimensions, self.max_tokens, self.embeds, self.embeds_tokens, self.ranks, self.prompts)
+    def __eq__(self, other):
+        if self.architecture != other.architecture:
+            return False
+        if self.dimensions != other.dimensions:
+            return False
+        if self.max_tokens != other.max_tokens:
+            return False
+        if self.embeds != other.embeds:
+            return False
+        if self.embeds_tokens != other.embeds_tokens:
+            return False
+        if self.ranks != other.ranks:
+            return False
+        if self.prompts != other.prompts:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeEmbeddingModelInfo(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return EmbeddingModelInfo(
+            architecture=_UniffiFfiConverterString.read(buf),
+            dimensions=_UniffiFfiConverterTypeSdkCount.read(buf),
+            max_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            embeds=_UniffiFfiConverterBoolean.read(buf),
+            embeds_tokens=_UniffiFfiConverterBoolean.read(buf),
+            ranks=_UniffiFfiConverterBoolean.read(buf),
+            prompts=_UniffiFfiConverterSequenceString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterString.check_lower(value.architecture)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.dimensions)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.max_tokens)
+        _UniffiFfiConverterBoolean.check_lower(value.embeds)
+        _UniffiFfiConverterBoolean.check_lower(value.embeds_tokens)
+        _UniffiFfiConverterBoolean.check_lower(value.ranks)
+        _UniffiFfiConverterSequenceString.check_lower(value.prompts)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value.architecture, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.dimensions, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.max_tokens, buf)
+        _UniffiFfiConverterBoolean.write(value.embeds, buf)
+        _UniffiFfiConverterBoolean.write(value.embeds_tokens, buf)
+        _UniffiFfiConverterBoolean.write(value.ranks, buf)
+        _UniffiFfiConverterSequenceString.write(value.prompts, buf)
+
+
+
+
+
+
+class Device(enum.Enum):
+    """
+    The device that computes.
+"""
+
+    CPU = 0
+    """
+    The CPU.
+"""
+
+    METAL = 1
+    """
+    The GPU of an Apple device.
+"""
+
+
+
+class _UniffiFfiConverterTypeDevice(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return Device.CPU
+        if variant == 2:
+            return Device.METAL
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == Device.CPU:
+            return
+        if value == Device.METAL:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == Device.CPU:
+            buf.write_i32(1)
+        if value == Device.METAL:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeDevice.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeDevice.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeDevice.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class EmbeddingModelOptions:
+    """
+    Options for loading an embedding model.
+"""
+    def __init__(self, *, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, context_size:typing.Optional[SdkCount] = None):
+        self.device = device
+        self.threads = threads
+        self.context_size = context_size
+
+
+
+
+    def __str__(self):
+        return "EmbeddingModelOptions(device={}, threads={}, context_size={})".format(self.device, self.threads, self.context_size)
+    def __eq__(self, other):
+        if self.device != other.device:
+            return False
+        if self.threads != other.threads:
+            return False
+        if self.context_size != other.context_size:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeEmbeddingModelOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return EmbeddingModelOptions(
+            device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
+            threads=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            context_size=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.threads)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.context_size)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.threads, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.context_size, buf)
+
 
 
 
@@ -4243,31 +5632,6 @@ class _UniffiFfiConverterOptionalFloat32(_UniffiConverterRustBuffer):
             return None
         elif flag == 1:
             return _UniffiFfiConverterFloat32.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterOptionalTypeSdkCount(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeSdkCount.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeSdkCount.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeSdkCount.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
@@ -4636,31 +6000,6 @@ class _UniffiFfiConverterOptionalTypeToolCallConstraint(_UniffiConverterRustBuff
             return None
         elif flag == 1:
             return _UniffiFfiConverterTypeToolCallConstraint.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterOptionalBoolean(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterBoolean.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterBoolean.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterBoolean.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
@@ -5706,80 +7045,6 @@ class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
 
 
 
-class Device(enum.Enum):
-    """
-    The device that computes.
-"""
-
-    CPU = 0
-    """
-    The CPU.
-"""
-
-    METAL = 1
-    """
-    The GPU of an Apple device.
-"""
-
-
-
-class _UniffiFfiConverterTypeDevice(_UniffiConverterRustBuffer):
-    @staticmethod
-    def read(buf):
-        variant = buf.read_i32()
-        if variant == 1:
-            return Device.CPU
-        if variant == 2:
-            return Device.METAL
-        raise InternalError("Raw enum value doesn't match any cases")
-
-    @staticmethod
-    def check_lower(value):
-        if value == Device.CPU:
-            return
-        if value == Device.METAL:
-            return
-        raise ValueError(value)
-
-    @staticmethod
-    def write(value, buf):
-        if value == Device.CPU:
-            buf.write_i32(1)
-        if value == Device.METAL:
-            buf.write_i32(2)
-
-
-
-class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeDevice.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeDevice.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeDevice.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-
-
-
-
-
 class CacheType(enum.Enum):
     """
     The storage format of keys and values.
@@ -6762,30 +8027,151 @@ class _UniffiFfiConverterTypePullProgress(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkLong.write(value.resumed_from, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.bytes_per_second, buf)
 
-class _UniffiFfiConverterOptionalFloat64(_UniffiConverterRustBuffer):
+@dataclass
+class RankedDocument:
+    """
+    One document of a ranking.
+"""
+    def __init__(self, *, index:SdkCount, relevance:float):
+        self.index = index
+        self.relevance = relevance
+
+
+
+
+    def __str__(self):
+        return "RankedDocument(index={}, relevance={})".format(self.index, self.relevance)
+    def __eq__(self, other):
+        if self.index != other.index:
+            return False
+        if self.relevance != other.relevance:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeRankedDocument(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return RankedDocument(
+            index=_UniffiFfiConverterTypeSdkCount.read(buf),
+            relevance=_UniffiFfiConverterFloat32.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.index)
+        _UniffiFfiConverterFloat32.check_lower(value.relevance)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeSdkCount.write(value.index, buf)
+        _UniffiFfiConverterFloat32.write(value.relevance, buf)
+
+class _UniffiFfiConverterSequenceTypeRankedDocument(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterFloat64.check_lower(value)
+        for item in value:
+            _UniffiFfiConverterTypeRankedDocument.check_lower(item)
 
     @classmethod
     def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterFloat64.write(value, buf)
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeRankedDocument.write(item, buf)
 
     @classmethod
     def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterFloat64.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeRankedDocument.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class Ranking:
+    """
+    The documents that fit a query best, the best first.
+"""
+    def __init__(self, *, results:typing.List[RankedDocument], token_count:SdkCount, truncated:typing.List[SdkCount]):
+        self.results = results
+        self.token_count = token_count
+        self.truncated = truncated
+
+
+
+
+    def __str__(self):
+        return "Ranking(results={}, token_count={}, truncated={})".format(self.results, self.token_count, self.truncated)
+    def __eq__(self, other):
+        if self.results != other.results:
+            return False
+        if self.token_count != other.token_count:
+            return False
+        if self.truncated != other.truncated:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeRanking(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return Ranking(
+            results=_UniffiFfiConverterSequenceTypeRankedDocument.read(buf),
+            token_count=_UniffiFfiConverterTypeSdkCount.read(buf),
+            truncated=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterSequenceTypeRankedDocument.check_lower(value.results)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.token_count)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.truncated)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterSequenceTypeRankedDocument.write(value.results, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.token_count, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.truncated, buf)
+
+@dataclass
+class RerankOptions:
+    """
+    How documents are ranked.
+"""
+    def __init__(self, *, top_n:typing.Optional[SdkCount] = None, instruction:typing.Optional[str] = None):
+        self.top_n = top_n
+        self.instruction = instruction
+
+
+
+
+    def __str__(self):
+        return "RerankOptions(top_n={}, instruction={})".format(self.top_n, self.instruction)
+    def __eq__(self, other):
+        if self.top_n != other.top_n:
+            return False
+        if self.instruction != other.instruction:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeRerankOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return RerankOptions(
+            top_n=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            instruction=_UniffiFfiConverterOptionalString.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.top_n)
+        _UniffiFfiConverterOptionalString.check_lower(value.instruction)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.top_n, buf)
+        _UniffiFfiConverterOptionalString.write(value.instruction, buf)
 
 @dataclass
 class RoundOptions:
@@ -6882,6 +8268,165 @@ class _UniffiFfiConverterTypeScoredToken(_UniffiConverterRustBuffer):
         _UniffiFfiConverterString.write(value.text, buf)
         _UniffiFfiConverterBytes.write(value.bytes, buf)
         _UniffiFfiConverterFloat64.write(value.logprob, buf)
+
+class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterFloat32.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterFloat32.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterFloat32.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterSequenceSequenceFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterSequenceFloat32.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterSequenceFloat32.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterSequenceFloat32.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class TextEmbeddings:
+    """
+    The vectors of texts, in the order of the texts.
+"""
+    def __init__(self, *, vectors:typing.List[typing.List[float]], token_count:SdkCount, truncated:typing.List[SdkCount]):
+        self.vectors = vectors
+        self.token_count = token_count
+        self.truncated = truncated
+
+
+
+
+    def __str__(self):
+        return "TextEmbeddings(vectors={}, token_count={}, truncated={})".format(self.vectors, self.token_count, self.truncated)
+    def __eq__(self, other):
+        if self.vectors != other.vectors:
+            return False
+        if self.token_count != other.token_count:
+            return False
+        if self.truncated != other.truncated:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTextEmbeddings(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TextEmbeddings(
+            vectors=_UniffiFfiConverterSequenceSequenceFloat32.read(buf),
+            token_count=_UniffiFfiConverterTypeSdkCount.read(buf),
+            truncated=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterSequenceSequenceFloat32.check_lower(value.vectors)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.token_count)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.truncated)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterSequenceSequenceFloat32.write(value.vectors, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.token_count, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.truncated, buf)
+
+class _UniffiFfiConverterSequenceSequenceSequenceFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterSequenceSequenceFloat32.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterSequenceSequenceFloat32.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterSequenceSequenceFloat32.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class TokenEmbeddings:
+    """
+    The vectors of all tokens of texts, for models that compare texts token by token.
+"""
+    def __init__(self, *, texts:typing.List[typing.List[typing.List[float]]], token_count:SdkCount, truncated:typing.List[SdkCount]):
+        self.texts = texts
+        self.token_count = token_count
+        self.truncated = truncated
+
+
+
+
+    def __str__(self):
+        return "TokenEmbeddings(texts={}, token_count={}, truncated={})".format(self.texts, self.token_count, self.truncated)
+    def __eq__(self, other):
+        if self.texts != other.texts:
+            return False
+        if self.token_count != other.token_count:
+            return False
+        if self.truncated != other.truncated:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTokenEmbeddings(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TokenEmbeddings(
+            texts=_UniffiFfiConverterSequenceSequenceSequenceFloat32.read(buf),
+            token_count=_UniffiFfiConverterTypeSdkCount.read(buf),
+            truncated=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterSequenceSequenceSequenceFloat32.check_lower(value.texts)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.token_count)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.truncated)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterSequenceSequenceSequenceFloat32.write(value.texts, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.token_count, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.truncated, buf)
 
 
 
@@ -7084,29 +8629,6 @@ class _UniffiFfiConverterOptionalTypeSpeechTask(_UniffiConverterRustBuffer):
             return _UniffiFfiConverterTypeSpeechTask.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        for item in value:
-            _UniffiFfiConverterFloat32.check_lower(item)
-
-    @classmethod
-    def write(cls, value, buf):
-        items = len(value)
-        buf.write_i32(items)
-        for item in value:
-            _UniffiFfiConverterFloat32.write(item, buf)
-
-    @classmethod
-    def read(cls, buf):
-        count = buf.read_i32()
-        if count < 0:
-            raise InternalError("Unexpected negative sequence length")
-
-        return [
-            _UniffiFfiConverterFloat32.read(buf) for i in range(count)
-        ]
 
 class _UniffiFfiConverterOptionalSequenceFloat32(_UniffiConverterRustBuffer):
     @classmethod
@@ -7669,6 +9191,205 @@ class _UniffiFfiConverterTypeValidation(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceTypeDiagnostic.write(value.diagnostics, buf)
         _UniffiFfiConverterBoolean.write(value.is_ok, buf)
         _UniffiFfiConverterString.write(value.errors_as_tool_text, buf)
+
+class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeChatMessage.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeChatMessage.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeChatMessage.read(buf) for i in range(count)
+        ]
+
+
+
+
+
+
+class DecisionState:
+    """
+    What questions are about.
+"""
+    def __init__(self):
+        raise RuntimeError("DecisionState cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class TEXT:
+        """
+        Text; nothing if it is empty.
+"""
+
+        def __init__(self, text:str):
+            self.text = text
+
+            """
+        The text.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionState.TEXT(text={})".format(self.text)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionState):
+                return NotImplemented
+            if not other.is_TEXT():
+                return False
+            if self.text != other.text:
+                return False
+            return True
+
+    @dataclass
+    class JSON:
+        """
+        A JSON value, which the model is shown over several lines.
+"""
+
+        def __init__(self, json:str):
+            self.json = json
+
+            """
+        The value, as JSON text.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionState.JSON(json={})".format(self.json)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionState):
+                return NotImplemented
+            if not other.is_JSON():
+                return False
+            if self.json != other.json:
+                return False
+            return True
+
+    @dataclass
+    class MESSAGES:
+        """
+        Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
+"""
+
+        def __init__(self, messages:typing.List[ChatMessage]):
+            self.messages = messages
+
+            """
+        The messages, in order.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "DecisionState.MESSAGES(messages={})".format(self.messages)
+        def __eq__(self, other):
+            if not isinstance(other, DecisionState):
+                return NotImplemented
+            if not other.is_MESSAGES():
+                return False
+            if self.messages != other.messages:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_TEXT(self) -> bool:
+        return isinstance(self, DecisionState.TEXT)
+    def is_text(self) -> bool:
+        return isinstance(self, DecisionState.TEXT)
+    def is_JSON(self) -> bool:
+        return isinstance(self, DecisionState.JSON)
+    def is_json(self) -> bool:
+        return isinstance(self, DecisionState.JSON)
+    def is_MESSAGES(self) -> bool:
+        return isinstance(self, DecisionState.MESSAGES)
+    def is_messages(self) -> bool:
+        return isinstance(self, DecisionState.MESSAGES)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+DecisionState.TEXT = type("DecisionState.TEXT", (DecisionState.TEXT, DecisionState,), {})  # type: ignore
+DecisionState.JSON = type("DecisionState.JSON", (DecisionState.JSON, DecisionState,), {})  # type: ignore
+DecisionState.MESSAGES = type("DecisionState.MESSAGES", (DecisionState.MESSAGES, DecisionState,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeDecisionState(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return DecisionState.TEXT(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 2:
+            return DecisionState.JSON(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 3:
+            return DecisionState.MESSAGES(
+                _UniffiFfiConverterSequenceTypeChatMessage.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_TEXT():
+            _UniffiFfiConverterString.check_lower(value.text)
+            return
+        if value.is_JSON():
+            _UniffiFfiConverterString.check_lower(value.json)
+            return
+        if value.is_MESSAGES():
+            _UniffiFfiConverterSequenceTypeChatMessage.check_lower(value.messages)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_TEXT():
+            buf.write_i32(1)
+            _UniffiFfiConverterString.write(value.text, buf)
+        if value.is_JSON():
+            buf.write_i32(2)
+            _UniffiFfiConverterString.write(value.json, buf)
+        if value.is_MESSAGES():
+            buf.write_i32(3)
+            _UniffiFfiConverterSequenceTypeChatMessage.write(value.messages, buf)
+
+
 
 
 
@@ -9732,29 +11453,6 @@ class _UniffiFfiConverterTypeTranscriptEvent(_UniffiConverterRustBuffer):
 
 
 
-class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        for item in value:
-            _UniffiFfiConverterTypeChatMessage.check_lower(item)
-
-    @classmethod
-    def write(cls, value, buf):
-        items = len(value)
-        buf.write_i32(items)
-        for item in value:
-            _UniffiFfiConverterTypeChatMessage.write(item, buf)
-
-    @classmethod
-    def read(cls, buf):
-        count = buf.read_i32()
-        if count < 0:
-            raise InternalError("Unexpected negative sequence length")
-
-        return [
-            _UniffiFfiConverterTypeChatMessage.read(buf) for i in range(count)
-        ]
-
 class _UniffiFfiConverterSequenceTypeFunctionOutcome(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -10024,6 +11722,124 @@ class _UniffiFfiConverterSequenceBytes(_UniffiConverterRustBuffer):
             _UniffiFfiConverterBytes.read(buf) for i in range(count)
         ]
 
+class _UniffiFfiConverterSequenceTypeDecisionQuestion(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeDecisionQuestion.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeDecisionQuestion.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeDecisionQuestion.read(buf) for i in range(count)
+        ]
+
+
+class DecisionCancelProtocol(typing.Protocol):
+    """
+    Cancels decisions, once.
+"""
+
+    def cancel(self, ) -> None:
+        """
+        Ends the call, also one that has not begun.
+"""
+        raise NotImplementedError
+
+class DecisionCancel(DecisionCancelProtocol):
+    """
+    Cancels decisions, once.
+"""
+
+    _handle: ctypes.c_uint64
+    def __init__(self, ):
+        """
+        Creates a cancel for one call.
+"""
+        _uniffi_lowered_args = (
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDecisionCancel.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_constructor_decisioncancel_new,
+            *_uniffi_lowered_args,
+        )
+        self._handle = _uniffi_ffi_result
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_decisioncancel, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_decisioncancel, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cancel(self, ) -> None:
+        """
+        Ends the call, also one that has not begun.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_decisioncancel_cancel,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeDecisionCancel:
+    @staticmethod
+    def lift(value: int) -> DecisionCancel:
+        return DecisionCancel._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: DecisionCancel):
+        if not isinstance(value, DecisionCancel):
+            raise TypeError("Expected DecisionCancel instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: DecisionCancel) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> DecisionCancel:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: DecisionCancel, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
 
 class ModelRunnerProtocol(typing.Protocol):
     """
@@ -10058,6 +11874,17 @@ class ModelRunnerProtocol(typing.Protocol):
     def create_conversation_from_history(self, history: typing.List[ChatMessage]) -> Conversation:
         """
         Creates a conversation that continues a history. The system message carries the functions, so they come with it.
+"""
+        raise NotImplementedError
+    async def decide(self, state: DecisionState,questions: typing.List[DecisionQuestion],options: DecisionOptions) -> Decisions:
+        """
+        Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+        prefix cache. A caller that stops waiting cancels the questions.
+"""
+        raise NotImplementedError
+    async def decide_until(self, state: DecisionState,questions: typing.List[DecisionQuestion],options: DecisionOptions,cancel: DecisionCancel) -> Decisions:
+        """
+        As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
 """
         raise NotImplementedError
     def info(self, ) -> ModelInfo:
@@ -10246,6 +12073,62 @@ class ModelRunner(ModelRunnerProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
+    async def decide(self, state: DecisionState,questions: typing.List[DecisionQuestion],options: DecisionOptions) -> Decisions:
+        """
+        Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+        prefix cache. A caller that stops waiting cancels the questions.
+"""
+
+        _UniffiFfiConverterTypeDecisionState.check_lower(state)
+
+        _UniffiFfiConverterSequenceTypeDecisionQuestion.check_lower(questions)
+
+        _UniffiFfiConverterTypeDecisionOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDecisionState.lower(state),
+            _UniffiFfiConverterSequenceTypeDecisionQuestion.lower(questions),
+            _UniffiFfiConverterTypeDecisionOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDecisions.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    async def decide_until(self, state: DecisionState,questions: typing.List[DecisionQuestion],options: DecisionOptions,cancel: DecisionCancel) -> Decisions:
+        """
+        As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
+"""
+
+        _UniffiFfiConverterTypeDecisionState.check_lower(state)
+
+        _UniffiFfiConverterSequenceTypeDecisionQuestion.check_lower(questions)
+
+        _UniffiFfiConverterTypeDecisionOptions.check_lower(options)
+
+        _UniffiFfiConverterTypeDecisionCancel.check_lower(cancel)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeDecisionState.lower(state),
+            _UniffiFfiConverterSequenceTypeDecisionQuestion.lower(questions),
+            _UniffiFfiConverterTypeDecisionOptions.lower(options),
+            _UniffiFfiConverterTypeDecisionCancel.lower(cancel),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeDecisions.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide_until(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
     def info(self, ) -> ModelInfo:
         """
         Facts about the model.
@@ -11315,6 +13198,177 @@ class _UniffiFfiConverterTypeDownloadStream:
 
     @classmethod
     def write(cls, value: DownloadStream, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
+class EmbeddingModelProtocol(typing.Protocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+        raise NotImplementedError
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+        raise NotImplementedError
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        raise NotImplementedError
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+        raise NotImplementedError
+
+class EmbeddingModel(EmbeddingModelProtocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTextEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTokenEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModelInfo.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+
+        _UniffiFfiConverterString.check_lower(query)
+
+        _UniffiFfiConverterSequenceString.check_lower(documents)
+
+        _UniffiFfiConverterTypeRerankOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(query),
+            _UniffiFfiConverterSequenceString.lower(documents),
+            _UniffiFfiConverterTypeRerankOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeRanking.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+
+
+
+
+
+class _UniffiFfiConverterTypeEmbeddingModel:
+    @staticmethod
+    def lift(value: int) -> EmbeddingModel:
+        return EmbeddingModel._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: EmbeddingModel):
+        if not isinstance(value, EmbeddingModel):
+            raise TypeError("Expected EmbeddingModel instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: EmbeddingModel) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> EmbeddingModel:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: EmbeddingModel, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
 
@@ -13079,6 +15133,26 @@ class _UniffiFfiConverterOptionalTypeHttpTransport(_UniffiConverterRustBuffer):
             return _UniffiFfiConverterTypeHttpTransport.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
+def cosine_similarity(of: typing.List[float],to: typing.List[float]) -> float:
+    """
+    The cosine of the angle between two vectors, from -1 to 1. `InvalidArgument` for vectors of different sizes.
+"""
+
+    _UniffiFfiConverterSequenceFloat32.check_lower(of)
+
+    _UniffiFfiConverterSequenceFloat32.check_lower(to)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterSequenceFloat32.lower(of),
+        _UniffiFfiConverterSequenceFloat32.lower(to),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterFloat32.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_cosine_similarity,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def flush_log() -> None:
     """
     Waits until the sink has taken all records before this call, but no longer than two seconds.
@@ -13144,6 +15218,28 @@ def functions_to_json(functions: typing.List[SdkFunction]) -> str:
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+async def load_embedding_model(path: str,options: EmbeddingModelOptions) -> EmbeddingModel:
+    """
+    Loads an embedding model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
+"""
+
+    _UniffiFfiConverterString.check_lower(path)
+
+    _UniffiFfiConverterTypeEmbeddingModelOptions.check_lower(options)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterString.lower(path),
+        _UniffiFfiConverterTypeEmbeddingModelOptions.lower(options),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModel.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    return await _uniffi_rust_call_async(
+        _UniffiLib.uniffi_causerie_ffi_fn_func_load_embedding_model(*_uniffi_lowered_args),
+        _UniffiLib.ffi_causerie_ffi_rust_future_poll_u64,
+        _UniffiLib.ffi_causerie_ffi_rust_future_complete_u64,
+        _UniffiLib.ffi_causerie_ffi_rust_future_free_u64,
+        _uniffi_lift_return,
+        _uniffi_error_converter,
+    )
 async def load_model(path: str,options: LoadOptions,progress: typing.Union[object, typing.Optional[LoadProgress]] = _DEFAULT) -> ModelRunner:
     """
     Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
@@ -13371,6 +15467,10 @@ __all__ = [
     "ChatMessageContent",
     "Severity",
     "SdkFunctionParameterType",
+    "DecisionOutcome",
+    "DecisionKind",
+    "TextUse",
+    "Device",
     "FunctionCallParser",
     "Strictness",
     "ToolChoice",
@@ -13379,7 +15479,6 @@ __all__ = [
     "OnCancel",
     "OnBusy",
     "ContextPolicy",
-    "Device",
     "CacheType",
     "FunctionNames",
     "WeightMemory",
@@ -13388,6 +15487,7 @@ __all__ = [
     "ReplySection",
     "SpeechTask",
     "GgufType",
+    "DecisionState",
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",
@@ -13404,6 +15504,17 @@ __all__ = [
     "SdkFunction",
     "ChatMessage",
     "ContextPlan",
+    "LabelProbability",
+    "DecisionAnswer",
+    "DecisionLabel",
+    "DecisionTemperatures",
+    "DecisionOptions",
+    "DecisionQuestion",
+    "DecisionUsage",
+    "Decisions",
+    "EmbedOptions",
+    "EmbeddingModelInfo",
+    "EmbeddingModelOptions",
     "GenerationOptions",
     "Sampling",
     "GenerationStats",
@@ -13418,8 +15529,13 @@ __all__ = [
     "PrefillProgress",
     "PromptReport",
     "PullProgress",
+    "RankedDocument",
+    "Ranking",
+    "RerankOptions",
     "RoundOptions",
     "ScoredToken",
+    "TextEmbeddings",
+    "TokenEmbeddings",
     "TokenLogprob",
     "TranscribeOptions",
     "TranscriberOptions",
@@ -13427,10 +15543,12 @@ __all__ = [
     "TranscriptSegment",
     "Transcript",
     "Validation",
+    "cosine_similarity",
     "flush_log",
     "function_schema",
     "functions_from_json",
     "functions_to_json",
+    "load_embedding_model",
     "load_model",
     "load_scripted_model",
     "load_transcriber",
@@ -13444,6 +15562,8 @@ __all__ = [
     "wav_of_samples",
     "ResponseStream",
     "ResponseStreamProtocol",
+    "DecisionCancel",
+    "DecisionCancelProtocol",
     "ModelRunner",
     "ModelRunnerProtocol",
     "Conversation",
@@ -13452,6 +15572,8 @@ __all__ = [
     "DownloadPlanProtocol",
     "DownloadStream",
     "DownloadStreamProtocol",
+    "EmbeddingModel",
+    "EmbeddingModelProtocol",
     "HttpSink",
     "HttpSinkProtocol",
     "HttpTransportImpl",

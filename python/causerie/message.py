@@ -136,8 +136,7 @@ class ChatMessage:
         except ValueError:
             roles = ", ".join(repr(known.value) for known in ChatMessageRole)
             raise SdkError.InvalidMessage(f"role must be one of {roles}, found {role!r}") from None
-        parts = [content] if isinstance(content, (str, Mapping, Text, Image, Audio)) else content
-        self.content = [_as_part(part) for part in parts]
+        self.content = as_parts(content)
         self.reasoning_content = reasoning_content
         self.function_calls = function_calls
         self.rejected_calls = list(rejected_calls)
@@ -175,6 +174,13 @@ def messages_to_json(messages: Iterable[ChatMessage]) -> str:
 def messages_from_json(text: str) -> list[ChatMessage]:
     """Parses a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
     return ffi.messages_from_json(text)
+
+
+def as_parts(
+    content: str | ChatMessageContent | Iterable[ChatMessageContent | Mapping[str, Any] | str],
+) -> list[ChatMessageContent]:
+    parts = [content] if isinstance(content, (str, Mapping, Text, Image, Audio)) else content
+    return [_as_part(part) for part in parts]
 
 
 def _as_part(part: ChatMessageContent | Mapping[str, Any] | str) -> ChatMessageContent:

@@ -13,6 +13,7 @@ from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._waiting import is_ending, wait
 from causerie.choices import SpeechVoice, chosen
+from causerie.decide import DecisionOptions, DecisionQuestion, Decisions, DecisionState, as_questions, as_state
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, ReplyStream
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from causerie.conversation import Conversation
+    from causerie.decide import DecisionKeywords
     from causerie.options import GenerationKeywords, LoadKeywords
 
 DEMO = "causerie/demo"
@@ -194,6 +196,38 @@ class ModelRunner:
         """
         options = gathered(GenerationOptions, options, keywords)
         return self._response(self._ffi.speak(text, chosen(SpeechVoice, "voice", voice), options))
+
+    def decide(
+        self,
+        state: DecisionState,
+        questions: Iterable[DecisionQuestion],
+        options: DecisionOptions | None = None,
+        **keywords: Unpack[DecisionKeywords],
+    ) -> Decisions:
+        """Answers questions about a state, with probabilities. No text is generated: the answers are read from the logits after each
+        question. The state is prefilled once, and stays in the prefix cache for later questions about it.
+
+        Any chat model can decide; how well depends on the model. Look at `is_answered` first.
+
+        Raises `SdkError.InvalidArgument` for questions with too few or too many labels, and for more than 400 questions,
+        `SdkError.InvalidOption`, `SdkError.PromptExceedsContext`, `SdkError.UnsupportedContent`, `SdkError.InvalidMessage` for a model
+        without a chat template, and `SdkError.Generation` if the computation fails.
+        """
+        check_not_forked(self._fork_count)
+        options = gathered(DecisionOptions, options, keywords)
+        return wait(self._ffi.decide(as_state(state), as_questions(questions), options))
+
+    async def decide_async(
+        self,
+        state: DecisionState,
+        questions: Iterable[DecisionQuestion],
+        options: DecisionOptions | None = None,
+        **keywords: Unpack[DecisionKeywords],
+    ) -> Decisions:
+        """Like `decide`, without blocking the event loop. Cancelling the task cancels the questions."""
+        check_not_forked(self._fork_count)
+        options = gathered(DecisionOptions, options, keywords)
+        return await self._ffi.decide(as_state(state), as_questions(questions), options)
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
         """Returns the prompt for these messages."""

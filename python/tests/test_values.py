@@ -14,6 +14,15 @@ from support import CALL_END, CALL_START, STALL, runner
 
 import causerie
 from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _border, _json
+from causerie.decide import DecisionKeywords, DecisionOptions
+from causerie.embedding import (
+    EmbeddingModelKeywords,
+    EmbeddingModelOptions,
+    EmbedKeywords,
+    EmbedOptions,
+    RerankKeywords,
+    RerankOptions,
+)
 from causerie.options import GenerationKeywords, GenerationOptions, LoadKeywords, LoadOptions
 from causerie.transcribe import TranscribeKeywords, TranscribeOptions, TranscriberKeywords, TranscriberOptions
 
@@ -231,6 +240,10 @@ def test_keywords_are_the_options() -> None:
         (LoadOptions, LoadKeywords),
         (TranscribeOptions, TranscribeKeywords),
         (TranscriberOptions, TranscriberKeywords),
+        (DecisionOptions, DecisionKeywords),
+        (EmbeddingModelOptions, EmbeddingModelKeywords),
+        (EmbedOptions, EmbedKeywords),
+        (RerankOptions, RerankKeywords),
     ):
         names = [option.name for option in fields(options)]
         assert names == list(keywords.__annotations__) == list(options._checks)

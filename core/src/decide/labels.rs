@@ -1,6 +1,7 @@
 //! The tokens by which a model answers: found by encoding them where its reply begins, never by a table.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::decide::question::{DecisionKind, DecisionQuestion};
 use crate::error::{ErrorKind, Result, SdkError};
@@ -19,6 +20,8 @@ pub(super) struct Slot<'a> {
     /// The end of the prompts, which labels follow.
     tail: Vec<Segment>,
     ids: Vec<u32>,
+    /// The tokens of texts that were asked for: many questions have the same labels.
+    known: RefCell<HashMap<String, Option<Vec<u32>>>>,
 }
 
 /// A label as the model would write it.
@@ -46,18 +49,23 @@ impl<'a> Slot<'a> {
             }
         };
         let ids = tokenizer.encode(&tail)?;
-        Ok(Self { tokenizer, tail, ids })
+        Ok(Self { tokenizer, tail, ids, known: RefCell::default() })
     }
 
     /// The tokens of a text at the beginning of a reply; `None` if it merges with what is before it.
     fn path(&self, text: &str) -> Result<Option<Vec<u32>>> {
+        if let Some(known) = self.known.borrow().get(text) {
+            return Ok(known.clone());
+        }
         let mut segments = self.tail.clone();
         match segments.last_mut() {
             Some(Segment::Text(before)) => before.push_str(text),
             _ => segments.push(Segment::Text(text.to_owned())),
         }
         let ids = self.tokenizer.encode(&segments)?;
-        Ok(ids.strip_prefix(&*self.ids).filter(|path| !path.is_empty()).map(<[u32]>::to_vec))
+        let path = ids.strip_prefix(&*self.ids).filter(|path| !path.is_empty()).map(<[u32]>::to_vec);
+        self.known.borrow_mut().insert(text.to_owned(), path.clone());
+        Ok(path)
     }
 
     /// The one token of a text; `None` if it has several.

@@ -21,6 +21,8 @@ use crate::runner::ModelRunner;
 const MAX_RECOMPUTED: usize = 4;
 /// Questions about one state, at most.
 const MAX_QUESTIONS: usize = 400;
+/// Questions in all their rotations, at most: each is a prompt of its own.
+const MAX_FORMS: usize = 1024;
 
 impl ModelRunner {
     /// Answers questions about a state, with probabilities. No text is generated: the answers are read from the logits after each
@@ -109,10 +111,10 @@ impl ModelRunner {
             options.check()?;
             check(&questions)?;
             let loaded = runner.loaded()?;
-            let asked = AskedQuestions::new(&loaded, &questions, &options)?;
+            let asked = AskedQuestions::new(&loaded, questions, &options)?;
             drop(loaded); // an unloaded model frees its memory while the questions wait
             let read = read_all(&runner, asked.jobs(state)).await?;
-            Ok(asked.decisions(questions, &read, &options))
+            Ok(asked.decisions(&read, &options))
         }
     }
 }
@@ -127,8 +129,9 @@ fn check(questions: &[DecisionQuestion]) -> Result<()> {
     questions.iter().enumerate().try_for_each(|(at, question)| question.check(&format!("questions[{at}]")))
 }
 
-/// Questions with all that is to be read for them.
+/// Questions with all that is to be read for them. Their texts are made when their prompts are, since they can be long.
 struct AskedQuestions {
+    questions: Arc<[DecisionQuestion]>,
     forms: Vec<QuestionForm>,
     is_decision_model: bool,
 }
@@ -137,16 +140,21 @@ struct AskedQuestions {
 struct QuestionForm {
     /// The question's place.
     at: usize,
-    worded: Arc<WordedQuestion>,
     labels: Arc<Vec<Label>>,
     wanted: Arc<WantedTokens>,
     /// For each label the place of the question's answer that it stands for.
-    order: Vec<usize>,
+    order: Arc<[usize]>,
 }
 
 impl AskedQuestions {
-    fn new(loaded: &LoadedModel, questions: &[DecisionQuestion], options: &DecisionOptions) -> Result<Self> {
+    fn new(loaded: &LoadedModel, questions: Vec<DecisionQuestion>, options: &DecisionOptions) -> Result<Self> {
         let is_decision_model = loaded.decisions.is_some();
+        let n_rotations = options.n_rotations(is_decision_model);
+        let n_forms: usize = questions.iter().map(|question| rotations(question, n_rotations)).sum();
+        if MAX_FORMS < n_forms {
+            let message = format!("questions in all their rotations must be at most {MAX_FORMS}, found {n_forms}");
+            return Err(SdkError::new(ErrorKind::InvalidArgument, message));
+        }
         let probe = WordedQuestion::new(&DecisionQuestion::predicate("?"), &[], &[], is_decision_model);
         let segments = PromptMaker::new(DecisionState::default()).segments(loaded, &probe)?;
         let slot = Slot::new(&loaded.tokenizer, &segments)?;
@@ -154,27 +162,28 @@ impl AskedQuestions {
         for (at, question) in questions.iter().enumerate() {
             let labels = slot.labels(question, is_decision_model).map_err(|err| err.at(&format!("questions[{at}]")))?;
             let (wanted, labels) = (Arc::new(wanted(&labels)), Arc::new(labels));
-            for order in orders(question, labels.len(), options.n_rotations(is_decision_model)) {
-                let worded = Arc::new(WordedQuestion::new(question, &labels, &order, is_decision_model));
+            for order in orders(labels.len(), rotations(question, n_rotations)) {
                 let (wanted, labels) = (Arc::clone(&wanted), Arc::clone(&labels));
-                forms.push(QuestionForm { at, worded, labels, wanted, order });
+                forms.push(QuestionForm { at, labels, wanted, order });
             }
         }
-        Ok(Self { forms, is_decision_model })
+        Ok(Self { questions: questions.into(), forms, is_decision_model })
     }
 
     /// The prompts of all forms: for each, one that ends where the reply begins, and one for each beginning of labels of several tokens.
     /// The first prompt leaves the state to all others, and a prompt that many labels of several tokens follow leaves its own to theirs.
     fn jobs(&self, state: DecisionState) -> Vec<ReadingJob> {
-        let maker = Arc::new(PromptMaker::new(state));
+        let (maker, is_decision_model) = (Arc::new(PromptMaker::new(state)), self.is_decision_model);
         let mut jobs: Vec<ReadingJob> = Vec::new();
         for form in &self.forms {
             for (begun, ids) in &*form.wanted {
-                let (maker, worded) = (Arc::clone(&maker), Arc::clone(&form.worded));
+                let (maker, questions) = (Arc::clone(&maker), Arc::clone(&self.questions));
+                let (labels, order) = (Arc::clone(&form.labels), Arc::clone(&form.order));
                 let (begun, ids, is_first, at) = (begun.clone(), ids.clone(), jobs.is_empty(), form.at);
                 let stage = if is_first { 0 } else { 1 + u8::from(!begun.is_empty()) };
                 let is_continued = begun.is_empty() && MAX_RECOMPUTED < form.wanted.len();
                 let job = move |loaded: &LoadedModel| {
+                    let worded = WordedQuestion::new(&questions[at], &labels, &order, is_decision_model);
                     let prepared = prepared(loaded, &maker, &worded, (&begun, ids), (is_first, is_continued));
                     prepared.map_err(|err| if is_first { err } else { err.at(&format!("questions[{at}]")) })
                 };
@@ -185,14 +194,9 @@ impl AskedQuestions {
     }
 
     /// The answers, from what was read after the prompts of [`jobs`](Self::jobs).
-    fn decisions(
-        &self,
-        questions: Vec<DecisionQuestion>,
-        read: &[PromptLogprobs],
-        options: &DecisionOptions,
-    ) -> Decisions {
+    fn decisions(&self, read: &[PromptLogprobs], options: &DecisionOptions) -> Decisions {
         let mut sums: Vec<(Vec<f64>, f64, usize)> =
-            questions.iter().map(|question| (vec![0.0; question.labels().len()], 0.0, 0)).collect();
+            self.questions.iter().map(|question| (vec![0.0; question.labels().len()], 0.0, 0)).collect();
         let mut rest = read;
         for form in &self.forms {
             let (own, others) = rest.split_at(form.wanted.len());
@@ -205,30 +209,38 @@ impl AskedQuestions {
             *n_forms += 1;
         }
         let least = options.least_probability(self.is_decision_model);
-        let answer = |(question, (mut logprobs, mass, n_forms)): (DecisionQuestion, (Vec<f64>, f64, usize))| {
+        let answer = |(question, (mut logprobs, mass, n_forms)): (&DecisionQuestion, (Vec<f64>, f64, usize))| {
             logprobs.iter_mut().for_each(|logprob| *logprob /= n_forms as f64);
-            let outcome = DecisionOutcome::new(&question, &logprobs, options.temperature.of(&question.kind));
+            let outcome = DecisionOutcome::new(question, &logprobs, options.temperature.of(&question.kind));
             let label_probability = mass / n_forms as f64;
-            DecisionAnswer { name: question.name, outcome, label_probability, is_answered: least <= label_probability }
+            DecisionAnswer {
+                name: question.name.clone(),
+                outcome,
+                label_probability,
+                is_answered: least <= label_probability,
+            }
         };
         let computed: usize = read.iter().map(|read| read.n_positions - read.n_cached).sum();
         let cached_tokens = read.first().map_or(0, |first| first.n_cached);
         let usage = DecisionUsage { input_tokens: computed + cached_tokens, cached_tokens };
-        Decisions { answers: questions.into_iter().zip(sums).map(answer).collect(), usage }
+        Decisions { answers: self.questions.iter().zip(sums).map(answer).collect(), usage }
     }
 }
 
-/// The orders in which the labels of a question are shown: of a choice, rotations as far apart as possible.
-fn orders(question: &DecisionQuestion, n_labels: usize, n_rotations: usize) -> Vec<Vec<usize>> {
-    let n_rotations = match &question.kind {
-        DecisionKind::Choice(_) => n_rotations.min(n_labels),
+/// In how many orders the labels of a question are shown.
+fn rotations(question: &DecisionQuestion, n_rotations: usize) -> usize {
+    match &question.kind {
+        DecisionKind::Choice(choices) => n_rotations.min(choices.len()),
         DecisionKind::Predicate(_) | DecisionKind::Score(_) => 1,
-    };
-    let rotated = |rotation: usize| {
+    }
+}
+
+/// The orders in which labels are shown, as far apart as possible.
+fn orders(n_labels: usize, n_rotations: usize) -> impl Iterator<Item = Arc<[usize]>> {
+    (0..n_rotations).map(move |rotation| {
         let shift = rotation * n_labels / n_rotations;
         (0..n_labels).map(|at| (at + shift) % n_labels).collect()
-    };
-    (0..n_rotations).map(rotated).collect()
+    })
 }
 
 /// A prompt for the engine. The first one leaves the state to others, and one that is continued leaves its own.

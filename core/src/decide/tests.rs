@@ -345,3 +345,13 @@ fn codes_are_single_tokens_and_numbers_where_the_vocabulary_has_too_few() {
     let ids: std::collections::HashSet<_> = many.iter().map(|label| &label.paths[0]).collect();
     assert_eq!(ids.len(), 255);
 }
+
+#[test]
+fn questions_in_all_rotations_are_limited_before_their_texts_are_made() {
+    let runner = runner_of(file("models/demo.gguf"), 1);
+    let choice = DecisionQuestion::choice("?", (0..50).map(|n| n.to_string()));
+    let options = DecisionOptions { rotations: Some(50), ..Default::default() };
+    let err = runner.decide_with("", &vec![choice; 21], options).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidArgument);
+    assert!(err.to_string().contains("at most 1024, found 1050"), "{err}");
+}

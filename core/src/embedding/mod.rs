@@ -27,4 +27,4 @@ mod vectors;
 pub use model::{EmbeddingModel, EmbeddingModelInfo};
 pub use options::{EmbedOptions, EmbeddingModelOptions, RerankOptions, TextUse};
 pub use ranking::{RankedDocument, Ranking};
-pub use vectors::{TextEmbeddings, TokenEmbeddings};
+pub use vectors::{TextEmbeddings, TokenEmbeddings, cosine_similarity};

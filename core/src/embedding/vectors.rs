@@ -38,18 +38,33 @@ impl TextEmbeddings {
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for an index without a vector, and for vectors of different sizes.
     pub fn similarity(&self, at: usize, others: &Self, other: usize) -> Result<f32> {
-        let invalid = |message: String| SdkError::new(ErrorKind::InvalidArgument, message);
         let vector = |all: &'_ Self, at: usize| {
             let n = all.vectors.len();
-            all.vectors.get(at).cloned().ok_or_else(|| invalid(format!("a vector must be one of {n}, found {at}")))
+            let message = || format!("a vector must be one of {n}, found {at}");
+            all.vectors.get(at).cloned().ok_or_else(|| SdkError::new(ErrorKind::InvalidArgument, message()))
         };
-        let (a, b) = (vector(self, at)?, vector(others, other)?);
-        if a.len() != b.len() {
-            return Err(invalid(format!("vectors must have the same size, found {} and {}", a.len(), b.len())));
-        }
-        let lengths = length(&a) * length(&b);
-        Ok(if lengths == 0.0 { 0.0 } else { (dot(&a, &b) / lengths) as f32 }) // from -1 to 1
+        cosine_similarity(&vector(self, at)?, &vector(others, other)?)
     }
+}
+
+/// The cosine of the angle between two vectors, from -1 to 1; 0 if one of them has the length 0.
+///
+/// ```
+/// use causerie::embedding::cosine_similarity;
+///
+/// assert_eq!(cosine_similarity(&[3.0, 0.0], &[0.0, 2.0])?, 0.0);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for vectors of different sizes.
+pub fn cosine_similarity(a: &[f32], b: &[f32]) -> Result<f32> {
+    if a.len() != b.len() {
+        let message = format!("vectors must have the same size, found {} and {}", a.len(), b.len());
+        return Err(SdkError::new(ErrorKind::InvalidArgument, message));
+    }
+    let lengths = length(a) * length(b);
+    Ok(if lengths == 0.0 { 0.0 } else { (dot(a, b) / lengths) as f32 }) // from -1 to 1
 }
 
 /// The vectors of all tokens of texts, for models that compare texts token by token (late interaction, as in ColBERT).

@@ -34,7 +34,7 @@ fn the_page_is_self_contained_and_restricted() {
 
 #[test]
 fn the_document_describes_every_route() {
-    let server = TestServer::hearing(Settings::default());
+    let server = TestServer::with_all_models(Settings::default());
     let document = server.get("/openapi.json").json();
     assert_eq!(document["openapi"], "3.1.0");
     for path in document["paths"].as_object().unwrap().keys() {

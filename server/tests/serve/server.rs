@@ -50,25 +50,21 @@ impl TestServer {
         replies: impl IntoIterator<Item = R>,
         settings: Settings,
     ) -> Self {
-        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
-        let options = TranscriberOptions { threads: Some(1), ..Default::default() };
-        let transcriber = Transcriber::load_with(model, options).unwrap();
         let script = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load();
         Self::serving(ready(script), "test/script", settings, |server| {
-            server.with_transcriber("test/whisper", transcriber)
+            server.with_transcriber("test/whisper", transcriber())
         })
     }
 
     /// Serves a model that embeds and one that ranks as well, under the names `test/bert` and `test/ranker`.
     pub(crate) fn embedding(settings: Settings) -> Self {
-        let load = |name: &str| {
-            let options = EmbeddingModelOptions { threads: Some(1), ..Default::default() };
-            let place = format!("{}/../tests/fixtures/models/{name}", env!("CARGO_MANIFEST_DIR"));
-            EmbeddingModel::load_with(place, options).unwrap()
-        };
+        Self::serving(ready(ScriptedModel::new().load()), "test/script", settings, with_embedding_models)
+    }
+
+    /// Serves all kinds of models, so that every route has one.
+    pub(crate) fn with_all_models(settings: Settings) -> Self {
         Self::serving(ready(ScriptedModel::new().load()), "test/script", settings, |server| {
-            let server = server.with_embedding_model("test/bert", load("bert"));
-            server.with_embedding_model("test/ranker", load("bert-rank-f16.gguf"))
+            with_embedding_models(server.with_transcriber("test/whisper", transcriber()))
         })
     }
 
@@ -139,6 +135,22 @@ impl TestServer {
         let has_come = || self.get("/metrics").text().lines().any(|found| found == line);
         assert!((0..20_000).any(|_| has_come()), "{line} never came");
     }
+}
+
+fn transcriber() -> Transcriber {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/whisper");
+    let options = TranscriberOptions { threads: Some(1), ..Default::default() };
+    Transcriber::load_with(model, options).unwrap()
+}
+
+fn with_embedding_models(server: Server) -> Server {
+    let load = |name: &str| {
+        let options = EmbeddingModelOptions { threads: Some(1), ..Default::default() };
+        let place = format!("{}/../tests/fixtures/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        EmbeddingModel::load_with(place, options).unwrap()
+    };
+    let server = server.with_embedding_model("test/bert", load("bert"));
+    server.with_embedding_model("test/ranker", load("bert-rank-f16.gguf"))
 }
 
 /// The body of a chat request with one message, and further fields: `, "n": 2`.

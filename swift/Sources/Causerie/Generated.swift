@@ -1102,6 +1102,145 @@ public func FfiConverterTypeConversation_lower(_ value: Conversation) -> UInt64 
 
 
 /**
+ * Cancels decisions, once.
+ */
+public protocol DecisionCancelProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+    func cancel()
+
+}
+/**
+ * Cancels decisions, once.
+ */
+open class DecisionCancel: DecisionCancelProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_decisioncancel(self.handle, $0) }
+    }
+    /**
+     * Creates a cancel for one call.
+     */
+public convenience init() {
+    let handle =
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_decisioncancel_new(uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_decisioncancel(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_decisioncancel_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionCancel: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = DecisionCancel
+
+    public static func lift(_ handle: UInt64) throws -> DecisionCancel {
+        return DecisionCancel(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: DecisionCancel) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionCancel {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: DecisionCancel, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionCancel_lift(_ handle: UInt64) throws -> DecisionCancel {
+    return try FfiConverterTypeDecisionCancel.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionCancel_lower(_ value: DecisionCancel) -> UInt64 {
+    return FfiConverterTypeDecisionCancel.lower(value)
+}
+
+
+
+
+
+
+/**
  * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
  */
 public protocol DownloadPlanProtocol: AnyObject, Sendable {
@@ -1491,6 +1630,207 @@ public func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> Down
 #endif
 public func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UInt64 {
     return FfiConverterTypeDownloadStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A model in memory that embeds texts, or ranks documents.
+ */
+public protocol EmbeddingModelProtocol: AnyObject, Sendable {
+
+    /**
+     * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+     */
+    func embedRaw(texts: [String], options: EmbedOptions) async throws  -> TextEmbeddings
+
+    /**
+     * The vectors of the tokens of texts, for models that compare texts token by token.
+     */
+    func embedTokensRaw(texts: [String], options: EmbedOptions) async throws  -> TokenEmbeddings
+
+    /**
+     * The description of the model.
+     */
+    func info()  -> EmbeddingModelInfo
+
+    /**
+     * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+     */
+    func rerankRaw(query: String, documents: [String], options: RerankOptions) async throws  -> Ranking
+
+}
+/**
+ * A model in memory that embeds texts, or ranks documents.
+ */
+open class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_embeddingmodel(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_embeddingmodel(handle, $0) }
+    }
+
+
+
+
+    /**
+     * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+     */
+open func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextEmbeddings  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_embeddingmodel_embed(
+                        self.uniffiCloneHandle(),FfiConverterSequenceString.lower(texts),FfiConverterTypeEmbedOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeTextEmbeddings_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The vectors of the tokens of texts, for models that compare texts token by token.
+     */
+open func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  -> TokenEmbeddings  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(
+                        self.uniffiCloneHandle(),FfiConverterSequenceString.lower(texts),FfiConverterTypeEmbedOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeTokenEmbeddings_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The description of the model.
+     */
+open func info() -> EmbeddingModelInfo  {
+    return try!  FfiConverterTypeEmbeddingModelInfo_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_embeddingmodel_info(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+     */
+open func rerankRaw(query: String, documents: [String], options: RerankOptions)async throws  -> Ranking  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(query),FfiConverterSequenceString.lower(documents),FfiConverterTypeRerankOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeRanking_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeEmbeddingModel: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = EmbeddingModel
+
+    public static func lift(_ handle: UInt64) throws -> EmbeddingModel {
+        return EmbeddingModel(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: EmbeddingModel) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModel {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: EmbeddingModel, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModel_lift(_ handle: UInt64) throws -> EmbeddingModel {
+    return try FfiConverterTypeEmbeddingModel.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModel_lower(_ value: EmbeddingModel) -> UInt64 {
+    return FfiConverterTypeEmbeddingModel.lower(value)
 }
 
 
@@ -2717,6 +3057,11 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     func createConversationFromHistory(history: [ChatMessage])  -> Conversation
 
     /**
+     * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
+     */
+    func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: DecisionCancel) async throws  -> Decisions
+
+    /**
      * Facts about the model.
      */
     func info()  -> ModelInfo
@@ -2893,6 +3238,25 @@ open func createConversationFromHistory(history: [ChatMessage]) -> Conversation 
         FfiConverterSequenceTypeChatMessage.lower(history),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
+     */
+open func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: DecisionCancel)async throws  -> Decisions  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_modelrunner_decide_until(
+                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options),FfiConverterTypeDecisionCancel_lower(cancel)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeDecisions_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
 }
 
     /**
@@ -4361,6 +4725,543 @@ public func FfiConverterTypeContextPlan_lower(_ value: ContextPlan) -> RustBuffe
 
 
 /**
+ * The answer to one question.
+ */
+public struct DecisionAnswer: Equatable, Hashable {
+    /**
+     * The name of the question.
+     */
+    public var name: String?
+    /**
+     * The answer.
+     */
+    public var outcome: DecisionOutcome
+    /**
+     * The probability with which the model would have written one of the labels. The smaller it is, the less the answer says.
+     */
+    public var labelProbability: Double
+    /**
+     * Whether that reaches the option's limit. If not, the outcome says next to nothing.
+     */
+    public var isAnswered: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name of the question.
+         */name: String?,
+        /**
+         * The answer.
+         */outcome: DecisionOutcome,
+        /**
+         * The probability with which the model would have written one of the labels. The smaller it is, the less the answer says.
+         */labelProbability: Double,
+        /**
+         * Whether that reaches the option's limit. If not, the outcome says next to nothing.
+         */isAnswered: Bool) {
+        self.name = name
+        self.outcome = outcome
+        self.labelProbability = labelProbability
+        self.isAnswered = isAnswered
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionAnswer: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionAnswer {
+        return
+            try DecisionAnswer(
+                name: FfiConverterOptionString.read(from: &buf),
+                outcome: FfiConverterTypeDecisionOutcome.read(from: &buf),
+                labelProbability: FfiConverterDouble.read(from: &buf),
+                isAnswered: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionAnswer, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterTypeDecisionOutcome.write(value.outcome, into: &buf)
+        FfiConverterDouble.write(value.labelProbability, into: &buf)
+        FfiConverterBool.write(value.isAnswered, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionAnswer_lift(_ buf: RustBuffer) throws -> DecisionAnswer {
+    return try FfiConverterTypeDecisionAnswer.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionAnswer_lower(_ value: DecisionAnswer) -> RustBuffer {
+    return FfiConverterTypeDecisionAnswer.lower(value)
+}
+
+
+/**
+ * A choice, or a level of a score.
+ */
+public struct DecisionLabel: Equatable, Hashable {
+    /**
+     * Its name.
+     */
+    public var label: String
+    /**
+     * What it means.
+     */
+    public var description: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its name.
+         */label: String,
+        /**
+         * What it means.
+         */description: String? = nil) {
+        self.label = label
+        self.description = description
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionLabel: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionLabel {
+        return
+            try DecisionLabel(
+                label: FfiConverterString.read(from: &buf),
+                description: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionLabel, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.label, into: &buf)
+        FfiConverterOptionString.write(value.description, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionLabel_lift(_ buf: RustBuffer) throws -> DecisionLabel {
+    return try FfiConverterTypeDecisionLabel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionLabel_lower(_ value: DecisionLabel) -> RustBuffer {
+    return FfiConverterTypeDecisionLabel.lower(value)
+}
+
+
+/**
+ * How decisions are read.
+ */
+public struct DecisionOptions: Equatable, Hashable {
+    /**
+     * Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind.
+     */
+    public var temperature: DecisionTemperatures?
+    /**
+     * The orders in which the labels of a choice are shown; their log-probabilities are averaged. Each costs as much as a question.
+     * Default: 2 for chat models, 1 for decision models.
+     */
+    public var rotations: SdkCount?
+    /**
+     * The least probability of all labels together. Below it, the model would have written something else, and the answer says that
+     * it is not answered. Default: 0.1 for chat models, 0 for decision models.
+     */
+    public var minLabelProbability: Double?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind.
+         */temperature: DecisionTemperatures? = nil,
+        /**
+         * The orders in which the labels of a choice are shown; their log-probabilities are averaged. Each costs as much as a question.
+         * Default: 2 for chat models, 1 for decision models.
+         */rotations: SdkCount? = nil,
+        /**
+         * The least probability of all labels together. Below it, the model would have written something else, and the answer says that
+         * it is not answered. Default: 0.1 for chat models, 0 for decision models.
+         */minLabelProbability: Double? = nil) {
+        self.temperature = temperature
+        self.rotations = rotations
+        self.minLabelProbability = minLabelProbability
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOptions {
+        return
+            try DecisionOptions(
+                temperature: FfiConverterOptionTypeDecisionTemperatures.read(from: &buf),
+                rotations: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                minLabelProbability: FfiConverterOptionDouble.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeDecisionTemperatures.write(value.temperature, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.rotations, into: &buf)
+        FfiConverterOptionDouble.write(value.minLabelProbability, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionOptions_lift(_ buf: RustBuffer) throws -> DecisionOptions {
+    return try FfiConverterTypeDecisionOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionOptions_lower(_ value: DecisionOptions) -> RustBuffer {
+    return FfiConverterTypeDecisionOptions.lower(value)
+}
+
+
+/**
+ * A question about a state.
+ */
+public struct DecisionQuestion: Equatable, Hashable {
+    /**
+     * The question itself: text, and images for a model that takes them.
+     */
+    public var instructions: [ChatMessageContent]
+    /**
+     * What can be answered.
+     */
+    public var kind: DecisionKind
+    /**
+     * Names the question in its answer.
+     */
+    public var name: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The question itself: text, and images for a model that takes them.
+         */instructions: [ChatMessageContent],
+        /**
+         * What can be answered.
+         */kind: DecisionKind,
+        /**
+         * Names the question in its answer.
+         */name: String? = nil) {
+        self.instructions = instructions
+        self.kind = kind
+        self.name = name
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionQuestion: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionQuestion {
+        return
+            try DecisionQuestion(
+                instructions: FfiConverterSequenceTypeChatMessageContent.read(from: &buf),
+                kind: FfiConverterTypeDecisionKind.read(from: &buf),
+                name: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionQuestion, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypeChatMessageContent.write(value.instructions, into: &buf)
+        FfiConverterTypeDecisionKind.write(value.kind, into: &buf)
+        FfiConverterOptionString.write(value.name, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionQuestion_lift(_ buf: RustBuffer) throws -> DecisionQuestion {
+    return try FfiConverterTypeDecisionQuestion.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionQuestion_lower(_ value: DecisionQuestion) -> RustBuffer {
+    return FfiConverterTypeDecisionQuestion.lower(value)
+}
+
+
+/**
+ * A temperature for each kind of question.
+ */
+public struct DecisionTemperatures: Equatable, Hashable {
+    /**
+     * For questions that are answered by yes or no.
+     */
+    public var predicate: Double
+    /**
+     * For choices.
+     */
+    public var choice: Double
+    /**
+     * For scores.
+     */
+    public var score: Double
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * For questions that are answered by yes or no.
+         */predicate: Double = Double(1.0),
+        /**
+         * For choices.
+         */choice: Double = Double(1.0),
+        /**
+         * For scores.
+         */score: Double = Double(1.0)) {
+        self.predicate = predicate
+        self.choice = choice
+        self.score = score
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionTemperatures: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionTemperatures {
+        return
+            try DecisionTemperatures(
+                predicate: FfiConverterDouble.read(from: &buf),
+                choice: FfiConverterDouble.read(from: &buf),
+                score: FfiConverterDouble.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionTemperatures, into buf: inout [UInt8]) {
+        FfiConverterDouble.write(value.predicate, into: &buf)
+        FfiConverterDouble.write(value.choice, into: &buf)
+        FfiConverterDouble.write(value.score, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionTemperatures_lift(_ buf: RustBuffer) throws -> DecisionTemperatures {
+    return try FfiConverterTypeDecisionTemperatures.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionTemperatures_lower(_ value: DecisionTemperatures) -> RustBuffer {
+    return FfiConverterTypeDecisionTemperatures.lower(value)
+}
+
+
+/**
+ * The tokens of decisions.
+ */
+public struct DecisionUsage: Equatable, Hashable {
+    /**
+     * Tokens of all prompts; what they have in common counts once.
+     */
+    public var inputTokens: SdkCount
+    /**
+     * The part of them that was computed for earlier requests.
+     */
+    public var cachedTokens: SdkCount
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Tokens of all prompts; what they have in common counts once.
+         */inputTokens: SdkCount,
+        /**
+         * The part of them that was computed for earlier requests.
+         */cachedTokens: SdkCount) {
+        self.inputTokens = inputTokens
+        self.cachedTokens = cachedTokens
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionUsage: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionUsage {
+        return
+            try DecisionUsage(
+                inputTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                cachedTokens: FfiConverterTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecisionUsage, into buf: inout [UInt8]) {
+        FfiConverterTypeSdkCount.write(value.inputTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.cachedTokens, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionUsage_lift(_ buf: RustBuffer) throws -> DecisionUsage {
+    return try FfiConverterTypeDecisionUsage.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionUsage_lower(_ value: DecisionUsage) -> RustBuffer {
+    return FfiConverterTypeDecisionUsage.lower(value)
+}
+
+
+/**
+ * The answers to questions about one state.
+ */
+public struct Decisions: Equatable, Hashable {
+    /**
+     * One answer for each question, in the order of the questions.
+     */
+    public var answers: [DecisionAnswer]
+    /**
+     * The tokens that they took.
+     */
+    public var usage: DecisionUsage
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * One answer for each question, in the order of the questions.
+         */answers: [DecisionAnswer],
+        /**
+         * The tokens that they took.
+         */usage: DecisionUsage) {
+        self.answers = answers
+        self.usage = usage
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Decisions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Decisions {
+        return
+            try Decisions(
+                answers: FfiConverterSequenceTypeDecisionAnswer.read(from: &buf),
+                usage: FfiConverterTypeDecisionUsage.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Decisions, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypeDecisionAnswer.write(value.answers, into: &buf)
+        FfiConverterTypeDecisionUsage.write(value.usage, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisions_lift(_ buf: RustBuffer) throws -> Decisions {
+    return try FfiConverterTypeDecisions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisions_lower(_ value: Decisions) -> RustBuffer {
+    return FfiConverterTypeDecisions.lower(value)
+}
+
+
+/**
  * A finding about a call or one of its arguments.
  */
 public struct Diagnostic: Equatable, Hashable {
@@ -4446,6 +5347,309 @@ public func FfiConverterTypeDiagnostic_lift(_ buf: RustBuffer) throws -> Diagnos
 #endif
 public func FfiConverterTypeDiagnostic_lower(_ value: Diagnostic) -> RustBuffer {
     return FfiConverterTypeDiagnostic.lower(value)
+}
+
+
+/**
+ * How texts are embedded.
+ */
+public struct EmbedOptions: Equatable, Hashable {
+    /**
+     * What the texts are used for, which chooses the prompt in the model's files. Default: unspecified.
+     */
+    public var textUse: TextUse?
+    /**
+     * Text that is put before each text, instead of the prompt in the model's files. Models in GGUF files have no prompts: the
+     * model's description says which it needs.
+     */
+    public var prompt: String?
+    /**
+     * Values of a vector to keep, of which at least one. The shorter vector is brought to the length 1 again. Only models that were
+     * trained for it keep most of their quality. Default: all.
+     */
+    public var dimensions: SdkCount?
+    /**
+     * Whether vectors are brought to the length 1. Default: as the model's files say; for a GGUF file, yes.
+     */
+    public var normalises: Bool?
+    /**
+     * Whether a text that is too long is cut at its end. Otherwise it is an error.
+     */
+    public var truncates: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * What the texts are used for, which chooses the prompt in the model's files. Default: unspecified.
+         */textUse: TextUse? = nil,
+        /**
+         * Text that is put before each text, instead of the prompt in the model's files. Models in GGUF files have no prompts: the
+         * model's description says which it needs.
+         */prompt: String? = nil,
+        /**
+         * Values of a vector to keep, of which at least one. The shorter vector is brought to the length 1 again. Only models that were
+         * trained for it keep most of their quality. Default: all.
+         */dimensions: SdkCount? = nil,
+        /**
+         * Whether vectors are brought to the length 1. Default: as the model's files say; for a GGUF file, yes.
+         */normalises: Bool? = nil,
+        /**
+         * Whether a text that is too long is cut at its end. Otherwise it is an error.
+         */truncates: Bool = true) {
+        self.textUse = textUse
+        self.prompt = prompt
+        self.dimensions = dimensions
+        self.normalises = normalises
+        self.truncates = truncates
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension EmbedOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbedOptions {
+        return
+            try EmbedOptions(
+                textUse: FfiConverterOptionTypeTextUse.read(from: &buf),
+                prompt: FfiConverterOptionString.read(from: &buf),
+                dimensions: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                normalises: FfiConverterOptionBool.read(from: &buf),
+                truncates: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: EmbedOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeTextUse.write(value.textUse, into: &buf)
+        FfiConverterOptionString.write(value.prompt, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.dimensions, into: &buf)
+        FfiConverterOptionBool.write(value.normalises, into: &buf)
+        FfiConverterBool.write(value.truncates, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbedOptions_lift(_ buf: RustBuffer) throws -> EmbedOptions {
+    return try FfiConverterTypeEmbedOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbedOptions_lower(_ value: EmbedOptions) -> RustBuffer {
+    return FfiConverterTypeEmbedOptions.lower(value)
+}
+
+
+/**
+ * What an embedding model is and can do.
+ */
+public struct EmbeddingModelInfo: Equatable, Hashable {
+    /**
+     * The model family, as the files name it: `bert`, `qwen3`.
+     */
+    public var architecture: String
+    /**
+     * Values of a vector.
+     */
+    public var dimensions: SdkCount
+    /**
+     * Tokens of a text at most, with the tokens around it.
+     */
+    public var maxTokens: SdkCount
+    /**
+     * Whether texts have one vector.
+     */
+    public var embeds: Bool
+    /**
+     * Whether each token has a vector.
+     */
+    public var embedsTokens: Bool
+    /**
+     * Whether the model ranks.
+     */
+    public var ranks: Bool
+    /**
+     * The names of the prompts in the model's files.
+     */
+    public var prompts: [String]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The model family, as the files name it: `bert`, `qwen3`.
+         */architecture: String,
+        /**
+         * Values of a vector.
+         */dimensions: SdkCount,
+        /**
+         * Tokens of a text at most, with the tokens around it.
+         */maxTokens: SdkCount,
+        /**
+         * Whether texts have one vector.
+         */embeds: Bool,
+        /**
+         * Whether each token has a vector.
+         */embedsTokens: Bool,
+        /**
+         * Whether the model ranks.
+         */ranks: Bool,
+        /**
+         * The names of the prompts in the model's files.
+         */prompts: [String]) {
+        self.architecture = architecture
+        self.dimensions = dimensions
+        self.maxTokens = maxTokens
+        self.embeds = embeds
+        self.embedsTokens = embedsTokens
+        self.ranks = ranks
+        self.prompts = prompts
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension EmbeddingModelInfo: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelInfo {
+        return
+            try EmbeddingModelInfo(
+                architecture: FfiConverterString.read(from: &buf),
+                dimensions: FfiConverterTypeSdkCount.read(from: &buf),
+                maxTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                embeds: FfiConverterBool.read(from: &buf),
+                embedsTokens: FfiConverterBool.read(from: &buf),
+                ranks: FfiConverterBool.read(from: &buf),
+                prompts: FfiConverterSequenceString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: EmbeddingModelInfo, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.architecture, into: &buf)
+        FfiConverterTypeSdkCount.write(value.dimensions, into: &buf)
+        FfiConverterTypeSdkCount.write(value.maxTokens, into: &buf)
+        FfiConverterBool.write(value.embeds, into: &buf)
+        FfiConverterBool.write(value.embedsTokens, into: &buf)
+        FfiConverterBool.write(value.ranks, into: &buf)
+        FfiConverterSequenceString.write(value.prompts, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModelInfo_lift(_ buf: RustBuffer) throws -> EmbeddingModelInfo {
+    return try FfiConverterTypeEmbeddingModelInfo.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModelInfo_lower(_ value: EmbeddingModelInfo) -> RustBuffer {
+    return FfiConverterTypeEmbeddingModelInfo.lower(value)
+}
+
+
+/**
+ * Options for loading an embedding model.
+ */
+public struct EmbeddingModelOptions: Equatable, Hashable {
+    /**
+     * The device that computes. Default: the CPU.
+     */
+    public var device: Device?
+    /**
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+     */
+    public var threads: SdkCount?
+    /**
+     * Tokens of a text at most, if the model can read more. A model that reads in both directions holds a whole text in memory.
+     * Default: 8,192.
+     */
+    public var contextSize: SdkCount?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The device that computes. Default: the CPU.
+         */device: Device? = nil,
+        /**
+         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+         */threads: SdkCount? = nil,
+        /**
+         * Tokens of a text at most, if the model can read more. A model that reads in both directions holds a whole text in memory.
+         * Default: 8,192.
+         */contextSize: SdkCount? = nil) {
+        self.device = device
+        self.threads = threads
+        self.contextSize = contextSize
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension EmbeddingModelOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelOptions {
+        return
+            try EmbeddingModelOptions(
+                device: FfiConverterOptionTypeDevice.read(from: &buf),
+                threads: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: EmbeddingModelOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeDevice.write(value.device, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModelOptions_lift(_ buf: RustBuffer) throws -> EmbeddingModelOptions {
+    return try FfiConverterTypeEmbeddingModelOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEmbeddingModelOptions_lower(_ value: EmbeddingModelOptions) -> RustBuffer {
+    return FfiConverterTypeEmbeddingModelOptions.lower(value)
 }
 
 
@@ -5367,6 +6571,75 @@ public func FfiConverterTypeHubOptions_lower(_ value: HubOptions) -> RustBuffer 
 
 
 /**
+ * A label and its probability.
+ */
+public struct LabelProbability: Equatable, Hashable {
+    /**
+     * The label, as the question has it.
+     */
+    public var label: String
+    /**
+     * Its probability among the labels.
+     */
+    public var probability: Double
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The label, as the question has it.
+         */label: String,
+        /**
+         * Its probability among the labels.
+         */probability: Double) {
+        self.label = label
+        self.probability = probability
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LabelProbability: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LabelProbability {
+        return
+            try LabelProbability(
+                label: FfiConverterString.read(from: &buf),
+                probability: FfiConverterDouble.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: LabelProbability, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.label, into: &buf)
+        FfiConverterDouble.write(value.probability, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLabelProbability_lift(_ buf: RustBuffer) throws -> LabelProbability {
+    return try FfiConverterTypeLabelProbability.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLabelProbability_lower(_ value: LabelProbability) -> RustBuffer {
+    return FfiConverterTypeLabelProbability.lower(value)
+}
+
+
+/**
  * Options for loading a model.
  */
 public struct LoadOptions: Equatable, Hashable {
@@ -6252,6 +7525,156 @@ public func FfiConverterTypePullProgress_lower(_ value: PullProgress) -> RustBuf
 
 
 /**
+ * One document of a ranking.
+ */
+public struct RankedDocument: Equatable, Hashable {
+    /**
+     * Its place among the documents that were given.
+     */
+    public var index: SdkCount
+    /**
+     * How well it fits: a probability for most models; for some cross-encoders a logit, and for models with a vector for each token a
+     * sum of cosines.
+     */
+    public var relevance: Float
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its place among the documents that were given.
+         */index: SdkCount,
+        /**
+         * How well it fits: a probability for most models; for some cross-encoders a logit, and for models with a vector for each token a
+         * sum of cosines.
+         */relevance: Float) {
+        self.index = index
+        self.relevance = relevance
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RankedDocument: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RankedDocument {
+        return
+            try RankedDocument(
+                index: FfiConverterTypeSdkCount.read(from: &buf),
+                relevance: FfiConverterFloat.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RankedDocument, into buf: inout [UInt8]) {
+        FfiConverterTypeSdkCount.write(value.index, into: &buf)
+        FfiConverterFloat.write(value.relevance, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRankedDocument_lift(_ buf: RustBuffer) throws -> RankedDocument {
+    return try FfiConverterTypeRankedDocument.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRankedDocument_lower(_ value: RankedDocument) -> RustBuffer {
+    return FfiConverterTypeRankedDocument.lower(value)
+}
+
+
+/**
+ * The documents that fit a query best, the best first.
+ */
+public struct Ranking: Equatable, Hashable {
+    /**
+     * The documents, the best first; of equal ones, the earlier first.
+     */
+    public var results: [RankedDocument]
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    public var tokenCount: SdkCount
+    /**
+     * The documents that were cut, as indices.
+     */
+    public var truncated: [SdkCount]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The documents, the best first; of equal ones, the earlier first.
+         */results: [RankedDocument],
+        /**
+         * Tokens that were read, with prompts and the tokens around texts.
+         */tokenCount: SdkCount,
+        /**
+         * The documents that were cut, as indices.
+         */truncated: [SdkCount]) {
+        self.results = results
+        self.tokenCount = tokenCount
+        self.truncated = truncated
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Ranking: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRanking: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Ranking {
+        return
+            try Ranking(
+                results: FfiConverterSequenceTypeRankedDocument.read(from: &buf),
+                tokenCount: FfiConverterTypeSdkCount.read(from: &buf),
+                truncated: FfiConverterSequenceTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Ranking, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypeRankedDocument.write(value.results, into: &buf)
+        FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRanking_lift(_ buf: RustBuffer) throws -> Ranking {
+    return try FfiConverterTypeRanking.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRanking_lower(_ value: Ranking) -> RustBuffer {
+    return FfiConverterTypeRanking.lower(value)
+}
+
+
+/**
  * Call text that could not be delivered as a call.
  */
 public struct RejectedCall: Equatable, Hashable {
@@ -6357,6 +7780,75 @@ public func FfiConverterTypeRejectedCall_lift(_ buf: RustBuffer) throws -> Rejec
 #endif
 public func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuffer {
     return FfiConverterTypeRejectedCall.lower(value)
+}
+
+
+/**
+ * How documents are ranked.
+ */
+public struct RerankOptions: Equatable, Hashable {
+    /**
+     * The number of results. Default: all documents.
+     */
+    public var topN: SdkCount?
+    /**
+     * What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it.
+     */
+    public var instruction: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The number of results. Default: all documents.
+         */topN: SdkCount? = nil,
+        /**
+         * What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it.
+         */instruction: String? = nil) {
+        self.topN = topN
+        self.instruction = instruction
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RerankOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RerankOptions {
+        return
+            try RerankOptions(
+                topN: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                instruction: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RerankOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeSdkCount.write(value.topN, into: &buf)
+        FfiConverterOptionString.write(value.instruction, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRerankOptions_lift(_ buf: RustBuffer) throws -> RerankOptions {
+    return try FfiConverterTypeRerankOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRerankOptions_lower(_ value: RerankOptions) -> RustBuffer {
+    return FfiConverterTypeRerankOptions.lower(value)
 }
 
 
@@ -6970,6 +8462,164 @@ public func FfiConverterTypeSdkFunctionParameter_lift(_ buf: RustBuffer) throws 
 #endif
 public func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParameter) -> RustBuffer {
     return FfiConverterTypeSdkFunctionParameter.lower(value)
+}
+
+
+/**
+ * The vectors of texts, in the order of the texts.
+ */
+public struct TextEmbeddings: Equatable, Hashable {
+    /**
+     * A vector for each text.
+     */
+    public var vectors: [[Float]]
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    public var tokenCount: SdkCount
+    /**
+     * The texts that were cut, as indices.
+     */
+    public var truncated: [SdkCount]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * A vector for each text.
+         */vectors: [[Float]],
+        /**
+         * Tokens that were read, with prompts and the tokens around texts.
+         */tokenCount: SdkCount,
+        /**
+         * The texts that were cut, as indices.
+         */truncated: [SdkCount]) {
+        self.vectors = vectors
+        self.tokenCount = tokenCount
+        self.truncated = truncated
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TextEmbeddings: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextEmbeddings {
+        return
+            try TextEmbeddings(
+                vectors: FfiConverterSequenceSequenceFloat.read(from: &buf),
+                tokenCount: FfiConverterTypeSdkCount.read(from: &buf),
+                truncated: FfiConverterSequenceTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TextEmbeddings, into buf: inout [UInt8]) {
+        FfiConverterSequenceSequenceFloat.write(value.vectors, into: &buf)
+        FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTextEmbeddings_lift(_ buf: RustBuffer) throws -> TextEmbeddings {
+    return try FfiConverterTypeTextEmbeddings.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTextEmbeddings_lower(_ value: TextEmbeddings) -> RustBuffer {
+    return FfiConverterTypeTextEmbeddings.lower(value)
+}
+
+
+/**
+ * The vectors of all tokens of texts, for models that compare texts token by token.
+ */
+public struct TokenEmbeddings: Equatable, Hashable {
+    /**
+     * For each text the vectors of its tokens, which have the length 1.
+     */
+    public var texts: [[[Float]]]
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    public var tokenCount: SdkCount
+    /**
+     * The texts that were cut, as indices.
+     */
+    public var truncated: [SdkCount]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * For each text the vectors of its tokens, which have the length 1.
+         */texts: [[[Float]]],
+        /**
+         * Tokens that were read, with prompts and the tokens around texts.
+         */tokenCount: SdkCount,
+        /**
+         * The texts that were cut, as indices.
+         */truncated: [SdkCount]) {
+        self.texts = texts
+        self.tokenCount = tokenCount
+        self.truncated = truncated
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TokenEmbeddings: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenEmbeddings {
+        return
+            try TokenEmbeddings(
+                texts: FfiConverterSequenceSequenceSequenceFloat.read(from: &buf),
+                tokenCount: FfiConverterTypeSdkCount.read(from: &buf),
+                truncated: FfiConverterSequenceTypeSdkCount.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TokenEmbeddings, into buf: inout [UInt8]) {
+        FfiConverterSequenceSequenceSequenceFloat.write(value.texts, into: &buf)
+        FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenEmbeddings_lift(_ buf: RustBuffer) throws -> TokenEmbeddings {
+    return try FfiConverterTypeTokenEmbeddings.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenEmbeddings_lower(_ value: TokenEmbeddings) -> RustBuffer {
+    return FfiConverterTypeTokenEmbeddings.lower(value)
 }
 
 
@@ -8083,6 +9733,340 @@ public func FfiConverterTypeContextPolicy_lift(_ buf: RustBuffer) throws -> Cont
 #endif
 public func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustBuffer {
     return FfiConverterTypeContextPolicy.lower(value)
+}
+
+
+
+/**
+ * The answers that a question allows.
+ */
+
+public enum DecisionKind: Equatable, Hashable {
+
+    /**
+     * Yes or no.
+     */
+    case predicate(
+        /**
+         * When yes is right.
+         */yes: String? = nil,
+        /**
+         * When no is right.
+         */no: String? = nil
+    )
+    /**
+     * One of 1 to 255 labels.
+     */
+    case choice(
+        /**
+         * The labels.
+         */choices: [DecisionLabel]
+    )
+    /**
+     * A number from 0 on: one of 2 to 100 levels, the lowest first.
+     */
+    case score(
+        /**
+         * The levels.
+         */levels: [DecisionLabel]
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
+    typealias SwiftType = DecisionKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .predicate(yes: try FfiConverterOptionString.read(from: &buf), no: try FfiConverterOptionString.read(from: &buf)
+        )
+
+        case 2: return .choice(choices: try FfiConverterSequenceTypeDecisionLabel.read(from: &buf)
+        )
+
+        case 3: return .score(levels: try FfiConverterSequenceTypeDecisionLabel.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: DecisionKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .predicate(yes,no):
+            writeInt(&buf, Int32(1))
+            FfiConverterOptionString.write(yes, into: &buf)
+            FfiConverterOptionString.write(no, into: &buf)
+
+
+        case let .choice(choices):
+            writeInt(&buf, Int32(2))
+            FfiConverterSequenceTypeDecisionLabel.write(choices, into: &buf)
+
+
+        case let .score(levels):
+            writeInt(&buf, Int32(3))
+            FfiConverterSequenceTypeDecisionLabel.write(levels, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionKind_lift(_ buf: RustBuffer) throws -> DecisionKind {
+    return try FfiConverterTypeDecisionKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionKind_lower(_ value: DecisionKind) -> RustBuffer {
+    return FfiConverterTypeDecisionKind.lower(value)
+}
+
+
+
+/**
+ * What was decided. Probabilities are those among the labels: their sum is 1. `confidence` is 0 if all labels are equally probable,
+ * and 1 if one is certain.
+ */
+
+public enum DecisionOutcome: Equatable, Hashable {
+
+    /**
+     * The answer to a question that is answered by yes or no.
+     */
+    case predicate(
+        /**
+         * The probability of yes.
+         */probability: Double
+    )
+    /**
+     * The answer to a choice.
+     */
+    case choice(
+        /**
+         * The most probable label; of equal ones, the first.
+         */choice: String,
+        /**
+         * Its place among the labels.
+         */index: SdkCount,
+        /**
+         * How certain the choice is, from 0 to 1.
+         */confidence: Double,
+        /**
+         * The labels in the order of the question.
+         */probabilities: [LabelProbability]
+    )
+    /**
+     * The answer to a score.
+     */
+    case score(
+        /**
+         * The mean of the levels, each weighed by its probability: 0 is the first.
+         */score: Double,
+        /**
+         * How certain the score is, from 0 to 1.
+         */confidence: Double,
+        /**
+         * The levels in the order of the question.
+         */probabilities: [LabelProbability]
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionOutcome: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = DecisionOutcome
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOutcome {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .predicate(probability: try FfiConverterDouble.read(from: &buf)
+        )
+
+        case 2: return .choice(choice: try FfiConverterString.read(from: &buf), index: try FfiConverterTypeSdkCount.read(from: &buf), confidence: try FfiConverterDouble.read(from: &buf), probabilities: try FfiConverterSequenceTypeLabelProbability.read(from: &buf)
+        )
+
+        case 3: return .score(score: try FfiConverterDouble.read(from: &buf), confidence: try FfiConverterDouble.read(from: &buf), probabilities: try FfiConverterSequenceTypeLabelProbability.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: DecisionOutcome, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .predicate(probability):
+            writeInt(&buf, Int32(1))
+            FfiConverterDouble.write(probability, into: &buf)
+
+
+        case let .choice(choice,index,confidence,probabilities):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(choice, into: &buf)
+            FfiConverterTypeSdkCount.write(index, into: &buf)
+            FfiConverterDouble.write(confidence, into: &buf)
+            FfiConverterSequenceTypeLabelProbability.write(probabilities, into: &buf)
+
+
+        case let .score(score,confidence,probabilities):
+            writeInt(&buf, Int32(3))
+            FfiConverterDouble.write(score, into: &buf)
+            FfiConverterDouble.write(confidence, into: &buf)
+            FfiConverterSequenceTypeLabelProbability.write(probabilities, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionOutcome_lift(_ buf: RustBuffer) throws -> DecisionOutcome {
+    return try FfiConverterTypeDecisionOutcome.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionOutcome_lower(_ value: DecisionOutcome) -> RustBuffer {
+    return FfiConverterTypeDecisionOutcome.lower(value)
+}
+
+
+
+/**
+ * What questions are about.
+ */
+
+public enum DecisionState: Equatable, Hashable {
+
+    /**
+     * Text; nothing if it is empty.
+     */
+    case text(
+        /**
+         * The text.
+         */text: String
+    )
+    /**
+     * A JSON value, which the model is shown over several lines.
+     */
+    case json(
+        /**
+         * The value, as JSON text.
+         */json: String
+    )
+    /**
+     * Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
+     */
+    case messages(
+        /**
+         * The messages, in order.
+         */messages: [ChatMessage]
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecisionState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
+    typealias SwiftType = DecisionState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .json(json: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .messages(messages: try FfiConverterSequenceTypeChatMessage.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: DecisionState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .text(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .json(json):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(json, into: &buf)
+
+
+        case let .messages(messages):
+            writeInt(&buf, Int32(3))
+            FfiConverterSequenceTypeChatMessage.write(messages, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionState_lift(_ buf: RustBuffer) throws -> DecisionState {
+    return try FfiConverterTypeDecisionState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecisionState_lower(_ value: DecisionState) -> RustBuffer {
+    return FfiConverterTypeDecisionState.lower(value)
 }
 
 
@@ -10591,6 +12575,91 @@ public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer 
 
 
 /**
+ * What a text is used for. Many models put a prompt before queries, before documents, or before both.
+ */
+
+public enum TextUse: Equatable, Hashable {
+
+    /**
+     * The prompt that the model's files name as the default, if they name one.
+     */
+    case unspecified
+    /**
+     * A question, or another text that something is searched with.
+     */
+    case query
+    /**
+     * A text that is searched.
+     */
+    case document
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TextUse: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
+    typealias SwiftType = TextUse
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextUse {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .unspecified
+
+        case 2: return .query
+
+        case 3: return .document
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: TextUse, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .unspecified:
+            writeInt(&buf, Int32(1))
+
+
+        case .query:
+            writeInt(&buf, Int32(2))
+
+
+        case .document:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTextUse_lift(_ buf: RustBuffer) throws -> TextUse {
+    return try FfiConverterTypeTextUse.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTextUse_lower(_ value: TextUse) -> RustBuffer {
+    return FfiConverterTypeTextUse.lower(value)
+}
+
+
+
+/**
  * Whether calls are constrained to the declared functions.
  */
 
@@ -11168,6 +13237,30 @@ fileprivate struct FfiConverterOptionTypeChatMessage: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeDecisionTemperatures: FfiConverterRustBuffer {
+    typealias SwiftType = DecisionTemperatures?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeDecisionTemperatures.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeDecisionTemperatures.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeSamplingDefaults: FfiConverterRustBuffer {
     typealias SwiftType = SamplingDefaults?
 
@@ -11520,6 +13613,30 @@ fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeStrictness.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeTextUse: FfiConverterRustBuffer {
+    typealias SwiftType = TextUse?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeTextUse.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeTextUse.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -12065,6 +14182,81 @@ fileprivate struct FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeDecisionAnswer: FfiConverterRustBuffer {
+    typealias SwiftType = [DecisionAnswer]
+
+    public static func write(_ value: [DecisionAnswer], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeDecisionAnswer.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionAnswer] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [DecisionAnswer]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeDecisionAnswer.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeDecisionLabel: FfiConverterRustBuffer {
+    typealias SwiftType = [DecisionLabel]
+
+    public static func write(_ value: [DecisionLabel], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeDecisionLabel.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionLabel] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [DecisionLabel]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeDecisionLabel.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeDecisionQuestion: FfiConverterRustBuffer {
+    typealias SwiftType = [DecisionQuestion]
+
+    public static func write(_ value: [DecisionQuestion], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeDecisionQuestion.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionQuestion] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [DecisionQuestion]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeDecisionQuestion.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer {
     typealias SwiftType = [Diagnostic]
 
@@ -12140,6 +14332,31 @@ fileprivate struct FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeLabelProbability: FfiConverterRustBuffer {
+    typealias SwiftType = [LabelProbability]
+
+    public static func write(_ value: [LabelProbability], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeLabelProbability.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [LabelProbability] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [LabelProbability]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeLabelProbability.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
     typealias SwiftType = [PlannedFile]
 
@@ -12157,6 +14374,31 @@ fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypePlannedFile.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeRankedDocument: FfiConverterRustBuffer {
+    typealias SwiftType = [RankedDocument]
+
+    public static func write(_ value: [RankedDocument], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRankedDocument.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RankedDocument] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RankedDocument]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRankedDocument.read(from: &buf))
         }
         return seq
     }
@@ -12407,6 +14649,56 @@ fileprivate struct FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuff
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeFunctionOutcome.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceSequenceFloat: FfiConverterRustBuffer {
+    typealias SwiftType = [[Float]]
+
+    public static func write(_ value: [[Float]], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterSequenceFloat.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[Float]] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [[Float]]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterSequenceFloat.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceSequenceSequenceFloat: FfiConverterRustBuffer {
+    typealias SwiftType = [[[Float]]]
+
+    public static func write(_ value: [[[Float]]], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterSequenceSequenceFloat.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[[Float]]] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [[[Float]]]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterSequenceSequenceFloat.read(from: &buf))
         }
         return seq
     }
@@ -12671,6 +14963,35 @@ fileprivate func uniffiFutureContinuationCallback(handle: UInt64, pollResult: In
     }
 }
 /**
+ * The cosine of the angle between two vectors, from -1 to 1. `InvalidArgument` for vectors of different sizes.
+ */
+public func cosineSimilarity(of: [Float], to: [Float])throws  -> Float  {
+    return try  FfiConverterFloat.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_cosine_similarity(
+        FfiConverterSequenceFloat.lower(of),
+        FfiConverterSequenceFloat.lower(to),uniffiCallStatus
+    )
+})
+}
+/**
+ * Loads an embedding model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
+ */
+public func loadEmbeddingModelRaw(path: String, options: EmbeddingModelOptions)async throws  -> EmbeddingModel  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_func_load_embedding_model(FfiConverterString.lower(path),FfiConverterTypeEmbeddingModelOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_u64,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_u64,
+            freeFunc: ffi_causerie_ffi_rust_future_free_u64,
+            liftFunc: FfiConverterTypeEmbeddingModel_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+/**
  * The entry of a function in the tool list that the model reads, as JSON text.
  */
 public func functionSchema(function: SdkFunction) -> String  {
@@ -12870,6 +15191,12 @@ private let initializationResult: InitializationResult = {
     if bindings_contract_version != scaffolding_contract_version {
         return InitializationResult.contractVersionMismatch
     }
+    if (uniffi_causerie_ffi_checksum_func_cosine_similarity() != 62647) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_func_load_embedding_model() != 10003) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_func_function_schema() != 46992) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -12972,6 +15299,21 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_decisioncancel_cancel() != 51519) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_embeddingmodel_embed() != 58036) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens() != 872) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_embeddingmodel_info() != 45004) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank() != 13515) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_downloadplan_commit() != 45917) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -13054,6 +15396,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 50253) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_decide_until() != 35910) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954) {
@@ -13159,6 +15504,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_httptransport_send() != 5079) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_constructor_decisioncancel_new() != 24821) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_constructor_downloadplan_from_json() != 6520) {

@@ -750,6 +750,10 @@ internal object IntegrityCheckingUniffiLib {
     }
 
     internal fun ensureInitialized() = Unit
+    external fun uniffi_causerie_ffi_checksum_func_cosine_similarity(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_func_load_embedding_model(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_func_function_schema(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_functions_from_json(
@@ -818,6 +822,14 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_unregister_function(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_embeddingmodel_embed(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_embeddingmodel_info(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_downloadplan_commit(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_downloadplan_is_gated(
@@ -873,6 +885,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_decide(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_info(
     ): Int
@@ -1015,6 +1029,18 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_unregister_function(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
+    external fun uniffi_causerie_ffi_fn_clone_embeddingmodel(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_embeddingmodel(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_embeddingmodel_embed(`ptr`: Long,`texts`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(`ptr`: Long,`texts`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_embeddingmodel_info(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(`ptr`: Long,`query`: RustBuffer.ByValue,`documents`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_causerie_ffi_fn_clone_downloadplan(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_downloadplan(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1102,6 +1128,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_method_modelrunner_create_conversation(`ptr`: Long,`systemPrompt`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_create_conversation_from_history(`ptr`: Long,`history`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_decide(`ptr`: Long,`state`: RustBuffer.ByValue,`questions`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_info(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1207,6 +1235,10 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_sdkerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_cosine_similarity(`of`: RustBuffer.ByValue,`to`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Float
+    external fun uniffi_causerie_ffi_fn_func_load_embedding_model(`path`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_causerie_ffi_fn_func_function_schema(`function`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_functions_from_json(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1356,6 +1388,12 @@ private fun uniffiCheckContractApiVersion(lib: IntegrityCheckingUniffiLib) {
 }
 @Suppress("UNUSED_PARAMETER")
 private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
+    if ((lib.uniffi_causerie_ffi_checksum_func_cosine_similarity() and 0xFFFF) != 62647) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_func_load_embedding_model() and 0xFFFF) != 10003) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_func_function_schema() and 0xFFFF) != 46992) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1458,6 +1496,18 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() and 0xFFFF) != 24105) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed() and 0xFFFF) != 58036) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_embed_tokens() and 0xFFFF) != 872) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_info() and 0xFFFF) != 45004) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_embeddingmodel_rerank() and 0xFFFF) != 13515) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_downloadplan_commit() and 0xFFFF) != 45917) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1540,6 +1590,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() and 0xFFFF) != 50253) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_decide() and 0xFFFF) != 50511) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() and 0xFFFF) != 19954) {
@@ -3484,6 +3537,367 @@ public object FfiConverterTypeDownloadStream: FfiConverter<DownloadStream, Long>
     override fun allocationSize(value: DownloadStream) = 8UL
 
     override fun write(value: DownloadStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * A model in memory that embeds texts, or ranks documents.
+ */
+public interface EmbeddingModelInterface {
+
+    /**
+     * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+     */
+    suspend fun `embed`(`texts`: List<kotlin.String>, `options`: EmbedOptions): TextEmbeddings
+
+    /**
+     * The vectors of the tokens of texts, for models that compare texts token by token.
+     */
+    suspend fun `embedTokens`(`texts`: List<kotlin.String>, `options`: EmbedOptions): TokenEmbeddings
+
+    /**
+     * The description of the model.
+     */
+    val `info`: EmbeddingModelInfo
+
+    /**
+     * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+     */
+    suspend fun `rerank`(`query`: kotlin.String, `documents`: List<kotlin.String>, `options`: RerankOptions): Ranking
+
+    companion object
+}
+
+/**
+ * A model in memory that embeds texts, or ranks documents.
+ */
+open class EmbeddingModel: Disposable, AutoCloseable, EmbeddingModelMembers
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel(handle, status)
+        }
+    }
+
+
+    /**
+     * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `embed`(`texts`: List<kotlin.String>, `options`: EmbedOptions) : TextEmbeddings {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(
+                uniffiHandle,
+
+        FfiConverterSequenceString.lower(`texts`),
+        FfiConverterTypeEmbedOptions.lower(`options`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeTextEmbeddings.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The vectors of the tokens of texts, for models that compare texts token by token.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `embedTokens`(`texts`: List<kotlin.String>, `options`: EmbedOptions) : TokenEmbeddings {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(
+                uniffiHandle,
+
+        FfiConverterSequenceString.lower(`texts`),
+        FfiConverterTypeEmbedOptions.lower(`options`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeTokenEmbeddings.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The description of the model.
+     */override val `info`: EmbeddingModelInfo get() {
+            return FfiConverterTypeEmbeddingModelInfo.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `rerank`(`query`: kotlin.String, `documents`: List<kotlin.String>, `options`: RerankOptions) : Ranking {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(
+                uniffiHandle,
+
+        FfiConverterString.lower(`query`),
+        FfiConverterSequenceString.lower(`documents`),
+        FfiConverterTypeRerankOptions.lower(`options`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeRanking.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object : EmbeddingModelLoading
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeEmbeddingModel: FfiConverter<EmbeddingModel, Long> {
+    override fun lower(value: EmbeddingModel): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): EmbeddingModel {
+        return EmbeddingModel(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): EmbeddingModel {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: EmbeddingModel) = 8UL
+
+    override fun write(value: EmbeddingModel, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -5912,6 +6326,12 @@ public interface ModelRunnerInterface {
     fun `createConversationFromHistory`(`history`: List<ChatMessage>): Conversation
 
     /**
+     * Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+     * prefix cache. A caller that stops waiting cancels the questions.
+     */
+    suspend fun `decide`(`state`: DecisionState, `questions`: List<DecisionQuestion>, `options`: DecisionOptions): Decisions
+
+    /**
      * Facts about the model.
      */
     val `info`: ModelInfo
@@ -6163,6 +6583,34 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerMembers
     )
     }
 
+
+
+    /**
+     * Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+     * prefix cache. A caller that stops waiting cancels the questions.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `decide`(`state`: DecisionState, `questions`: List<DecisionQuestion>, `options`: DecisionOptions) : Decisions {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide(
+                uniffiHandle,
+
+        FfiConverterTypeDecisionState.lower(`state`),
+        FfiConverterSequenceTypeDecisionQuestion.lower(`questions`),
+        FfiConverterTypeDecisionOptions.lower(`options`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeDecisions.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
 
 
     /**
@@ -7921,6 +8369,380 @@ public object FfiConverterTypeContextPlan: FfiConverterRustBuffer<ContextPlan> {
 
 
 /**
+ * The answer to one question.
+ */
+data class DecisionAnswer (
+    /**
+     * The name of the question.
+     */
+    val `name`: kotlin.String?
+    ,
+    /**
+     * The answer.
+     */
+    val `outcome`: DecisionOutcome
+    ,
+    /**
+     * The probability with which the model would have written one of the labels. The smaller it is, the less the answer says.
+     */
+    val `labelProbability`: kotlin.Double
+    ,
+    /**
+     * Whether that reaches the option's limit. If not, the outcome says next to nothing.
+     */
+    val `isAnswered`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer<DecisionAnswer> {
+    override fun read(buf: ByteBuffer): DecisionAnswer {
+        return DecisionAnswer(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterTypeDecisionOutcome.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionAnswer) = (
+            FfiConverterOptionalString.allocationSize(value.`name`) +
+            FfiConverterTypeDecisionOutcome.allocationSize(value.`outcome`) +
+            FfiConverterDouble.allocationSize(value.`labelProbability`) +
+            FfiConverterBoolean.allocationSize(value.`isAnswered`)
+    )
+
+    override fun write(value: DecisionAnswer, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`name`, buf)
+            FfiConverterTypeDecisionOutcome.write(value.`outcome`, buf)
+            FfiConverterDouble.write(value.`labelProbability`, buf)
+            FfiConverterBoolean.write(value.`isAnswered`, buf)
+    }
+}
+
+
+
+/**
+ * A choice, or a level of a score.
+ */
+data class DecisionLabel (
+    /**
+     * Its name.
+     */
+    val `label`: kotlin.String
+    ,
+    /**
+     * What it means.
+     */
+    val `description`: kotlin.String? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionLabel: FfiConverterRustBuffer<DecisionLabel> {
+    override fun read(buf: ByteBuffer): DecisionLabel {
+        return DecisionLabel(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionLabel) = (
+            FfiConverterString.allocationSize(value.`label`) +
+            FfiConverterOptionalString.allocationSize(value.`description`)
+    )
+
+    override fun write(value: DecisionLabel, buf: ByteBuffer) {
+            FfiConverterString.write(value.`label`, buf)
+            FfiConverterOptionalString.write(value.`description`, buf)
+    }
+}
+
+
+
+/**
+ * How decisions are read.
+ */
+data class DecisionOptions (
+    /**
+     * Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind.
+     */
+    val `temperature`: DecisionTemperatures? = null
+    ,
+    /**
+     * The orders in which the labels of a choice are shown; their log-probabilities are averaged. Each costs as much as a question.
+     * Default: 2 for chat models, 1 for decision models.
+     */
+    val `rotations`: SdkCount? = null
+    ,
+    /**
+     * The least probability of all labels together. Below it, the model would have written something else, and the answer says that
+     * it is not answered. Default: 0.1 for chat models, 0 for decision models.
+     */
+    val `minLabelProbability`: kotlin.Double? = null
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionOptions: FfiConverterRustBuffer<DecisionOptions> {
+    override fun read(buf: ByteBuffer): DecisionOptions {
+        return DecisionOptions(
+            FfiConverterOptionalTypeDecisionTemperatures.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalDouble.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionOptions) = (
+            FfiConverterOptionalTypeDecisionTemperatures.allocationSize(value.`temperature`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`rotations`) +
+            FfiConverterOptionalDouble.allocationSize(value.`minLabelProbability`)
+    )
+
+    override fun write(value: DecisionOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeDecisionTemperatures.write(value.`temperature`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`rotations`, buf)
+            FfiConverterOptionalDouble.write(value.`minLabelProbability`, buf)
+    }
+}
+
+
+
+/**
+ * A question about a state.
+ */
+data class DecisionQuestion (
+    /**
+     * The question itself: text, and images for a model that takes them.
+     */
+    val `instructions`: List<ChatMessageContent>
+    ,
+    /**
+     * What can be answered.
+     */
+    val `kind`: DecisionKind
+    ,
+    /**
+     * Names the question in its answer.
+     */
+    val `name`: kotlin.String? = null
+
+){
+
+
+
+
+
+    companion object : DecisionQuestionKinds
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer<DecisionQuestion> {
+    override fun read(buf: ByteBuffer): DecisionQuestion {
+        return DecisionQuestion(
+            FfiConverterSequenceTypeChatMessageContent.read(buf),
+            FfiConverterTypeDecisionKind.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionQuestion) = (
+            FfiConverterSequenceTypeChatMessageContent.allocationSize(value.`instructions`) +
+            FfiConverterTypeDecisionKind.allocationSize(value.`kind`) +
+            FfiConverterOptionalString.allocationSize(value.`name`)
+    )
+
+    override fun write(value: DecisionQuestion, buf: ByteBuffer) {
+            FfiConverterSequenceTypeChatMessageContent.write(value.`instructions`, buf)
+            FfiConverterTypeDecisionKind.write(value.`kind`, buf)
+            FfiConverterOptionalString.write(value.`name`, buf)
+    }
+}
+
+
+
+/**
+ * A temperature for each kind of question.
+ */
+data class DecisionTemperatures (
+    /**
+     * For questions that are answered by yes or no.
+     */
+    val `predicate`: kotlin.Double = 1.0
+    ,
+    /**
+     * For choices.
+     */
+    val `choice`: kotlin.Double = 1.0
+    ,
+    /**
+     * For scores.
+     */
+    val `score`: kotlin.Double = 1.0
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer<DecisionTemperatures> {
+    override fun read(buf: ByteBuffer): DecisionTemperatures {
+        return DecisionTemperatures(
+            FfiConverterDouble.read(buf),
+            FfiConverterDouble.read(buf),
+            FfiConverterDouble.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionTemperatures) = (
+            FfiConverterDouble.allocationSize(value.`predicate`) +
+            FfiConverterDouble.allocationSize(value.`choice`) +
+            FfiConverterDouble.allocationSize(value.`score`)
+    )
+
+    override fun write(value: DecisionTemperatures, buf: ByteBuffer) {
+            FfiConverterDouble.write(value.`predicate`, buf)
+            FfiConverterDouble.write(value.`choice`, buf)
+            FfiConverterDouble.write(value.`score`, buf)
+    }
+}
+
+
+
+/**
+ * The tokens of decisions.
+ */
+data class DecisionUsage (
+    /**
+     * Tokens of all prompts; what they have in common counts once.
+     */
+    val `inputTokens`: SdkCount
+    ,
+    /**
+     * The part of them that was computed for earlier requests.
+     */
+    val `cachedTokens`: SdkCount
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionUsage: FfiConverterRustBuffer<DecisionUsage> {
+    override fun read(buf: ByteBuffer): DecisionUsage {
+        return DecisionUsage(
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecisionUsage) = (
+            FfiConverterTypeSdkCount.allocationSize(value.`inputTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`cachedTokens`)
+    )
+
+    override fun write(value: DecisionUsage, buf: ByteBuffer) {
+            FfiConverterTypeSdkCount.write(value.`inputTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`cachedTokens`, buf)
+    }
+}
+
+
+
+/**
+ * The answers to questions about one state.
+ */
+data class Decisions (
+    /**
+     * One answer for each question, in the order of the questions.
+     */
+    val `answers`: List<DecisionAnswer>
+    ,
+    /**
+     * The tokens that they took.
+     */
+    val `usage`: DecisionUsage
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisions: FfiConverterRustBuffer<Decisions> {
+    override fun read(buf: ByteBuffer): Decisions {
+        return Decisions(
+            FfiConverterSequenceTypeDecisionAnswer.read(buf),
+            FfiConverterTypeDecisionUsage.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Decisions) = (
+            FfiConverterSequenceTypeDecisionAnswer.allocationSize(value.`answers`) +
+            FfiConverterTypeDecisionUsage.allocationSize(value.`usage`)
+    )
+
+    override fun write(value: Decisions, buf: ByteBuffer) {
+            FfiConverterSequenceTypeDecisionAnswer.write(value.`answers`, buf)
+            FfiConverterTypeDecisionUsage.write(value.`usage`, buf)
+    }
+}
+
+
+
+/**
  * A finding about a call or one of its arguments.
  */
 data class Diagnostic (
@@ -7978,6 +8800,228 @@ public object FfiConverterTypeDiagnostic: FfiConverterRustBuffer<Diagnostic> {
             FfiConverterTypeSeverity.write(value.`severity`, buf)
             FfiConverterString.write(value.`path`, buf)
             FfiConverterString.write(value.`text`, buf)
+    }
+}
+
+
+
+/**
+ * How texts are embedded.
+ */
+data class EmbedOptions (
+    /**
+     * What the texts are used for, which chooses the prompt in the model's files. Default: unspecified.
+     */
+    val `textUse`: TextUse? = null
+    ,
+    /**
+     * Text that is put before each text, instead of the prompt in the model's files. Models in GGUF files have no prompts: the
+     * model's description says which it needs.
+     */
+    val `prompt`: kotlin.String? = null
+    ,
+    /**
+     * Values of a vector to keep, of which at least one. The shorter vector is brought to the length 1 again. Only models that were
+     * trained for it keep most of their quality. Default: all.
+     */
+    val `dimensions`: SdkCount? = null
+    ,
+    /**
+     * Whether vectors are brought to the length 1. Default: as the model's files say; for a GGUF file, yes.
+     */
+    val `normalises`: kotlin.Boolean? = null
+    ,
+    /**
+     * Whether a text that is too long is cut at its end. Otherwise it is an error.
+     */
+    val `truncates`: kotlin.Boolean = true
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeEmbedOptions: FfiConverterRustBuffer<EmbedOptions> {
+    override fun read(buf: ByteBuffer): EmbedOptions {
+        return EmbedOptions(
+            FfiConverterOptionalTypeTextUse.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: EmbedOptions) = (
+            FfiConverterOptionalTypeTextUse.allocationSize(value.`textUse`) +
+            FfiConverterOptionalString.allocationSize(value.`prompt`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`dimensions`) +
+            FfiConverterOptionalBoolean.allocationSize(value.`normalises`) +
+            FfiConverterBoolean.allocationSize(value.`truncates`)
+    )
+
+    override fun write(value: EmbedOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeTextUse.write(value.`textUse`, buf)
+            FfiConverterOptionalString.write(value.`prompt`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`dimensions`, buf)
+            FfiConverterOptionalBoolean.write(value.`normalises`, buf)
+            FfiConverterBoolean.write(value.`truncates`, buf)
+    }
+}
+
+
+
+/**
+ * What an embedding model is and can do.
+ */
+data class EmbeddingModelInfo (
+    /**
+     * The model family, as the files name it: `bert`, `qwen3`.
+     */
+    val `architecture`: kotlin.String
+    ,
+    /**
+     * Values of a vector.
+     */
+    val `dimensions`: SdkCount
+    ,
+    /**
+     * Tokens of a text at most, with the tokens around it.
+     */
+    val `maxTokens`: SdkCount
+    ,
+    /**
+     * Whether texts have one vector.
+     */
+    val `embeds`: kotlin.Boolean
+    ,
+    /**
+     * Whether each token has a vector.
+     */
+    val `embedsTokens`: kotlin.Boolean
+    ,
+    /**
+     * Whether the model ranks.
+     */
+    val `ranks`: kotlin.Boolean
+    ,
+    /**
+     * The names of the prompts in the model's files.
+     */
+    val `prompts`: List<kotlin.String>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer<EmbeddingModelInfo> {
+    override fun read(buf: ByteBuffer): EmbeddingModelInfo {
+        return EmbeddingModelInfo(
+            FfiConverterString.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterSequenceString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: EmbeddingModelInfo) = (
+            FfiConverterString.allocationSize(value.`architecture`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`dimensions`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`maxTokens`) +
+            FfiConverterBoolean.allocationSize(value.`embeds`) +
+            FfiConverterBoolean.allocationSize(value.`embedsTokens`) +
+            FfiConverterBoolean.allocationSize(value.`ranks`) +
+            FfiConverterSequenceString.allocationSize(value.`prompts`)
+    )
+
+    override fun write(value: EmbeddingModelInfo, buf: ByteBuffer) {
+            FfiConverterString.write(value.`architecture`, buf)
+            FfiConverterTypeSdkCount.write(value.`dimensions`, buf)
+            FfiConverterTypeSdkCount.write(value.`maxTokens`, buf)
+            FfiConverterBoolean.write(value.`embeds`, buf)
+            FfiConverterBoolean.write(value.`embedsTokens`, buf)
+            FfiConverterBoolean.write(value.`ranks`, buf)
+            FfiConverterSequenceString.write(value.`prompts`, buf)
+    }
+}
+
+
+
+/**
+ * Options for loading an embedding model.
+ */
+data class EmbeddingModelOptions (
+    /**
+     * The device that computes. Default: the CPU.
+     */
+    val `device`: Device? = null
+    ,
+    /**
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
+     */
+    val `threads`: SdkCount? = null
+    ,
+    /**
+     * Tokens of a text at most, if the model can read more. A model that reads in both directions holds a whole text in memory.
+     * Default: 8,192.
+     */
+    val `contextSize`: SdkCount? = null
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer<EmbeddingModelOptions> {
+    override fun read(buf: ByteBuffer): EmbeddingModelOptions {
+        return EmbeddingModelOptions(
+            FfiConverterOptionalTypeDevice.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: EmbeddingModelOptions) = (
+            FfiConverterOptionalTypeDevice.allocationSize(value.`device`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`threads`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`contextSize`)
+    )
+
+    override fun write(value: EmbeddingModelOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeDevice.write(value.`device`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`threads`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`contextSize`, buf)
     }
 }
 
@@ -8679,6 +9723,53 @@ public object FfiConverterTypeHubOptions: FfiConverterRustBuffer<HubOptions> {
 
 
 /**
+ * A label and its probability.
+ */
+data class LabelProbability (
+    /**
+     * The label, as the question has it.
+     */
+    val `label`: kotlin.String
+    ,
+    /**
+     * Its probability among the labels.
+     */
+    val `probability`: kotlin.Double
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLabelProbability: FfiConverterRustBuffer<LabelProbability> {
+    override fun read(buf: ByteBuffer): LabelProbability {
+        return LabelProbability(
+            FfiConverterString.read(buf),
+            FfiConverterDouble.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: LabelProbability) = (
+            FfiConverterString.allocationSize(value.`label`) +
+            FfiConverterDouble.allocationSize(value.`probability`)
+    )
+
+    override fun write(value: LabelProbability, buf: ByteBuffer) {
+            FfiConverterString.write(value.`label`, buf)
+            FfiConverterDouble.write(value.`probability`, buf)
+    }
+}
+
+
+
+/**
  * Options for loading a model.
  */
 data class LoadOptions (
@@ -9329,6 +10420,109 @@ public object FfiConverterTypePullProgress: FfiConverterRustBuffer<PullProgress>
 
 
 /**
+ * One document of a ranking.
+ */
+data class RankedDocument (
+    /**
+     * Its place among the documents that were given.
+     */
+    val `index`: SdkCount
+    ,
+    /**
+     * How well it fits: a probability for most models; for some cross-encoders a logit, and for models with a vector for each token a
+     * sum of cosines.
+     */
+    val `relevance`: kotlin.Float
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRankedDocument: FfiConverterRustBuffer<RankedDocument> {
+    override fun read(buf: ByteBuffer): RankedDocument {
+        return RankedDocument(
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterFloat.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RankedDocument) = (
+            FfiConverterTypeSdkCount.allocationSize(value.`index`) +
+            FfiConverterFloat.allocationSize(value.`relevance`)
+    )
+
+    override fun write(value: RankedDocument, buf: ByteBuffer) {
+            FfiConverterTypeSdkCount.write(value.`index`, buf)
+            FfiConverterFloat.write(value.`relevance`, buf)
+    }
+}
+
+
+
+/**
+ * The documents that fit a query best, the best first.
+ */
+data class Ranking (
+    /**
+     * The documents, the best first; of equal ones, the earlier first.
+     */
+    val `results`: List<RankedDocument>
+    ,
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    val `tokenCount`: SdkCount
+    ,
+    /**
+     * The documents that were cut, as indices.
+     */
+    val `truncated`: List<SdkCount>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRanking: FfiConverterRustBuffer<Ranking> {
+    override fun read(buf: ByteBuffer): Ranking {
+        return Ranking(
+            FfiConverterSequenceTypeRankedDocument.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterSequenceTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Ranking) = (
+            FfiConverterSequenceTypeRankedDocument.allocationSize(value.`results`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`tokenCount`) +
+            FfiConverterSequenceTypeSdkCount.allocationSize(value.`truncated`)
+    )
+
+    override fun write(value: Ranking, buf: ByteBuffer) {
+            FfiConverterSequenceTypeRankedDocument.write(value.`results`, buf)
+            FfiConverterTypeSdkCount.write(value.`tokenCount`, buf)
+            FfiConverterSequenceTypeSdkCount.write(value.`truncated`, buf)
+    }
+}
+
+
+
+/**
  * Call text that could not be delivered as a call.
  */
 data class RejectedCall (
@@ -9402,6 +10596,56 @@ public object FfiConverterTypeRejectedCall: FfiConverterRustBuffer<RejectedCall>
             FfiConverterTypeSdkLong.write(value.`byteOffset`, buf)
             FfiConverterOptionalTypeSdkFunctionCall.write(value.`candidate`, buf)
             FfiConverterString.write(value.`explanation`, buf)
+    }
+}
+
+
+
+/**
+ * How documents are ranked.
+ */
+data class RerankOptions (
+    /**
+     * The number of results. Default: all documents.
+     */
+    val `topN`: SdkCount? = null
+    ,
+    /**
+     * What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it.
+     */
+    val `instruction`: kotlin.String? = null
+
+){
+    init {
+        checkCounts(this)
+    }
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRerankOptions: FfiConverterRustBuffer<RerankOptions> {
+    override fun read(buf: ByteBuffer): RerankOptions {
+        return RerankOptions(
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RerankOptions) = (
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`topN`) +
+            FfiConverterOptionalString.allocationSize(value.`instruction`)
+    )
+
+    override fun write(value: RerankOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeSdkCount.write(value.`topN`, buf)
+            FfiConverterOptionalString.write(value.`instruction`, buf)
     }
 }
 
@@ -9868,6 +11112,116 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
             FfiConverterString.write(value.`description`, buf)
             FfiConverterBoolean.write(value.`optional`, buf)
             FfiConverterOptionalTypeSdkJsonObject.write(value.`schema`, buf)
+    }
+}
+
+
+
+/**
+ * The vectors of texts, in the order of the texts.
+ */
+data class TextEmbeddings (
+    /**
+     * A vector for each text.
+     */
+    val `vectors`: List<List<kotlin.Float>>
+    ,
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    val `tokenCount`: SdkCount
+    ,
+    /**
+     * The texts that were cut, as indices.
+     */
+    val `truncated`: List<SdkCount>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer<TextEmbeddings> {
+    override fun read(buf: ByteBuffer): TextEmbeddings {
+        return TextEmbeddings(
+            FfiConverterSequenceSequenceFloat.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterSequenceTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TextEmbeddings) = (
+            FfiConverterSequenceSequenceFloat.allocationSize(value.`vectors`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`tokenCount`) +
+            FfiConverterSequenceTypeSdkCount.allocationSize(value.`truncated`)
+    )
+
+    override fun write(value: TextEmbeddings, buf: ByteBuffer) {
+            FfiConverterSequenceSequenceFloat.write(value.`vectors`, buf)
+            FfiConverterTypeSdkCount.write(value.`tokenCount`, buf)
+            FfiConverterSequenceTypeSdkCount.write(value.`truncated`, buf)
+    }
+}
+
+
+
+/**
+ * The vectors of all tokens of texts, for models that compare texts token by token.
+ */
+data class TokenEmbeddings (
+    /**
+     * For each text the vectors of its tokens, which have the length 1.
+     */
+    val `texts`: List<List<List<kotlin.Float>>>
+    ,
+    /**
+     * Tokens that were read, with prompts and the tokens around texts.
+     */
+    val `tokenCount`: SdkCount
+    ,
+    /**
+     * The texts that were cut, as indices.
+     */
+    val `truncated`: List<SdkCount>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer<TokenEmbeddings> {
+    override fun read(buf: ByteBuffer): TokenEmbeddings {
+        return TokenEmbeddings(
+            FfiConverterSequenceSequenceSequenceFloat.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterSequenceTypeSdkCount.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TokenEmbeddings) = (
+            FfiConverterSequenceSequenceSequenceFloat.allocationSize(value.`texts`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`tokenCount`) +
+            FfiConverterSequenceTypeSdkCount.allocationSize(value.`truncated`)
+    )
+
+    override fun write(value: TokenEmbeddings, buf: ByteBuffer) {
+            FfiConverterSequenceSequenceSequenceFloat.write(value.`texts`, buf)
+            FfiConverterTypeSdkCount.write(value.`tokenCount`, buf)
+            FfiConverterSequenceTypeSdkCount.write(value.`truncated`, buf)
     }
 }
 
@@ -10734,6 +12088,433 @@ public object FfiConverterTypeContextPolicy : FfiConverterRustBuffer<ContextPoli
             is ContextPolicy.Slide -> {
                 buf.putInt(2)
                 FfiConverterBoolean.write(value.`shrinkToolResults`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * The answers that a question allows.
+ */
+sealed class DecisionKind {
+
+    /**
+     * Yes or no.
+     */
+    data class Predicate(
+        /**
+         * When yes is right.
+         */
+        val `yes`: kotlin.String? = null ,
+        /**
+         * When no is right.
+         */
+        val `no`: kotlin.String? = null ) : DecisionKind()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * One of 1 to 255 labels.
+     */
+    data class Choice(
+        /**
+         * The labels.
+         */
+        val `choices`: List<org.causerie.DecisionLabel>) : DecisionKind()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A number from 0 on: one of 2 to 100 levels, the lowest first.
+     */
+    data class Score(
+        /**
+         * The levels.
+         */
+        val `levels`: List<org.causerie.DecisionLabel>) : DecisionKind()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionKind : FfiConverterRustBuffer<DecisionKind>{
+    override fun read(buf: ByteBuffer): DecisionKind {
+        return when(buf.getInt()) {
+            1 -> DecisionKind.Predicate(
+                FfiConverterOptionalString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                )
+            2 -> DecisionKind.Choice(
+                FfiConverterSequenceTypeDecisionLabel.read(buf),
+                )
+            3 -> DecisionKind.Score(
+                FfiConverterSequenceTypeDecisionLabel.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: DecisionKind): ULong = when(value) {
+        is DecisionKind.Predicate -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterOptionalString.allocationSize(value.`yes`)
+                + FfiConverterOptionalString.allocationSize(value.`no`)
+            )
+        }
+        is DecisionKind.Choice -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeDecisionLabel.allocationSize(value.`choices`)
+            )
+        }
+        is DecisionKind.Score -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeDecisionLabel.allocationSize(value.`levels`)
+            )
+        }
+    }
+
+    override fun write(value: DecisionKind, buf: ByteBuffer) {
+        when(value) {
+            is DecisionKind.Predicate -> {
+                buf.putInt(1)
+                FfiConverterOptionalString.write(value.`yes`, buf)
+                FfiConverterOptionalString.write(value.`no`, buf)
+                Unit
+            }
+            is DecisionKind.Choice -> {
+                buf.putInt(2)
+                FfiConverterSequenceTypeDecisionLabel.write(value.`choices`, buf)
+                Unit
+            }
+            is DecisionKind.Score -> {
+                buf.putInt(3)
+                FfiConverterSequenceTypeDecisionLabel.write(value.`levels`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What was decided. Probabilities are those among the labels: their sum is 1. `confidence` is 0 if all labels are equally probable,
+ * and 1 if one is certain.
+ */
+sealed class DecisionOutcome {
+
+    /**
+     * The answer to a question that is answered by yes or no.
+     */
+    data class Predicate(
+        /**
+         * The probability of yes.
+         */
+        val `probability`: kotlin.Double) : DecisionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The answer to a choice.
+     */
+    data class Choice(
+        /**
+         * The most probable label; of equal ones, the first.
+         */
+        val `choice`: kotlin.String,
+        /**
+         * Its place among the labels.
+         */
+        val `index`: org.causerie.SdkCount,
+        /**
+         * How certain the choice is, from 0 to 1.
+         */
+        val `confidence`: kotlin.Double,
+        /**
+         * The labels in the order of the question.
+         */
+        val `probabilities`: List<org.causerie.LabelProbability>) : DecisionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The answer to a score.
+     */
+    data class Score(
+        /**
+         * The mean of the levels, each weighed by its probability: 0 is the first.
+         */
+        val `score`: kotlin.Double,
+        /**
+         * How certain the score is, from 0 to 1.
+         */
+        val `confidence`: kotlin.Double,
+        /**
+         * The levels in the order of the question.
+         */
+        val `probabilities`: List<org.causerie.LabelProbability>) : DecisionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionOutcome : FfiConverterRustBuffer<DecisionOutcome>{
+    override fun read(buf: ByteBuffer): DecisionOutcome {
+        return when(buf.getInt()) {
+            1 -> DecisionOutcome.Predicate(
+                FfiConverterDouble.read(buf),
+                )
+            2 -> DecisionOutcome.Choice(
+                FfiConverterString.read(buf),
+                FfiConverterTypeSdkCount.read(buf),
+                FfiConverterDouble.read(buf),
+                FfiConverterSequenceTypeLabelProbability.read(buf),
+                )
+            3 -> DecisionOutcome.Score(
+                FfiConverterDouble.read(buf),
+                FfiConverterDouble.read(buf),
+                FfiConverterSequenceTypeLabelProbability.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: DecisionOutcome): ULong = when(value) {
+        is DecisionOutcome.Predicate -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterDouble.allocationSize(value.`probability`)
+            )
+        }
+        is DecisionOutcome.Choice -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`choice`)
+                + FfiConverterTypeSdkCount.allocationSize(value.`index`)
+                + FfiConverterDouble.allocationSize(value.`confidence`)
+                + FfiConverterSequenceTypeLabelProbability.allocationSize(value.`probabilities`)
+            )
+        }
+        is DecisionOutcome.Score -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterDouble.allocationSize(value.`score`)
+                + FfiConverterDouble.allocationSize(value.`confidence`)
+                + FfiConverterSequenceTypeLabelProbability.allocationSize(value.`probabilities`)
+            )
+        }
+    }
+
+    override fun write(value: DecisionOutcome, buf: ByteBuffer) {
+        when(value) {
+            is DecisionOutcome.Predicate -> {
+                buf.putInt(1)
+                FfiConverterDouble.write(value.`probability`, buf)
+                Unit
+            }
+            is DecisionOutcome.Choice -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`choice`, buf)
+                FfiConverterTypeSdkCount.write(value.`index`, buf)
+                FfiConverterDouble.write(value.`confidence`, buf)
+                FfiConverterSequenceTypeLabelProbability.write(value.`probabilities`, buf)
+                Unit
+            }
+            is DecisionOutcome.Score -> {
+                buf.putInt(3)
+                FfiConverterDouble.write(value.`score`, buf)
+                FfiConverterDouble.write(value.`confidence`, buf)
+                FfiConverterSequenceTypeLabelProbability.write(value.`probabilities`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What questions are about.
+ */
+sealed class DecisionState {
+
+    /**
+     * Text; nothing if it is empty.
+     */
+    data class Text(
+        /**
+         * The text.
+         */
+        val `text`: kotlin.String) : DecisionState()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A JSON value, which the model is shown over several lines.
+     */
+    data class Json(
+        /**
+         * The value, as JSON text.
+         */
+        val `json`: kotlin.String) : DecisionState()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
+     */
+    data class Messages(
+        /**
+         * The messages, in order.
+         */
+        val `messages`: List<org.causerie.ChatMessage>) : DecisionState()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDecisionState : FfiConverterRustBuffer<DecisionState>{
+    override fun read(buf: ByteBuffer): DecisionState {
+        return when(buf.getInt()) {
+            1 -> DecisionState.Text(
+                FfiConverterString.read(buf),
+                )
+            2 -> DecisionState.Json(
+                FfiConverterString.read(buf),
+                )
+            3 -> DecisionState.Messages(
+                FfiConverterSequenceTypeChatMessage.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: DecisionState): ULong = when(value) {
+        is DecisionState.Text -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is DecisionState.Json -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`json`)
+            )
+        }
+        is DecisionState.Messages -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeChatMessage.allocationSize(value.`messages`)
+            )
+        }
+    }
+
+    override fun write(value: DecisionState, buf: ByteBuffer) {
+        when(value) {
+            is DecisionState.Text -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is DecisionState.Json -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`json`, buf)
+                Unit
+            }
+            is DecisionState.Messages -> {
+                buf.putInt(3)
+                FfiConverterSequenceTypeChatMessage.write(value.`messages`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -13115,6 +14896,55 @@ public object FfiConverterTypeStrictness: FfiConverterRustBuffer<Strictness> {
 
 
 /**
+ * What a text is used for. Many models put a prompt before queries, before documents, or before both.
+ */
+
+enum class TextUse {
+
+    /**
+     * The prompt that the model's files name as the default, if they name one.
+     */
+    UNSPECIFIED,
+    /**
+     * A question, or another text that something is searched with.
+     */
+    QUERY,
+    /**
+     * A text that is searched.
+     */
+    DOCUMENT;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTextUse: FfiConverterRustBuffer<TextUse> {
+    override fun read(buf: ByteBuffer) = try {
+
+        TextUse.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: TextUse) = 4UL
+
+    override fun write(value: TextUse, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Whether calls are constrained to the declared functions.
  */
 
@@ -13752,6 +15582,38 @@ public object FfiConverterOptionalTypeChatMessage: FfiConverterRustBuffer<ChatMe
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeDecisionTemperatures: FfiConverterRustBuffer<DecisionTemperatures?> {
+    override fun read(buf: ByteBuffer): DecisionTemperatures? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeDecisionTemperatures.read(buf)
+    }
+
+    override fun allocationSize(value: DecisionTemperatures?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeDecisionTemperatures.allocationSize(value)
+        }
+    }
+
+    override fun write(value: DecisionTemperatures?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeDecisionTemperatures.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeSamplingDefaults: FfiConverterRustBuffer<SamplingDefaults?> {
     override fun read(buf: ByteBuffer): SamplingDefaults? {
         if (buf.get().toInt() == 0) {
@@ -14222,6 +16084,38 @@ public object FfiConverterOptionalTypeStrictness: FfiConverterRustBuffer<Strictn
         } else {
             buf.put(1)
             FfiConverterTypeStrictness.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeTextUse: FfiConverterRustBuffer<TextUse?> {
+    override fun read(buf: ByteBuffer): TextUse? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeTextUse.read(buf)
+    }
+
+    override fun allocationSize(value: TextUse?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeTextUse.allocationSize(value)
+        }
+    }
+
+    override fun write(value: TextUse?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeTextUse.write(value, buf)
         }
     }
 }
@@ -14900,6 +16794,90 @@ public object FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer<List<C
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeDecisionAnswer: FfiConverterRustBuffer<List<DecisionAnswer>> {
+    override fun read(buf: ByteBuffer): List<DecisionAnswer> {
+        val len = buf.getInt()
+        return List<DecisionAnswer>(len) {
+            FfiConverterTypeDecisionAnswer.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<DecisionAnswer>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeDecisionAnswer.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<DecisionAnswer>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeDecisionAnswer.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeDecisionLabel: FfiConverterRustBuffer<List<DecisionLabel>> {
+    override fun read(buf: ByteBuffer): List<DecisionLabel> {
+        val len = buf.getInt()
+        return List<DecisionLabel>(len) {
+            FfiConverterTypeDecisionLabel.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<DecisionLabel>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeDecisionLabel.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<DecisionLabel>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeDecisionLabel.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeDecisionQuestion: FfiConverterRustBuffer<List<DecisionQuestion>> {
+    override fun read(buf: ByteBuffer): List<DecisionQuestion> {
+        val len = buf.getInt()
+        return List<DecisionQuestion>(len) {
+            FfiConverterTypeDecisionQuestion.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<DecisionQuestion>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeDecisionQuestion.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<DecisionQuestion>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeDecisionQuestion.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer<List<Diagnostic>> {
     override fun read(buf: ByteBuffer): List<Diagnostic> {
         val len = buf.getInt()
@@ -14984,6 +16962,34 @@ public object FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer<List<Ht
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeLabelProbability: FfiConverterRustBuffer<List<LabelProbability>> {
+    override fun read(buf: ByteBuffer): List<LabelProbability> {
+        val len = buf.getInt()
+        return List<LabelProbability>(len) {
+            FfiConverterTypeLabelProbability.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<LabelProbability>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeLabelProbability.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<LabelProbability>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeLabelProbability.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer<List<PlannedFile>> {
     override fun read(buf: ByteBuffer): List<PlannedFile> {
         val len = buf.getInt()
@@ -15002,6 +17008,34 @@ public object FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer<List<P
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypePlannedFile.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeRankedDocument: FfiConverterRustBuffer<List<RankedDocument>> {
+    override fun read(buf: ByteBuffer): List<RankedDocument> {
+        val len = buf.getInt()
+        return List<RankedDocument>(len) {
+            FfiConverterTypeRankedDocument.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RankedDocument>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRankedDocument.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RankedDocument>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRankedDocument.write(it, buf)
         }
     }
 }
@@ -15292,6 +17326,62 @@ public object FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuffer<Li
 /**
  * @suppress
  */
+public object FfiConverterSequenceSequenceFloat: FfiConverterRustBuffer<List<List<kotlin.Float>>> {
+    override fun read(buf: ByteBuffer): List<List<kotlin.Float>> {
+        val len = buf.getInt()
+        return List<List<kotlin.Float>>(len) {
+            FfiConverterSequenceFloat.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<List<kotlin.Float>>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterSequenceFloat.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<List<kotlin.Float>>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterSequenceFloat.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceSequenceSequenceFloat: FfiConverterRustBuffer<List<List<List<kotlin.Float>>>> {
+    override fun read(buf: ByteBuffer): List<List<List<kotlin.Float>>> {
+        val len = buf.getInt()
+        return List<List<List<kotlin.Float>>>(len) {
+            FfiConverterSequenceSequenceFloat.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<List<List<kotlin.Float>>>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterSequenceSequenceFloat.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<List<List<kotlin.Float>>>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterSequenceSequenceFloat.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeSdkCount: FfiConverterRustBuffer<List<SdkCount>> {
     override fun read(buf: ByteBuffer): List<SdkCount> {
         val len = buf.getInt()
@@ -15506,6 +17596,42 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
 
+
+        /**
+         * The cosine of the angle between two vectors, from -1 to 1. `InvalidArgument` for vectors of different sizes.
+         */
+    @Throws(SdkException::class) fun `cosineSimilarity`(`of`: List<kotlin.Float>, `to`: List<kotlin.Float>): kotlin.Float {
+            return FfiConverterFloat.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_cosine_similarity(
+
+
+        FfiConverterSequenceFloat.lower(`of`),
+        FfiConverterSequenceFloat.lower(`to`),_status)
+}
+    )
+    }
+
+
+        /**
+         * Loads an embedding model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
+         */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+     suspend fun `loadEmbeddingModel`(`path`: kotlin.String, `options`: EmbeddingModelOptions) : EmbeddingModel {
+        return uniffiRustCallAsync(
+        UniffiLib.uniffi_causerie_ffi_fn_func_load_embedding_model(
+        FfiConverterString.lower(`path`),
+        FfiConverterTypeEmbeddingModelOptions.lower(`options`),),
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterTypeEmbeddingModel.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
 
         /**
          * The entry of a function in the tool list that the model reads, as JSON text.

@@ -5,6 +5,17 @@ package org.causerie
  * options refuse negative counts when they are created. Seeds may be negative.
  */
 
+internal fun checkCounts(options: DecisionOptions): Unit = refuseNegative("rotations" to options.rotations)
+
+internal fun checkCounts(options: EmbedOptions): Unit = refuseNegative("dimensions" to options.dimensions)
+
+internal fun checkCounts(options: EmbeddingModelOptions): Unit = refuseNegative(
+    "threads" to options.threads,
+    "context_size" to options.contextSize
+)
+
+internal fun checkCounts(options: RerankOptions): Unit = refuseNegative("top_n" to options.topN)
+
 internal fun checkCounts(options: GenerationOptions): Unit = refuseNegative(
     "top_k" to options.topK,
     "logprobs" to options.logprobs,

@@ -3,6 +3,7 @@
 
 package org.causerie
 
+import kotlin.coroutines.cancellation.CancellationException
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
 
@@ -103,6 +104,44 @@ public interface ModelRunnerMembers : ModelRunnerInterface {
         voice: SpeechVoice = SpeechVoice.US_FEMALE,
         generationOptions: GenerationOptions = GenerationOptions()
     ): Flow<MessageResponse> = events { startSpeech(text, voice, generationOptions) }
+
+    /** Answers questions about a state with default options. See [decide]. */
+    @Throws(SdkException::class, CancellationException::class)
+    public suspend fun decide(state: DecisionState, questions: List<DecisionQuestion>): Decisions =
+        decide(state, questions, DecisionOptions())
+
+    /**
+     * Answers questions about a text, with probabilities. No text is generated: the answers are read from the logits
+     * after each question. The text is prefilled once, and stays in the prefix cache for later questions about it.
+     * Cancelling the coroutine cancels the questions.
+     *
+     * ```
+     * val question = DecisionQuestion.predicate("Does the writer want an answer today?")
+     * val answer = runner.decide("Where is my parcel?", listOf(question)).answers.single()
+     * val outcome = answer.outcome
+     * if (answer.isAnswered && outcome is DecisionOutcome.Predicate) println(outcome.probability)
+     * ```
+     *
+     * @throws SdkException.InvalidArgument for questions with too few or too many labels, and for more than 400 questions
+     * @throws SdkException.PromptExceedsContext if the text and a question do not fit
+     */
+    @Throws(SdkException::class, CancellationException::class)
+    public suspend fun decide(
+        state: String,
+        questions: List<DecisionQuestion>,
+        options: DecisionOptions = DecisionOptions()
+    ): Decisions = decide(DecisionState.Text(state), questions, options)
+
+    /**
+     * Answers questions about messages, which may have images. Of messages of users alone the contents count; of others,
+     * each begins with its author.
+     */
+    @Throws(SdkException::class, CancellationException::class)
+    public suspend fun decide(
+        messages: List<ChatMessage>,
+        questions: List<DecisionQuestion>,
+        options: DecisionOptions = DecisionOptions()
+    ): Decisions = decide(DecisionState.Messages(messages), questions, options)
 
     /** Completes a prompt as it is, with default options. */
     public fun complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())

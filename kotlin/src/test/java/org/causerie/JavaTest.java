@@ -128,6 +128,22 @@ class JavaTest {
     }
 
     @Test
+    void statesAreDecidedAndTextsEmbedded() throws SdkException, InterruptedException {
+        String repository = System.getProperty("causerie.repository");
+        DecisionQuestion question = DecisionQuestion.Companion.predicate("Is the water hot?", null, null, "hot");
+        try (ModelRunner runner = Causerie.loadModelBlocking(repository + "/models/demo.gguf")) {
+            Decisions decisions = Causerie.decideBlocking(runner, "The kettle boils.", List.of(question));
+            assertEquals("hot", decisions.getAnswers().get(0).getName());
+        }
+        String bert = repository + "/tests/fixtures/models/bert";
+        try (EmbeddingModel model = Causerie.loadEmbeddingModelBlocking(bert)) {
+            TextEmbeddings texts = Causerie.embedBlocking(model, List.of("bread", "bread"), new EmbedOptions());
+            List<List<Float>> vectors = texts.getVectors();
+            assertEquals(1, Causerie.cosineSimilarity(vectors.get(0), vectors.get(1)), 1e-6);
+        }
+    }
+
+    @Test
     void aMissingModelIsAnErrorThatCanBeCaught() throws InterruptedException {
         try (ModelRunner runner = Causerie.loadModelBlocking("no/such.gguf", new LoadOptions(), fraction -> true)) {
             throw new AssertionError("it was loaded: " + runner);
