@@ -161,7 +161,7 @@ impl LoadedEmbedder {
         Ok(vectors)
     }
 
-    /// The vectors of the tokens of one text, of length 1, without those of skipped tokens.
+    /// The vectors of the tokens of one text, of length 1. Skipped tokens have none.
     fn unit_rows(&self, text: &FramedText, rows: &[f32], text_use: TextUse) -> Vec<Vec<f32>> {
         let is_skipped = |id: u32| text_use == TextUse::Document && self.skipped_ids.contains(&id);
         let rows = rows.chunks_exact(self.network.n_outputs()).zip(&text.ids);
