@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::arguments::{EmbedArguments, RerankArguments, TextUseName};
 use crate::failure::Failure;
 use crate::model::LocalModel;
-use crate::output::print_line;
+use crate::output::{print_line, remark};
 
 /// The name of standard input.
 const STANDARD: &str = "-";
@@ -32,12 +32,21 @@ pub(crate) fn embed(arguments: &EmbedArguments, model: &LocalModel) -> Result<()
         ..EmbedOptions::default()
     };
     // Written one by one: a file may have many lines.
-    for text in texts {
-        let line = match model.info().embeds_tokens {
-            true => json!({ "embeddings": model.embed_tokens([text], options.clone())?.texts[0] }),
-            false => json!({ "embedding": model.embed([text], options.clone())?.vectors[0] }),
+    for (at, text) in texts.into_iter().enumerate() {
+        let (line, truncated) = match model.info().embeds_tokens {
+            true => {
+                let embedded = model.embed_tokens([text], options.clone())?;
+                (json!({ "embeddings": embedded.texts[0] }), embedded.truncated)
+            }
+            false => {
+                let embedded = model.embed([text], options.clone())?;
+                (json!({ "embedding": embedded.vectors[0] }), embedded.truncated)
+            }
         };
         print_line(line)?;
+        if !truncated.is_empty() {
+            remark(format_args!("text {} was too long for the model, and its end was cut", at + 1));
+        }
     }
     Ok(())
 }
@@ -47,7 +56,14 @@ pub(crate) fn rerank(arguments: &RerankArguments, model: &LocalModel) -> Result<
     let documents = texts(&arguments.documents, arguments.lines.as_deref())?;
     let model = load(&arguments.model, model, arguments.threads)?;
     let options = RerankOptions { top_n: arguments.top, instruction: arguments.instruction.clone() };
-    for result in model.rerank(&arguments.query, &documents, options)?.results {
+    let ranking = model.rerank(&arguments.query, &documents, options)?;
+    for at in &ranking.truncated {
+        remark(format_args!(
+            "document {} and the query were too long together for the model, and an end was cut",
+            at + 1
+        ));
+    }
+    for result in ranking.results {
         let (number, document) = (result.index + 1, documents[result.index].replace('\n', " "));
         print_line(format_args!("{:.6}\t{number}\t{document}", result.relevance))?;
     }

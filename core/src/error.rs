@@ -46,7 +46,7 @@ pub enum ErrorKind {
         /// Bytes that are left, as far as the system says.
         available: u64,
     },
-    /// The progress callback cancelled the loading, or the quantising.
+    /// The progress callback cancelled the loading, the quantising, or the computation of embeddings.
     LoadCancelled,
     /// The model was unloaded. Its conversations can be read, but not continued.
     ModelUnloaded,

@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use causerie::embedding::{EmbedOptions, EmbeddingModel, RerankOptions};
 use causerie::{
     GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, bundle, functions_from_json, fuzzing,
     messages_from_json,
@@ -275,4 +276,63 @@ fn damaged_histories_and_functions() {
             drop(functions_from_json(part));
         }
     });
+}
+
+/// Loads a model that embeds or ranks, and uses it.
+fn embed(path: &str) {
+    let Ok(model) = EmbeddingModel::load(path) else { return };
+    drop(model.embed(["a man eats bread"], EmbedOptions::default()));
+    drop(model.embed_tokens(["a man eats bread"], EmbedOptions::default()));
+    drop(model.rerank("who eats", ["a man eats bread"], RerankOptions::default()));
+}
+
+#[test]
+fn damaged_folders_of_models_that_embed() {
+    let folder = std::env::temp_dir().join(format!("causerie-damaged-{}-bert", std::process::id()));
+    std::fs::create_dir_all(folder.join("1_Pooling")).unwrap();
+    let files = ["modules.json", "1_Pooling/config.json", "config.json", "model.safetensors"];
+    for entry in std::fs::read_dir(fixture("models/bert")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let restore = |name: &str| std::fs::write(folder.join(name), read(&format!("models/bert/{name}"))).unwrap();
+    files.iter().for_each(|name| restore(name));
+    let path = folder.to_str().unwrap();
+    assert!(EmbeddingModel::load(path).is_ok(), "without damage, it is loaded");
+    let words = [
+        "null",
+        "[",
+        "{",
+        "-1",
+        "0",
+        "1e999",
+        "18446744073709551615",
+        "Dense",
+        "Normalize",
+        "Pooling",
+        "LogitScore",
+        "../",
+        "\"pooling_mode\": \"lasttoken\", ",
+    ];
+    for name in files {
+        check(&[read(&format!("models/bert/{name}"))], &words, 150, |bytes| {
+            std::fs::write(folder.join(name), bytes).unwrap();
+            embed(path);
+        });
+        restore(name);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn damaged_gguf_files_of_models_that_embed() {
+    let words = ["\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{1}", "bert.pooling_type", "\u{9}\u{0}\u{0}\u{0}", "cls.output"];
+    let path = std::env::temp_dir().join(format!("causerie-damaged-{}-bert.gguf", std::process::id()));
+    check(&[read("models/bert-f16.gguf"), read("models/bert-rank-f16.gguf")], &words, 600, |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        embed(path.to_str().unwrap());
+    });
+    std::fs::remove_file(path).unwrap();
 }

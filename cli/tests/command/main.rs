@@ -133,6 +133,20 @@ fn generate_continues_a_prompt_and_repeats_with_a_seed() {
 /// The stack on which prompts are prepared alone exceeds the limit.
 #[cfg(target_os = "linux")]
 #[test]
+fn texts_that_were_cut_are_named() {
+    let long = "man ".repeat(100);
+    for (model, arguments, expect) in [
+        ("bert", &["embed", "a", &long][..], "text 2 was too long"),
+        ("bert-rank-f16.gguf", &["rerank", "who", "a", &long], "document 2 and the query were too long"),
+    ] {
+        let mut command = causerie("cut");
+        let output = command.args(arguments).arg("--model").arg(fixture(&format!("models/{model}"))).output().unwrap();
+        let err = text(&output.stderr);
+        assert!(output.status.success() && err.starts_with(expect) && err.lines().count() == 1, "{err}");
+    }
+}
+
+#[test]
 fn a_model_that_exceeds_the_limit_on_memory_is_refused_in_one_line() {
     let mut command = Command::new("sh");
     let limited = r#"ulimit -v 250000 && exec "$0" "$@""#;

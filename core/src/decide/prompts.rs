@@ -93,19 +93,11 @@ impl PromptMaker {
         let user = ChatMessage { content: self.content(question), ..ChatMessage::user("") };
         let frame = Frame { embeds_images: true, ..Frame::shown(&self.now, true) };
         let messages: Vec<ChatMessage> = system.into_iter().chain([user]).collect();
-        let mut segments = loaded.render(&messages, &frame)?;
-        let end = segments.iter().rev().take(2).rev().map(Segment::text).collect::<String>();
-        if end.trim_end().ends_with("<think>") {
-            let n_lines = if end.ends_with('\n') { 1 } else { 2 };
-            let closing = format!("{}</think>\n\n", "\n".repeat(n_lines));
-            for segment in loaded.tokenizer.control_tokens()?.split(&closing) {
-                match (segments.last_mut(), segment) {
-                    (Some(Segment::Text(before)), Segment::Text(text)) => before.push_str(&text),
-                    (_, segment) => segments.push(segment),
-                }
-            }
-        }
-        Ok(segments)
+        let segments = loaded.render(&messages, &frame)?;
+        Ok(match &loaded.renderer {
+            Some(renderer) => renderer.close_reasoning(segments),
+            None => segments,
+        })
     }
 
     /// The prompt for a decision model. Its images come first.

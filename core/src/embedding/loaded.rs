@@ -1,5 +1,7 @@
 //! A model in memory, and what it makes of framed texts.
 
+use std::ops::ControlFlow;
+
 use crate::checkpoint::{
     EmbeddingCheckpoint, EmbeddingFacts, EmbeddingNetwork, MapActivation, MapPlan, MapSource, Pooling, Scoring,
 };
@@ -18,6 +20,9 @@ const BATCH: usize = 1024;
 
 /// The labels that models without a head answer with, the first of which means that a document is relevant.
 const LABELS: [&str; 2] = ["yes", "no"];
+
+/// Receives the share of the texts that is computed, from 0 to 1; `Break` cancels the call.
+pub(super) type EmbedProgress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
 
 /// A model that all calls share.
 pub(super) struct LoadedEmbedder {
@@ -77,24 +82,39 @@ impl LoadedEmbedder {
     /// Frames texts.
     ///
     /// # Errors
-    /// As [`TextFramer::frame`], with the place of the text.
-    pub(super) fn framed(&self, texts: &[Prompt], options: &EmbedOptions) -> Result<Vec<FramedText>> {
+    /// As [`TextFramer::frame`], with the place of the text; [`ErrorKind::LoadCancelled`] after `Break`.
+    pub(super) fn framed(
+        &self,
+        texts: &[Prompt],
+        options: &EmbedOptions,
+        progress: EmbedProgress<'_>,
+    ) -> Result<Vec<FramedText>> {
         let framer = self.framer();
         let framed = texts.iter().enumerate().map(|(at, text)| {
+            report(progress, 0.0)?;
             let placed = |err: SdkError| SdkError::new(err.kind(), format!("texts[{at}]: {}", err.message()));
             framer.frame(text, options).map_err(placed)
         });
         framed.collect()
     }
 
-    /// The vectors of texts after pooling and all maps; in a model with a vector for each token, all of a text one after the other.
+    /// The vectors of texts after pooling and all maps, in the order of the texts. In a model with a vector for each token, all of a
+    /// text are one after the other.
     ///
     /// # Errors
-    /// [`ErrorKind::Generation`] if the computation fails, or gives values that are not finite.
-    pub(super) fn vectors(&self, texts: &[FramedText], pooling: Pooling) -> Result<Vec<Vec<f32>>> {
+    /// [`ErrorKind::Generation`] if the computation fails, or gives values that are not finite; [`ErrorKind::LoadCancelled`] after
+    /// `Break`.
+    pub(super) fn for_each_vector(
+        &self,
+        texts: &[FramedText],
+        pooling: Pooling,
+        progress: EmbedProgress<'_>,
+        mut take: impl FnMut(&FramedText, &[f32]),
+    ) -> Result<()> {
         let width = self.network.hidden();
-        let mut vectors = Vec::with_capacity(texts.len());
+        let mut n_done = 0;
         for batch in batches(texts) {
+            report(progress, n_done as f32 / texts.len() as f32)?;
             let tokens: Vec<_> = batch.iter().map(|text| TextTokens { ids: &text.ids, types: &text.types }).collect();
             let rows = self.network.rows(&tokens, wanted(pooling))?;
             let of_texts = rows.into_iter().zip(batch).map(|(rows, text)| pooled(pooling, rows, width, text.n_prompt));
@@ -105,13 +125,25 @@ impl LoadedEmbedder {
                 return Err(SdkError::new(ErrorKind::Generation, message));
             }
             let mut rest = &mapped[..];
-            for text in of_texts {
-                let (first, others) = rest.split_at(text.len() / width * self.network.n_outputs());
-                vectors.push(first.to_vec());
+            for (text, rows) in batch.iter().zip(of_texts) {
+                let (first, others) = rest.split_at(rows.len() / width * self.network.n_outputs());
+                take(text, first);
                 rest = others;
             }
+            n_done += batch.len();
         }
-        Ok(vectors)
+        report(progress, 1.0)
+    }
+}
+
+/// Reports the share of the texts that is computed.
+///
+/// # Errors
+/// [`ErrorKind::LoadCancelled`] after `Break`.
+pub(super) fn report(progress: EmbedProgress<'_>, share: f32) -> Result<()> {
+    match progress(share) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(SdkError::new(ErrorKind::LoadCancelled, "the computation was cancelled")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A model that gives vectors of texts, or ranks texts.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::checkpoint::Pooling;
@@ -135,6 +136,32 @@ impl EmbeddingModel {
         texts: impl IntoIterator<Item = T>,
         options: EmbedOptions,
     ) -> Result<TextEmbeddings> {
+        self.embed_watched(texts, options, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`embed`](Self::embed), and reports the progress, from 0 to 1: for each text at the beginning, and after each part of the
+    /// computation. `Break` cancels the call.
+    ///
+    /// ```
+    /// use causerie::ErrorKind;
+    /// use causerie::embedding::{EmbedOptions, EmbeddingModel};
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/bert");
+    /// let model = EmbeddingModel::load(model)?;
+    /// let cancelled = model.embed_watched(["Hello"], EmbedOptions::default(), |_| ControlFlow::Break(()));
+    /// assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::LoadCancelled);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed), and [`ErrorKind::LoadCancelled`] after `Break`.
+    pub fn embed_watched<T: Into<Prompt>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+        options: EmbedOptions,
+        mut progress: impl FnMut(f32) -> ControlFlow<()>,
+    ) -> Result<TextEmbeddings> {
         let pooling = match self.0.facts.pooling {
             Some(pooling) if self.info().embeds => pooling,
             Some(Pooling::Rows) => return Err(self.unsupported("gives a vector for each token, not for a text")),
@@ -142,8 +169,9 @@ impl EmbeddingModel {
         };
         options.check(self.0.network.n_outputs())?;
         let texts: Vec<Prompt> = texts.into_iter().map(Into::into).collect();
-        let texts = self.0.framed(&texts, &options)?;
-        let mut vectors = self.0.vectors(&texts, pooling)?;
+        let texts = self.0.framed(&texts, &options, &mut progress)?;
+        let mut vectors = Vec::with_capacity(texts.len());
+        self.0.for_each_vector(&texts, pooling, &mut progress, |_, vector| vectors.push(vector.to_vec()))?;
         let normalises = options.normalises.unwrap_or(self.0.facts.is_normalised);
         for vector in &mut vectors {
             if let Some(dimensions) = options.dimensions {
@@ -183,12 +211,13 @@ impl EmbeddingModel {
             return Err(SdkError::new(ErrorKind::InvalidOption("dimensions"), message));
         }
         let texts: Vec<Prompt> = texts.into_iter().map(Into::into).collect();
-        let framed = self.0.framed(&texts, &options)?;
+        let framed = self.0.framed(&texts, &options, &mut |_| ControlFlow::Continue(()))?;
         let vectors = self.0.token_vectors(&framed, options.text_use)?;
         Ok(TokenEmbeddings { texts: vectors, n_tokens: n_tokens(&framed), truncated: truncated(&framed) })
     }
 
-    /// Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+    /// Ranks documents by how well they fit a query. A document that is too long is cut at its end. A model with a head for scores
+    /// reads both as one text, of which the longer is cut first.
     ///
     /// ```no_run
     /// use causerie::embedding::{EmbeddingModel, RerankOptions};
@@ -202,16 +231,45 @@ impl EmbeddingModel {
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for a model that has neither a head for scores, nor vectors of tokens, nor a chat template
-    /// and the labels yes and no; [`ErrorKind::InvalidOption`]; [`ErrorKind::Generation`] if the computation fails.
+    /// and the labels yes and no; [`ErrorKind::InvalidOption`]; [`ErrorKind::PromptExceedsContext`] for a query that leaves no space
+    /// for a document in the question of a model that is asked; [`ErrorKind::Generation`] if the computation fails.
     pub fn rerank<T: AsRef<str>>(
         &self,
         query: &str,
         documents: impl IntoIterator<Item = T>,
         options: RerankOptions,
     ) -> Result<Ranking> {
+        self.rerank_watched(query, documents, options, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`rerank`](Self::rerank), and reports the progress, from 0 to 1: for each document at the beginning, and after each part of
+    /// the computation. `Break` cancels the call.
+    ///
+    /// ```
+    /// use causerie::ErrorKind;
+    /// use causerie::embedding::{EmbeddingModel, RerankOptions};
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/bert-rank-f16.gguf");
+    /// let model = EmbeddingModel::load(model)?;
+    /// let options = RerankOptions::default();
+    /// let cancelled = model.rerank_watched("Who eats?", ["A man eats."], options, |_| ControlFlow::Break(()));
+    /// assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::LoadCancelled);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rerank`](Self::rerank), and [`ErrorKind::LoadCancelled`] after `Break`.
+    pub fn rerank_watched<T: AsRef<str>>(
+        &self,
+        query: &str,
+        documents: impl IntoIterator<Item = T>,
+        options: RerankOptions,
+        mut progress: impl FnMut(f32) -> ControlFlow<()>,
+    ) -> Result<Ranking> {
         let documents: Vec<T> = documents.into_iter().collect();
         let documents: Vec<&str> = documents.iter().map(AsRef::as_ref).collect();
-        self.0.rank(query, &documents, &options)
+        self.0.rank(query, &documents, &options, &mut progress)
     }
 
     fn unsupported(&self, rule: &str) -> SdkError {

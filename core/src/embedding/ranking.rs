@@ -1,9 +1,11 @@
 //! Documents ranked by how well they fit a query.
 
+use std::ops::ControlFlow;
+
 use jiff::Zoned;
 
 use crate::checkpoint::{Pooling, Scoring};
-use crate::embedding::loaded::LoadedEmbedder;
+use crate::embedding::loaded::{EmbedProgress, LoadedEmbedder, report};
 use crate::embedding::options::{EmbedOptions, RerankOptions, TextUse};
 use crate::embedding::texts::{FramedText, shortened};
 use crate::embedding::vectors::{late_interaction, normalise};
@@ -11,12 +13,13 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, Role};
 use crate::prompt::{Frame, Segment};
 use crate::runner::Prompt;
+use crate::tokenizer::ModelTokenizer;
 
 /// What Qwen3-Reranker was trained on, word for word. Other models that write are asked the same.
 const SYSTEM: &str = "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be \"yes\" or \"no\".";
 const INSTRUCTION: &str = "Given a web search query, retrieve relevant passages that answer the query";
-/// What comes before the document in its prompt.
-const DOCUMENT: &str = "<Document>: ";
+/// Stands for the document while its place in the prompt is searched. Noncharacters have no meaning in text.
+const PLACE: &str = "\u{FDEE}\u{FDEF}\u{FDEE}";
 /// The marks of a prompt in a GGUF file.
 const MARKS: [&str; 2] = ["{query}", "{document}"];
 
@@ -37,7 +40,7 @@ pub struct Ranking {
     pub results: Vec<RankedDocument>,
     /// Tokens that were read.
     pub n_tokens: usize,
-    /// The documents that were cut, as indices.
+    /// The documents that were cut, or read with a query that was cut, as indices.
     pub truncated: Vec<usize>,
 }
 
@@ -71,7 +74,13 @@ impl LoadedEmbedder {
         }
     }
 
-    pub(super) fn rank(&self, query: &str, documents: &[&str], options: &RerankOptions) -> Result<Ranking> {
+    pub(super) fn rank(
+        &self,
+        query: &str,
+        documents: &[&str],
+        options: &RerankOptions,
+        progress: EmbedProgress<'_>,
+    ) -> Result<Ranking> {
         if !self.ranks() {
             let message = format!(
                 "a model that ranks must have a head for scores, a vector for each token, or a chat template and the labels yes \
@@ -88,12 +97,19 @@ impl LoadedEmbedder {
             return Err(SdkError::new(ErrorKind::InvalidOption("top_n"), "top_n must be 1 or more, found 0"));
         }
         let (scores, texts): (Vec<f32>, _) = match &self.facts.scoring {
-            None => self.token_scores(query, documents)?,
+            None => self.token_scores(query, documents, progress)?,
             Some(scoring) => {
-                let texts = documents.iter().map(|document| self.question(scoring, query, document, options));
-                let texts = texts.collect::<Result<Vec<_>>>()?;
-                let outputs = self.vectors(&texts, self.facts.pooling.unwrap_or(Pooling::Last))?;
-                (outputs.iter().map(|outputs| score(scoring, outputs)).collect(), texts)
+                let texts = match scoring {
+                    Scoring::Head { .. } => self.pairs(query, documents, progress)?,
+                    Scoring::Labels { template, .. } => {
+                        let asked = |document: &str| self.asked(template.as_deref(), query, document, options);
+                        self.questions(&asked, documents, progress)?
+                    }
+                };
+                let pooling = self.facts.pooling.unwrap_or(Pooling::Last);
+                let mut scores = Vec::with_capacity(texts.len());
+                self.for_each_vector(&texts, pooling, progress, |_, outputs| scores.push(score(scoring, outputs)))?;
+                (scores, texts)
             }
         };
         let results = scores.into_iter().enumerate();
@@ -116,81 +132,176 @@ impl LoadedEmbedder {
     }
 
     /// The scores of documents by the vectors of tokens, and the texts that were read.
-    fn token_scores(&self, query: &str, documents: &[&str]) -> Result<(Vec<f32>, Vec<FramedText>)> {
+    fn token_scores(
+        &self,
+        query: &str,
+        documents: &[&str],
+        progress: EmbedProgress<'_>,
+    ) -> Result<(Vec<f32>, Vec<FramedText>)> {
         let of_use = |text_use: TextUse| EmbedOptions { text_use, ..EmbedOptions::default() };
-        let mut texts = self.framed(&[Prompt::from(query)], &of_use(TextUse::Query))?;
+        let mut texts = self.framed(&[Prompt::from(query)], &of_use(TextUse::Query), progress)?;
+        let query = self.token_vectors(&texts, TextUse::Query)?.into_iter().next().unwrap_or_default();
         let prompts: Vec<Prompt> = documents.iter().map(|document| Prompt::from(*document)).collect();
-        let query_vectors = self.token_vectors(&texts, TextUse::Query)?;
-        let documents = self.framed(&prompts, &of_use(TextUse::Document))?;
-        let vectors = self.token_vectors(&documents, TextUse::Document)?;
+        let documents = self.framed(&prompts, &of_use(TextUse::Document), progress)?;
+        let mut scores = Vec::with_capacity(documents.len());
+        // Scored at once: the vectors of all tokens of many documents would take much memory.
+        self.for_each_vector(&documents, Pooling::Rows, progress, |text, rows| {
+            scores.push(late_interaction(&query, &self.unit_rows(text, rows, TextUse::Document)));
+        })?;
         texts.extend(documents);
-        let query = query_vectors.into_iter().next().unwrap_or_default();
-        Ok((vectors.iter().map(|document| late_interaction(&query, document)).collect(), texts))
+        Ok((scores, texts))
     }
 
     /// The vectors of the tokens of texts, of length 1.
     pub(super) fn token_vectors(&self, texts: &[FramedText], text_use: TextUse) -> Result<Vec<Vec<Vec<f32>>>> {
-        let width = self.network.n_outputs();
-        let is_skipped = |id: u32| text_use == TextUse::Document && self.skipped_ids.contains(&id);
-        let of_text = |(text, rows): (&FramedText, Vec<f32>)| {
-            let kept = rows.chunks_exact(width).zip(&text.ids).filter(|(_, id)| !is_skipped(**id));
-            let unit = |(row, _): (&[f32], &u32)| {
-                let mut vector = row.to_vec();
-                normalise(&mut vector);
-                vector
-            };
-            kept.map(unit).collect()
-        };
-        Ok(texts.iter().zip(self.vectors(texts, Pooling::Rows)?).map(of_text).collect())
+        let mut vectors = Vec::with_capacity(texts.len());
+        self.for_each_vector(texts, Pooling::Rows, &mut |_| ControlFlow::Continue(()), |text, rows| {
+            vectors.push(self.unit_rows(text, rows, text_use));
+        })?;
+        Ok(vectors)
     }
 
-    /// The text of which the outputs say how well a document fits.
-    fn question(&self, scoring: &Scoring, query: &str, document: &str, options: &RerankOptions) -> Result<FramedText> {
-        let internal = || SdkError::new(ErrorKind::Internal, "a model that ranks must have a form of questions");
-        let [query, document] = [query, document].map(|text| shortened(text, self.facts.max_tokens).0);
-        let (segments, at) = match (scoring, &self.renderer) {
-            (Scoring::Head { .. }, _) => {
-                let frame = self.tokenizer.frames().pair.as_ref().ok_or_else(internal)?;
-                return self.framer().pair(frame, query, document);
-            }
-            (Scoring::Labels { template: Some(template), .. }, _) => {
+    /// The vectors of the tokens of one text, of length 1. Skipped tokens have none.
+    fn unit_rows(&self, text: &FramedText, rows: &[f32], text_use: TextUse) -> Vec<Vec<f32>> {
+        let is_skipped = |id: u32| text_use == TextUse::Document && self.skipped_ids.contains(&id);
+        let rows = rows.chunks_exact(self.network.n_outputs()).zip(&text.ids);
+        let unit = |(row, _): (&[f32], &u32)| {
+            let mut vector = row.to_vec();
+            normalise(&mut vector);
+            vector
+        };
+        rows.filter(|(_, id)| !is_skipped(**id)).map(unit).collect()
+    }
+
+    /// The query with each document, for a model with a head for scores.
+    fn pairs(&self, query: &str, documents: &[&str], progress: EmbedProgress<'_>) -> Result<Vec<FramedText>> {
+        let frame = self.tokenizer.frames().pair.as_ref().ok_or_else(no_question)?;
+        let (query, is_cut) = shortened(query, self.facts.max_tokens);
+        let query = self.tokenizer.encode_plain(query)?;
+        let pair = |document: &&str| {
+            report(progress, 0.0)?;
+            let framed = self.framer().pair(frame, &query, document)?;
+            Ok(FramedText { is_cut: framed.is_cut || is_cut, ..framed })
+        };
+        documents.iter().map(pair).collect()
+    }
+
+    /// The question about a document, for a model that is asked for a label.
+    pub(super) fn asked(
+        &self,
+        template: Option<&str>,
+        query: &str,
+        document: &str,
+        options: &RerankOptions,
+    ) -> Result<Vec<Segment>> {
+        let query = shortened(query, self.facts.max_tokens).0;
+        match (template, &self.renderer) {
+            (Some(template), _) => {
                 let mut segments = self.control.split(template);
-                let has_mark = |segment: &Segment| matches!(segment, Segment::Text(text) if text.contains(MARKS[1]));
-                let at = segments.iter().rposition(has_mark);
                 for segment in &mut segments {
                     if let Segment::Text(text) = segment {
                         *text = filled(text, [query, document]);
                     }
                 }
-                (segments, at)
+                Ok(segments)
             }
-            (Scoring::Labels { template: None, .. }, Some(renderer)) => {
+            (None, Some(renderer)) => {
                 let instruction = options.instruction.as_deref().unwrap_or(INSTRUCTION);
-                let asked = format!("<Instruct>: {instruction}\n<Query>: {query}\n{DOCUMENT}{document}");
+                let asked = format!("<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}");
                 let messages = [ChatMessage::new(Role::System, SYSTEM), ChatMessage::user(asked)];
-                let segments = renderer.render(&messages, &Frame::shown(&Zoned::now(), true))?;
-                let has_document =
-                    |segment: &Segment| matches!(segment, Segment::Text(text) if text.contains(DOCUMENT.trim_end()));
-                let at = segments.iter().rposition(has_document);
-                (segments, at)
+                Ok(renderer.close_reasoning(renderer.render(&messages, &Frame::shown(&Zoned::now(), true))?))
             }
-            (Scoring::Labels { template: None, .. }, None) => return Err(internal()),
-        };
-        let at = at.map_or(segments.len(), |at| at + 1);
-        let mut ids = self.tokenizer.encode_with_bos(&segments[..at])?;
-        let after = self.tokenizer.encode(&segments[at..])?;
-        let limit = self.facts.max_tokens;
-        let is_cut = limit < ids.len() + after.len();
-        if limit <= after.len() {
-            let (needed, available) = (after.len() + 1, limit);
-            let message = format!("the context must hold the question, {needed} tokens, found {available}");
-            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available }, message));
+            (None, None) => Err(no_question()),
         }
-        // The document is the end of its text.
-        ids.truncate(limit - after.len());
-        ids.extend(after);
-        Ok(FramedText { ids, types: Vec::new(), n_prompt: 0, is_cut })
     }
+
+    /// The questions about documents. Of those that are too long, the document is cut at its end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PromptExceedsContext`] if nothing of a document fits.
+    pub(super) fn questions(
+        &self,
+        asked: &dyn Fn(&str) -> Result<Vec<Segment>>,
+        documents: &[&str],
+        progress: EmbedProgress<'_>,
+    ) -> Result<Vec<FramedText>> {
+        if documents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = self.facts.max_tokens;
+        let place = DocumentPlace::find(&self.tokenizer, asked(PLACE)?, limit)?;
+        let question = |document: &&str| {
+            report(progress, 0.0)?;
+            let (document, is_cut) = shortened(document, limit);
+            let segments = asked(document)?;
+            let ids = self.tokenizer.encode_with_bos(&segments)?;
+            if ids.len() <= limit {
+                return Ok(FramedText { ids, types: Vec::new(), n_prompt: 0, is_cut });
+            }
+            let mut ids = self.tokenizer.encode_with_bos(&place.until_end(segments))?;
+            ids.truncate(limit - place.after.len());
+            ids.extend(&place.after);
+            Ok(FramedText { ids, types: Vec::new(), n_prompt: 0, is_cut: true })
+        };
+        documents.iter().map(question).collect()
+    }
+}
+
+/// Where a question has its document.
+struct DocumentPlace {
+    /// Segments after the one with the document.
+    n_segments_after: usize,
+    /// The text after the document in its segment.
+    text_after: String,
+    /// The tokens after the document.
+    after: Vec<u32>,
+}
+
+impl DocumentPlace {
+    /// Finds the place in a question about [`PLACE`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedContent`] for a question without a document, [`ErrorKind::PromptExceedsContext`] if it leaves no space
+    /// for one.
+    fn find(tokenizer: &ModelTokenizer, mut segments: Vec<Segment>, limit: usize) -> Result<Self> {
+        let split = |(at, segment): (usize, &Segment)| match segment {
+            Segment::Text(text) => {
+                text.rsplit_once(PLACE).map(|(before, after)| (at, before.to_owned(), after.to_owned()))
+            }
+            Segment::Control(_) | Segment::Embedded(_) => None,
+        };
+        let Some((at, before, text_after)) = segments.iter().enumerate().rev().find_map(split) else {
+            let message = "the model's template for questions must print the document, found none in its output";
+            return Err(SdkError::new(ErrorKind::UnsupportedContent, message));
+        };
+        let mut rest = segments.split_off(at);
+        segments.push(Segment::Text(before));
+        rest[0] = Segment::Text(text_after.clone());
+        let n_before = tokenizer.encode_with_bos(&segments)?.len();
+        let after = tokenizer.encode(if text_after.is_empty() { &rest[1..] } else { &rest })?;
+        let needed = n_before + 1 + after.len(); // one of the document
+        if limit < needed {
+            let message = format!(
+                "the query must leave space for a document: with one token of it, the question takes {needed} tokens, and the context holds {limit}"
+            );
+            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available: limit }, message));
+        }
+        Ok(Self { n_segments_after: rest.len() - 1, text_after, after })
+    }
+
+    /// A question up to the end of its document.
+    fn until_end(&self, mut segments: Vec<Segment>) -> Vec<Segment> {
+        segments.truncate(segments.len().saturating_sub(self.n_segments_after));
+        if let Some(Segment::Text(text)) = segments.last_mut() {
+            let length = text.strip_suffix(&self.text_after).map_or(text.len(), str::len);
+            text.truncate(length);
+        }
+        segments
+    }
+}
+
+fn no_question() -> SdkError {
+    SdkError::new(ErrorKind::Internal, "a model that ranks must have a form of questions")
 }
 
 /// The score of a model's outputs.

@@ -112,21 +112,20 @@ impl TextFramer<'_> {
         Ok(FramedText { ids, types: Vec::new(), n_prompt, is_cut })
     }
 
-    /// Frames a query and a document as two texts. Of those that are too long together, the longer one is cut first.
+    /// Frames the tokens of a query and a document as two texts. Of those that are too long together, the longer one is cut first.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`] for text that cannot be encoded.
-    pub(super) fn pair(&self, frame: &PairFrame, query: &str, document: &str) -> Result<FramedText> {
+    pub(super) fn pair(&self, frame: &PairFrame, first: &[u32], document: &str) -> Result<FramedText> {
         let limit = self.facts.max_tokens;
-        let encode = |text: &str| self.tokenizer.encode_plain(shortened(text, limit).0);
-        let (mut first, mut second) = (encode(query)?, encode(document)?);
+        let (document, is_shortened) = shortened(document, limit);
+        let second = self.tokenizer.encode_plain(document)?;
         let n_around = frame.before.len() + frame.between.len() + frame.after.len();
         let kept = shares((first.len(), second.len()), limit.saturating_sub(n_around));
-        let is_cut = kept != (first.len(), second.len());
-        first.truncate(kept.0);
-        second.truncate(kept.1);
+        let is_cut = is_shortened || kept != (first.len(), second.len());
+        let (first, second) = (&first[..kept.0], &second[..kept.1]);
         let n_first = frame.before.len() + first.len() + frame.between.len();
-        let mut ids = [&frame.before[..], &first, &frame.between, &second, &frame.after].concat();
+        let mut ids = [&frame.before, first, &frame.between, second, &frame.after].concat();
         ids.truncate(limit);
         let types = (0..ids.len()).map(|at| if at < n_first { 0 } else { frame.second_type }).collect();
         Ok(FramedText { ids, types, n_prompt: 0, is_cut })

@@ -2,7 +2,7 @@
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::tokenizer::Segment;
+use crate::tokenizer::{ControlTokens, Segment};
 
 /// Marks the end of the text. Noncharacters have no meaning in text.
 const END: &str = "\u{FDEF}\u{FDEE}\u{FDEF}";
@@ -51,6 +51,22 @@ pub(super) fn cut(mut segments: Vec<Segment>) -> Result<Vec<Segment>> {
     }
     segments.retain(|segment| !matches!(segment, Segment::Text(text) if text.is_empty()));
     Ok(segments)
+}
+
+/// Closes reasoning that the end of a prompt opens, so that the answer follows at once.
+pub(super) fn close_reasoning(mut segments: Vec<Segment>, control: &ControlTokens) -> Vec<Segment> {
+    let end: String = segments.iter().rev().take(2).rev().map(Segment::text).collect();
+    if !end.trim_end().ends_with("<think>") {
+        return segments;
+    }
+    let n_lines = if end.ends_with('\n') { 1 } else { 2 };
+    for segment in control.split(&format!("{}</think>\n\n", "\n".repeat(n_lines))) {
+        match (segments.last_mut(), segment) {
+            (Some(Segment::Text(before)), Segment::Text(text)) => before.push_str(&text),
+            (_, segment) => segments.push(segment),
+        }
+    }
+    segments
 }
 
 /// Whether a text has opened reasoning that it does not close.

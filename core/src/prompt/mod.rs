@@ -314,6 +314,11 @@ impl PromptRenderer {
         if marked.is_some() { continuation::cut(segments) } else { Ok(segments) }
     }
 
+    /// A rendered prompt without reasoning: if the template opens it at the end of the prompt, it is closed.
+    pub(crate) fn close_reasoning(&self, segments: Vec<Segment>) -> Vec<Segment> {
+        continuation::close_reasoning(segments, &self.control)
+    }
+
     /// The first content part that cannot be in a prompt, and why.
     fn refused_part(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Option<(String, SdkError)> {
         let parts = messages.iter().enumerate().flat_map(|(i, message)| {

@@ -13,12 +13,13 @@ const MAX_MODULES: usize = 32;
 
 /// Reads the modules into the facts, and returns the tensors of the maps.
 pub(super) fn read(folder: &Folder, modules: &Json, facts: &mut EmbeddingFacts) -> Result<Tensors> {
-    let modules = modules.as_array().filter(|modules| modules.len() <= MAX_MODULES);
+    let modules = modules.as_array().filter(|modules| (1..=MAX_MODULES).contains(&modules.len()));
     let modules =
         modules.ok_or_else(|| invalid(format!("modules.json must be an array of 1 to {MAX_MODULES} modules")))?;
     let mut tensors = Tensors::default();
     // Models with a vector for each token have no pooling.
     facts.pooling = Some(Pooling::Rows);
+    let mut before = None;
     for (at, module) in modules.iter().enumerate() {
         let text = |key: &str| module.get(key).and_then(Json::as_str);
         let kind = text("type").and_then(|name| name.rsplit('.').next());
@@ -27,9 +28,11 @@ pub(super) fn read(folder: &Folder, modules: &Json, facts: &mut EmbeddingFacts) 
         if path.split('/').any(|part| part == "..") || path.starts_with('/') {
             return Err(invalid(format!("module {at} in modules.json must have a path in the folder, found {path:?}")));
         }
+        check_order(at, kind, before)?;
+        before = Some(kind);
         let module = ModulePlace { folder, path, at };
         match kind {
-            "Transformer" if at == 0 && path.is_empty() => {}
+            "Transformer" if path.is_empty() => {}
             "Pooling" => facts.pooling = Some(module.pooling(facts)?),
             "Dense" => facts.maps.push(module.dense(&mut tensors)?),
             "Normalize" => facts.is_normalised = true,
@@ -42,6 +45,21 @@ pub(super) fn read(folder: &Folder, modules: &Json, facts: &mut EmbeddingFacts) 
         }
     }
     Ok(tensors)
+}
+
+/// Checks that a module follows another one as it is computed here: all maps after pooling, and the normalisation at last.
+fn check_order(at: usize, kind: &str, before: Option<&str>) -> Result<()> {
+    match (before, kind) {
+        (None, "Transformer")
+        | (Some("Transformer"), "Pooling" | "Dense" | "Normalize" | "LogitScore")
+        | (Some("Pooling" | "Dense"), "Dense" | "Normalize") => Ok(()),
+        (None, _) => {
+            Err(invalid(format!("module {at} in modules.json must be a Transformer: {kind} is not supported there")))
+        }
+        (Some(before), _) => {
+            Err(invalid(format!("module {at} in modules.json ({kind}) is not supported after {before}")))
+        }
+    }
 }
 
 /// A module's folder.

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{assert_near, floats, golden};
-use crate::embedding::vectors::normalise;
+use crate::embedding::loaded::LoadedEmbedder;
+use crate::embedding::vectors::{late_interaction, normalise};
 use crate::embedding::{EmbedOptions, EmbeddingModel, EmbeddingModelOptions, RerankOptions, TextUse};
 use crate::error::ErrorKind;
 use crate::message::ChatMessage;
 use crate::model::{Compute, Inputs, Model};
 use crate::options::{CacheType, LoadOptions};
+use crate::prompt::{PromptRenderer, joined};
 use crate::runner::{ModelRunner, Prompt};
 use crate::weights::Weights;
 
@@ -177,7 +179,7 @@ fn a_model_that_embeds_is_not_loaded_as_one_that_writes() {
 /// The logits come from the network of conversations, which other tests compare with transformers.
 #[test]
 fn a_chat_model_is_asked_for_yes_or_no() {
-    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    let place = DEMO;
     let (ranker, runner) = (EmbeddingModel::load(place).unwrap(), ModelRunner::load(place).unwrap());
     assert!(ranker.info().ranks && !ranker.info().embeds);
     let system = "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that \
@@ -198,8 +200,90 @@ fn a_chat_model_is_asked_for_yes_or_no() {
     let difference = (f64::from(ranking.results[0].relevance) - expect).abs();
     assert!(difference <= 5e-3, "found a difference of {difference}");
     // Of a document that is too long, the question's end is kept.
-    let small = EmbeddingModelOptions { context_size: Some(100), ..EmbeddingModelOptions::default() };
+    let small = EmbeddingModelOptions { context_size: Some(160), ..EmbeddingModelOptions::default() };
     let ranker = EmbeddingModel::load_with(place, small).unwrap();
     let cut = ranker.rerank("who eats", ["a man eats bread ".repeat(100)], RerankOptions::default()).unwrap();
-    assert_eq!((cut.n_tokens, cut.truncated), (100, vec![0]));
+    assert_eq!((cut.n_tokens, cut.truncated), (160, vec![0]));
+    // Without a token of the document, all documents would be equal.
+    let err = ranker.rerank(&"who eats ".repeat(100), ["a man"], RerankOptions::default()).unwrap_err();
+    let ErrorKind::PromptExceedsContext { needed, available: 160 } = err.kind() else { panic!("{err:?}") };
+    assert!(200 < needed && err.message().contains(&needed.to_string()), "{err}");
+}
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+
+/// The demo model with a template whose turns of the user end with `after`, and whose prompts end with `end`.
+fn asking(after: &str, end: &str, context_size: usize) -> LoadedEmbedder {
+    let options = EmbeddingModelOptions { context_size: Some(context_size), ..EmbeddingModelOptions::default() };
+    let mut loaded = LoadedEmbedder::load(&Weights::open(DEMO).unwrap(), &options).unwrap();
+    let template = format!(
+        "{{% for m in messages %}}<|im_start|>{{{{ m.role }}}}\n{{{{ m.content }}}}{after}<|im_end|>\n{{% endfor %}}\
+         {{% if add_generation_prompt %}}<|im_start|>assistant\n{end}{{% endif %}}"
+    );
+    let control = loaded.tokenizer.control_tokens().unwrap();
+    loaded.renderer = Some(PromptRenderer::new(&template, control, "", "", false).unwrap());
+    loaded
+}
+
+#[test]
+fn a_question_has_no_open_reasoning() {
+    for (end, expect) in [("<think>\n", "<think>\n\n</think>\n\n"), ("", "")] {
+        let loaded = asking("", end, 512);
+        let text = joined(&loaded.asked(None, "who eats", "a man", &RerankOptions::default()).unwrap());
+        assert!(text.ends_with(&format!("<Document>: a man<|im_end|>\n<|im_start|>assistant\n{expect}")), "{text:?}");
+    }
+}
+
+#[test]
+fn only_the_document_of_a_question_is_cut() {
+    let loaded = asking("\nIs it relevant?", "", 200);
+    let options = RerankOptions::default();
+    let asked = |document: &str| loaded.asked(None, "who eats", document, &options);
+    let mut questions =
+        loaded.questions(&asked, &[&"a man eats bread ".repeat(100), ""], &mut |_| ControlFlow::Continue(())).unwrap();
+    let (empty, cut) = (questions.remove(1), questions.remove(0));
+    assert_eq!((cut.ids.len(), cut.is_cut, empty.is_cut), (200, true, false));
+    let after = loaded.tokenizer.encode_plain("?").unwrap();
+    let at = empty.ids.windows(after.len()).rposition(|ids| ids == after).unwrap();
+    assert!(cut.ids.ends_with(&empty.ids[at..]), "{:?} {:?}", cut.ids, empty.ids);
+}
+
+#[test]
+fn a_cancelled_call_ends_before_its_next_part() {
+    let long = "man ".repeat(30);
+    let texts = vec![&*long; 100]; // 32 tokens each, or 34 with the query: 32 or 30 are computed together
+    let mut seen = Vec::new();
+    let mut watch = |share: f32| {
+        seen.push(share);
+        if 0.5 < share { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let embedded = load("bert").embed_watched(texts.clone(), EmbedOptions::default(), &mut watch);
+    let ranked = load("bert-rank-f16.gguf").rerank_watched("who", texts, RerankOptions::default(), &mut watch);
+    assert_eq!([embedded.unwrap_err().kind(), ranked.unwrap_err().kind()], [ErrorKind::LoadCancelled; 2]);
+    seen.retain(|share| *share != 0.0);
+    assert_eq!(seen, [0.32, 0.64, 0.3, 0.6]);
+}
+
+#[test]
+fn a_model_with_a_vector_for_each_token_ranks_by_its_best_cosines() {
+    let folder = std::env::temp_dir().join(format!("causerie-rows-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+        let from = format!("{}/{name}", fixture("bert"));
+        if std::path::Path::new(&from).exists() {
+            std::fs::copy(from, folder.join(name)).unwrap();
+        }
+    }
+    let modules = json!([{ "type": "sentence_transformers.models.Transformer", "path": "" }]);
+    std::fs::write(folder.join("modules.json"), modules.to_string()).unwrap();
+    let model = EmbeddingModel::load(folder.to_str().unwrap()).unwrap();
+    let documents = [&*"a man eats bread ".repeat(4), "the rocket", "reading"];
+    let vectors = |texts: &[&str]| model.embed_tokens(texts.iter().copied(), EmbedOptions::default()).unwrap().texts;
+    let (query, rows) = (vectors(&["who eats"]).remove(0), vectors(&documents));
+    let ranking = model.rerank("who eats", documents, RerankOptions::default()).unwrap();
+    for result in &ranking.results {
+        assert_eq!(result.relevance, late_interaction(&query, &rows[result.index]));
+    }
+    assert_eq!(ranking.results.len(), 3);
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -381,11 +381,28 @@ fn descriptions_that_would_be_computed_in_another_way_are_named() {
     let rank = [("bert.pooling_type", MetadataValue::Count(4))];
     assert!(refused(&bert(3).gguf(&rank)).contains("must have one row"), "three labels");
     let folder = bert(0).folder();
+    let mean = || json!({ "pooling_mode": "mean" });
+    let modules = |kinds: &[&str]| -> Json {
+        let module = |kind: &&str| json!({ "type": format!("a.{kind}"), "path": if *kind == "Transformer" { "" } else { "1_Pooling" } });
+        kinds.iter().map(module).collect()
+    };
     for (modules, pooling, expect) in [
         (json!({}), json!({}), "modules.json must be an array"),
         (json!([{ "type": "a.Transformer", "path": "0_Transformer" }]), json!({}), "module 0 in modules.json"),
-        (json!([{ "type": "a.CNN", "path": "" }]), json!({}), "module 0 in modules.json (CNN) is not supported"),
-        (json!([{ "type": "a.Pooling", "path": "../1" }]), json!({}), "must have a path in the folder"),
+        (json!([]), json!({}), "modules.json must be an array of 1 to"),
+        (modules(&["CNN"]), json!({}), "module 0 in modules.json must be a Transformer: CNN is not supported"),
+        (modules(&["Pooling"]), json!({}), "module 0 in modules.json must be a Transformer: Pooling"),
+        (modules(&["Transformer", "CNN"]), json!({}), "module 1 in modules.json (CNN) is not supported"),
+        (modules(&["Transformer", "Transformer"]), json!({}), "(Transformer) is not supported after Transformer"),
+        (modules(&["Transformer", "Normalize", "Pooling"]), mean(), "(Pooling) is not supported after Normalize"),
+        (
+            modules(&["Transformer", "Pooling", "Pooling"]),
+            mean(),
+            "module 2 in modules.json (Pooling) is not supported",
+        ),
+        (modules(&["Transformer", "Normalize", "Dense"]), mean(), "(Dense) is not supported after Normalize"),
+        (modules(&["Transformer", "Pooling", "LogitScore"]), mean(), "(LogitScore) is not supported after Pooling"),
+        (json!([{ "type": "a.Transformer", "path": "../1" }]), json!({}), "must have a path in the folder"),
         (pooling_modules(), json!({ "pooling_mode": ["cls", "mean"] }), "must be mean, cls or lasttoken"),
         (pooling_modules(), json!({ "pooling_mode_max_tokens": true }), "must be mean, cls or lasttoken"),
     ] {

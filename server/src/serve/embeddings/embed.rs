@@ -74,8 +74,8 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
     };
     let is_base64 = embedding.encoding_format == Some(EncodingFormat::Base64);
     let (model, id, texts) = (served.model.clone(), served.id.clone(), embedding.input.0);
-    Ok(ComputedAnswer::new(service, served, notes, move || {
-        let embedded = model.embed(texts, options).map_err(|err| HttpError::from_engine(&err))?;
+    Ok(ComputedAnswer::new(service, served, notes, move |progress| {
+        let embedded = model.embed_watched(texts, options, progress).map_err(|err| HttpError::from_engine(&err))?;
         let entry = |(index, vector): (usize, &Vec<f32>)| {
             let embedding = if is_base64 { base64(vector) } else { json!(vector) };
             json!({ "object": "embedding", "index": index, "embedding": embedding })

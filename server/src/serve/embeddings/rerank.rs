@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use causerie::ErrorKind;
 use causerie::embedding::RerankOptions;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -82,8 +83,13 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
     let options = RerankOptions { top_n: ranking.top_n.map(Integer::count), instruction: ranking.instruction };
     let returns_documents = ranking.return_documents.unwrap_or(false);
     let (model, id, query) = (served.model.clone(), served.id.clone(), ranking.query);
-    Ok(ComputedAnswer::new(service, served, notes, move || {
-        let ranked = model.rerank(&query, &documents, options).map_err(|err| HttpError::from_engine(&err))?;
+    Ok(ComputedAnswer::new(service, served, notes, move |progress| {
+        let ranked = model.rerank_watched(&query, &documents, options, progress);
+        let ranked = ranked.map_err(|err| match err.kind() {
+            // Documents are cut.
+            ErrorKind::PromptExceedsContext { .. } => HttpError::from_engine(&err).at("query"),
+            _ => HttpError::from_engine(&err),
+        })?;
         let results = ranked.results.iter().map(|document| {
             let mut result = json!({ "index": document.index, "relevance_score": document.relevance });
             if returns_documents {
