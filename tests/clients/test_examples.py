@@ -12,6 +12,7 @@ from server import MODEL, ROOT, Server, reading_model
 PAGES = "".join((ROOT / "docs" / page).read_text() for page in ("http.md", "realtime.md"))
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
 NODE = pathlib.Path(sys.prefix).with_name("clients-node")
+FIXTURES = ROOT / "tests/fixtures/models"
 # What stands in the page for a reader's own files, and what stands for it here.
 FILES = {"whisper-base": "whisper", "talk.mp3": str(ROOT / "tests/fixtures/sounds/long.wav")}
 # The model of the examples that speak, and what limits the replies of the tiny random one that stands for it.
@@ -26,7 +27,9 @@ class Examples(unittest.TestCase):
         self.assertTrue(examples, f"docs/http.md must have an example in {language}")
         spoken = [text for text in examples if SPEAKS in text]
         written = [text for text in examples if SPEAKS not in text]
-        self.run_each(written, command, "--transcriber", str(ROOT / "tests/fixtures/models/whisper"))
+        models = {"--transcriber": ["whisper"], "--embedding-model": ["bert", "bert-rank-f16.gguf"]}
+        options = [part for option, names in models.items() for name in names for part in (option, str(FIXTURES / name))]
+        self.run_each(written, command, *options)
         if spoken:
             with tempfile.TemporaryDirectory() as folder:
                 self.run_each(spoken, command, "--model", str(reading_model(folder)), "--model-id", MODEL, "--context", "300")

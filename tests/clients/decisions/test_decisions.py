@@ -75,7 +75,7 @@ class Decisions(unittest.TestCase):
             client = OpenAIDecisions(model=MODEL, base_url=self.server.base_url, api_key="placeholder")
         questions = {
             "hot": Predicate(instructions="Is the water hot?"),
-            "room": Choice(instructions="Where is Anna?", choices=ROOMS),
+            "room": Choice(instructions="Where is Anna?", choices=dict.fromkeys(ROOMS)),
             "warmth": Score(instructions="How warm is it?", levels=LEVELS),
         }
         decided = client.invoke({"input": STATE, "questions": questions})
