@@ -14,9 +14,8 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 /// use causerie::{ChatMessage, DecisionState, read_json};
 ///
 /// let text = DecisionState::from("The kettle boils.");
-/// let json = DecisionState::from(read_json(r#"{"kettle": "boils"}"#)?);
+/// let json = read_json(r#"{"kettle": "boils"}"#).map(DecisionState::from);
 /// let thread = DecisionState::from(vec![ChatMessage::user("Tea?"), ChatMessage::assistant("Gladly!")]);
-/// # Ok::<(), causerie::SdkError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecisionState {
