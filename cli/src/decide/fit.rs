@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use causerie::{DecisionKind, DecisionOptions, DecisionQuestion, DecisionState, ModelRunner, Value, fit_temperature};
+use causerie_server::serve::decision_question;
 use serde_json::{Value as Json, json};
 
-use crate::decide::questions::question;
 use crate::failure::Failure;
 use crate::output::{print_line, remark};
 
@@ -36,7 +36,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<LabelledExample>, Failure> {
 
 fn example(line: &str) -> Result<LabelledExample, String> {
     let json: Json = serde_json::from_str(line).map_err(|err| format!("must be JSON: {err}"))?;
-    let question = question(&json["question"]).map_err(|rule| format!("question {rule}"))?;
+    let question = decision_question("question", json["question"].clone())?;
     let right = match (&question.kind, &json["answer"]) {
         (DecisionKind::Predicate(_), Json::Bool(answer)) => Some(usize::from(!answer)),
         (DecisionKind::Choice(choices), Json::String(answer)) => {

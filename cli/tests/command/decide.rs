@@ -64,7 +64,7 @@ fn temperatures_are_fitted_to_examples() {
     std::fs::write(&file, "{\"state\": 1}\n").unwrap();
     let mut command = causerie("decide");
     command.args(["decide", "--model", &model(), "--fit", file.to_str().unwrap()]);
-    check_failure(&mut command, 1, "line 1: question must have a string of instructions");
+    check_failure(&mut command, 1, "line 1: question must be an object, found null");
 }
 
 #[test]

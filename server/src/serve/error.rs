@@ -177,6 +177,10 @@ impl HttpError {
         }
     }
 
+    pub(super) fn into_message(self) -> String {
+        self.message
+    }
+
     #[cfg(test)]
     pub(super) fn code(&self) -> &'static str {
         self.code

@@ -68,6 +68,7 @@ use causerie::embedding::EmbeddingModel;
 use causerie::transcribe::Transcriber;
 use tokio::net::TcpListener;
 
+pub use decisions::decision_question;
 pub use guard::check_origin;
 pub use service::DownloadGauge;
 use service::{ServedEmbedder, ServedTranscriber, Service};

@@ -11,4 +11,5 @@ mod systemone;
 
 pub(super) use openai::{OpenAiDecisionFields, read};
 pub(super) use request::{DecisionRequest, ReadingFields};
+pub use systemone::decision_question;
 pub(super) use systemone::{SystemOneFields, read as read_systemone};

@@ -67,7 +67,10 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
         let message = format!("questions must have 1 to {MAX_QUESTIONS} entries, found {}", questions.len());
         return Err(HttpError::value("questions", message));
     }
-    let questions = questions.into_iter().map(|(name, question)| read_question(name, question));
+    let question = |(name, question): (String, Json)| -> Result<DecisionQuestion, HttpError> {
+        Ok(read_question(&format!("questions.{name}"), question)?.named(name))
+    };
+    let questions = questions.into_iter().map(question);
     Ok(DecisionRequest {
         service: Arc::clone(service),
         state: DecisionState::from(Value::from(read.state)),
@@ -78,10 +81,17 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
     })
 }
 
-fn read_question(name: String, question: Json) -> Result<DecisionQuestion, HttpError> {
-    let place = format!("questions.{name}");
+/// Reads a question in the form of `/v1/systemone`, for programs that have such questions from elsewhere. `place` names it in errors.
+///
+/// # Errors
+/// A sentence that says what the question must have.
+pub fn decision_question(place: &str, question: Json) -> Result<DecisionQuestion, String> {
+    read_question(place, question).map_err(HttpError::into_message)
+}
+
+fn read_question(place: &str, question: Json) -> Result<DecisionQuestion, HttpError> {
     let refused = |rule: String| HttpError::value("questions", format!("{place}: {rule}"));
-    let question: NamedQuestion = read_value(&place, question)?;
+    let question: NamedQuestion = read_value(place, question)?;
     let criteria = question.criteria.unwrap_or_default();
     let says_nothing = criteria.as_object().is_none_or(|criteria| criteria.values().all(Json::is_null));
     if question.instructions.is_none() && question.kind == "noul" && says_nothing {
@@ -120,7 +130,7 @@ fn read_question(name: String, question: Json) -> Result<DecisionQuestion, HttpE
             return Err(refused(format!("instructions {}", must_be("a string, an object or an array", &other))));
         }
     };
-    Ok(DecisionQuestion { kind, ..DecisionQuestion::predicate(instructions).named(name) })
+    Ok(DecisionQuestion { kind, ..DecisionQuestion::predicate(instructions) })
 }
 
 /// A description: text, or JSON.
