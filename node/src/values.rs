@@ -25,7 +25,7 @@ pub(crate) fn options_of(text: &str) -> napi::Result<NamedOptions> {
 /// Reads a message in the form of chat completions.
 pub(crate) fn message_of(text: &str) -> napi::Result<ChatMessage> {
     let messages = messages_from_json(&format!("[{text}]")).map_err(failed)?;
-    messages.into_iter().next().ok_or_else(|| failed_with("invalid_message", "there is no message"))
+    messages.into_iter().next().ok_or_else(|| failed_with("invalid_message", "message must be given, found none"))
 }
 
 /// Reads the outcome of a function: `{"value"}`, `{"failed"}` or `{"timedOut"}`. A value that cannot be passed on is a failure,
