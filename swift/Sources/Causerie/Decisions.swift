@@ -100,7 +100,7 @@ extension ModelRunner {
     ) async throws -> Decisions {
         try checkCount(options.rotations, "rotations", expected: "between 1 and 255")
         try Task.checkCancellation()
-        let cancel = DecisionCancel()
+        let cancel = RawDecisionCancel()
         do {
             return try await withTaskCancellationHandler {
                 try await decideRaw(state: state, questions: questions, options: options, cancel: cancel)

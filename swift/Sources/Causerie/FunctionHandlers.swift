@@ -56,8 +56,8 @@ public struct FunctionHandlers: Sendable {
 
     var names: [String] { Array(handlers.keys) }
 
-    var options: RoundOptions {
-        RoundOptions(maxRounds: maxRounds, timeLimit: timeLimit, inParallel: inParallel)
+    var options: RawRoundOptions {
+        RawRoundOptions(maxRounds: maxRounds, timeLimit: timeLimit, inParallel: inParallel)
     }
 
     /// The outcomes of calls, in their order.
@@ -130,7 +130,7 @@ public struct FunctionHandlers: Sendable {
         return isCocoa ? error.localizedDescription : String(describing: error)
     }
 
-    private static func outcome(of returned: Any?, at place: String) throws -> FunctionOutcome {
+    private static func outcome(of returned: Any?, at place: String) throws -> RawFunctionOutcome {
         if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
         return .json(text: try JsonValue(returned, at: place).text)
@@ -141,7 +141,7 @@ public struct FunctionHandlers: Sendable {
 struct RanFunction: Sendable {
     static let timedOut = RanFunction(outcome: .timedOut)
 
-    var outcome: FunctionOutcome
+    var outcome: RawFunctionOutcome
     var error: (any Error)?
 }
 
@@ -168,65 +168,6 @@ private final class First<Value: Sendable>: @unchecked Sendable {
                 return self.given
             }
             if let given { continuation.resume(returning: given) }
-        }
-    }
-}
-
-extension Conversation {
-    /// The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and
-    /// so on until it answers. All messages join the history as if they were sent by hand. The functions of the handlers
-    /// are registered when the reply begins; one of the same name is replaced.
-    ///
-    /// The events are the same as of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
-    /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)``
-    /// the end of the last reply. If a call does not fit its function, was rejected, or names a function that is
-    /// neither declared nor handled, the model reads an error that lets it repair the call. A call of a function that
-    /// is declared but not handled ends the stream: all calls of that reply are left to the app. The conversation is
-    /// busy until the end. The options apply to each reply.
-    ///
-    /// - Parameters:
-    ///   - message: as for ``generateResponse(message:generationOptions:)``.
-    ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
-    public func respondWithFunctions(
-        message: ChatMessage, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> ResponseStream {
-        reply(message, handlers, generationOptions)
-    }
-
-    /// The reply to a text of the user with all its function calls.
-    ///
-    /// - Parameters:
-    ///   - text: the text of the user.
-    ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
-    public func respondWithFunctions(
-        _ text: String, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> ResponseStream {
-        reply(ChatMessage(role: .user, textContent: text), handlers, generationOptions)
-    }
-
-    /// Like ``respondWithFunctions(message:handlers:generationOptions:)``, as a reply to the history as it stands.
-    ///
-    /// - Parameters:
-    ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
-    public func continueWithFunctions(
-        handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> ResponseStream {
-        reply(nil, handlers, generationOptions)
-    }
-
-    private func reply(
-        _ message: ChatMessage?, _ handlers: FunctionHandlers, _ options: GenerationOptions?
-    ) -> ResponseStream {
-        let options = options ?? GenerationOptions()
-        return ResponseStream(handlers: handlers) {
-            try options.check()
-            try checkCount(handlers.maxRounds, "max_rounds")
-            return startResponseWithFunctions(
-                message: message, functions: handlers.names, offered: handlers.functions, rounds: handlers.options,
-                options: options)
         }
     }
 }

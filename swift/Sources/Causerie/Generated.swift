@@ -640,610 +640,9 @@ fileprivate struct FfiConverterData: FfiConverterRustBuffer {
 
 
 /**
- * A conversation with a model.
- */
-public protocol ConversationProtocol: AnyObject, Sendable {
-
-    /**
-     * Adds a message without generating, for example one of several function results.
-     */
-    func appendToHistory(message: ChatMessage) throws
-
-    /**
-     * Creates an independent conversation with the same history.
-     */
-    func fork()  -> Conversation
-
-    /**
-     * The registered functions.
-     */
-    func functionsSnapshot()  -> [SdkFunction]
-
-    /**
-     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
-     * functions.
-     */
-    func historySnapshot()  -> [ChatMessage]
-
-    /**
-     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
-     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
-     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
-     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
-     */
-    func interrupt(playedUntil: Double)
-
-    /**
-     * Whether a reply is being generated, or waits for its turn.
-     */
-    func generatingSnapshot()  -> Bool
-
-    /**
-     * The runner that created this conversation.
-     */
-    func modelRunnerObject()  -> ModelRunner
-
-    /**
-     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
-     * reply reports the error, once.
-     */
-    func registerFunction(function: SdkFunction)
-
-    /**
-     * What a reply to the history as it stands would leave out of the prompt with these options.
-     */
-    func planContextRaw(options: GenerationOptions) throws  -> ContextPlan
-
-    /**
-     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
-     * reply. With function calls, the prompt is that of the current round.
-     */
-    func prefillProgressSnapshot()  -> PrefillProgress
-
-    /**
-     * Number of prompt tokens for the history as it stands, including functions.
-     */
-    func promptTokenCount() throws  -> SdkCount
-
-    /**
-     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
-     */
-    func registerFunctions(functions: [SdkFunction]) throws
-
-    /**
-     * Removes and returns the last message; none if there is none.
-     */
-    func removeLastMessage() throws  -> ChatMessage?
-
-    /**
-     * Saves the conversation to a file, with or without the model's cache of it.
-     */
-    func saveSession(path: String, includeCache: Bool) throws
-
-    /**
-     * Starts the stream of a reply to the history as it stands.
-     */
-    func startContinuation(options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
-     */
-    func startResponse(message: ChatMessage, options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
-     * offered are registered when the reply begins.
-     */
-    func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RoundOptions, options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Keeps only the first messages of the history.
-     */
-    func truncateRaw(messageCount: SdkCount) throws
-
-    /**
-     * Stops offering a function. Returns false if none has this name.
-     */
-    func unregisterFunction(name: String) throws  -> Bool
-
-}
-/**
- * A conversation with a model.
- */
-open class Conversation: ConversationProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    required public init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_conversation(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_conversation(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Adds a message without generating, for example one of several function results.
-     */
-open func appendToHistory(message: ChatMessage)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_append_to_history(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeChatMessage_lower(message),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Creates an independent conversation with the same history.
-     */
-open func fork() -> Conversation  {
-    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_fork(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * The registered functions.
-     */
-open func functionsSnapshot() -> [SdkFunction]  {
-    return try!  FfiConverterSequenceTypeSdkFunction.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_functions(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
-     * functions.
-     */
-open func historySnapshot() -> [ChatMessage]  {
-    return try!  FfiConverterSequenceTypeChatMessage.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_history(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
-     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
-     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
-     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
-     */
-open func interrupt(playedUntil: Double)  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_interrupt(
-            self.uniffiCloneHandle(),
-        FfiConverterDouble.lower(playedUntil),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Whether a reply is being generated, or waits for its turn.
-     */
-open func generatingSnapshot() -> Bool  {
-    return try!  FfiConverterBool.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_is_generating(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * The runner that created this conversation.
-     */
-open func modelRunnerObject() -> ModelRunner  {
-    return try!  FfiConverterTypeModelRunner_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_model_runner(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
-     * reply reports the error, once.
-     */
-open func registerFunction(function: SdkFunction)  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_offer_function(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * What a reply to the history as it stands would leave out of the prompt with these options.
-     */
-open func planContextRaw(options: GenerationOptions)throws  -> ContextPlan  {
-    return try  FfiConverterTypeContextPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_plan_context(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
-     * reply. With function calls, the prompt is that of the current round.
-     */
-open func prefillProgressSnapshot() -> PrefillProgress  {
-    return try!  FfiConverterTypePrefillProgress_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Number of prompt tokens for the history as it stands, including functions.
-     */
-open func promptTokenCount()throws  -> SdkCount  {
-    return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
-     */
-open func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_register_functions(
-            self.uniffiCloneHandle(),
-        FfiConverterSequenceTypeSdkFunction.lower(functions),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Removes and returns the last message; none if there is none.
-     */
-open func removeLastMessage()throws  -> ChatMessage?  {
-    return try  FfiConverterOptionTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_remove_last_message(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Saves the conversation to a file, with or without the model's cache of it.
-     */
-open func saveSession(path: String, includeCache: Bool)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_save_session(
-            self.uniffiCloneHandle(),
-        FfiConverterString.lower(path),
-        FfiConverterBool.lower(includeCache),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Starts the stream of a reply to the history as it stands.
-     */
-open func startContinuation(options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_continuation(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
-     */
-open func startResponse(message: ChatMessage, options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_response(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeChatMessage_lower(message),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
-     * offered are registered when the reply begins.
-     */
-open func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RoundOptions, options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
-            self.uniffiCloneHandle(),
-        FfiConverterOptionTypeChatMessage.lower(message),
-        FfiConverterSequenceString.lower(functions),
-        FfiConverterSequenceTypeSdkFunction.lower(offered),
-        FfiConverterTypeRoundOptions_lower(rounds),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Keeps only the first messages of the history.
-     */
-open func truncateRaw(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_truncate(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSdkCount_lower(messageCount),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Stops offering a function. Returns false if none has this name.
-     */
-open func unregisterFunction(name: String)throws  -> Bool  {
-    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_unregister_function(
-            self.uniffiCloneHandle(),
-        FfiConverterString.lower(name),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeConversation: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = Conversation
-
-    public static func lift(_ handle: UInt64) throws -> Conversation {
-        return Conversation(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: Conversation) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Conversation {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: Conversation, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeConversation_lift(_ handle: UInt64) throws -> Conversation {
-    return try FfiConverterTypeConversation.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeConversation_lower(_ value: Conversation) -> UInt64 {
-    return FfiConverterTypeConversation.lower(value)
-}
-
-
-
-
-
-
-/**
- * Cancels decisions, once.
- */
-public protocol DecisionCancelProtocol: AnyObject, Sendable {
-
-    /**
-     * Ends the call, also one that has not begun.
-     */
-    func cancel()
-
-}
-/**
- * Cancels decisions, once.
- */
-open class DecisionCancel: DecisionCancelProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    required public init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_decisioncancel(self.handle, $0) }
-    }
-    /**
-     * Creates a cancel for one call.
-     */
-public convenience init() {
-    let handle =
-        try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_constructor_decisioncancel_new(uniffiCallStatus
-    )
-}
-    self.init(unsafeFromHandle: handle)
-}
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_decisioncancel(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Ends the call, also one that has not begun.
-     */
-open func cancel()  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_decisioncancel_cancel(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeDecisionCancel: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = DecisionCancel
-
-    public static func lift(_ handle: UInt64) throws -> DecisionCancel {
-        return DecisionCancel(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: DecisionCancel) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionCancel {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: DecisionCancel, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeDecisionCancel_lift(_ handle: UInt64) throws -> DecisionCancel {
-    return try FfiConverterTypeDecisionCancel.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeDecisionCancel_lower(_ value: DecisionCancel) -> UInt64 {
-    return FfiConverterTypeDecisionCancel.lower(value)
-}
-
-
-
-
-
-
-/**
  * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
  */
-public protocol DownloadPlanProtocol: AnyObject, Sendable {
+protocol DownloadPlanProtocol: AnyObject, Sendable {
 
     /**
      * The commit, by which all files are fetched.
@@ -1279,14 +678,14 @@ public protocol DownloadPlanProtocol: AnyObject, Sendable {
 /**
  * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
  */
-open class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
+public final class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -1296,7 +695,7 @@ open class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1308,14 +707,14 @@ open class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_downloadplan(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -1347,7 +746,7 @@ public static func fromJson(json: String)throws  -> DownloadPlan  {
     /**
      * The commit, by which all files are fetched.
      */
-open func commit() -> String  {
+public func commit() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_commit(
@@ -1359,7 +758,7 @@ open func commit() -> String  {
     /**
      * Whether an account must accept the repository's conditions first.
      */
-open func isGated() -> Bool  {
+public func isGated() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_is_gated(
@@ -1371,7 +770,7 @@ open func isGated() -> Bool  {
     /**
      * The licence that the repository states.
      */
-open func license() -> String?  {
+public func license() -> String?  {
     return try!  FfiConverterOptionString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_license(
@@ -1383,7 +782,7 @@ open func license() -> String?  {
     /**
      * The name of the model.
      */
-open func name() -> String  {
+public func name() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_name(
@@ -1395,7 +794,7 @@ open func name() -> String  {
     /**
      * The size of all files in bytes.
      */
-open func size() -> SdkLong  {
+public func size() -> SdkLong  {
     return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_size(
@@ -1407,7 +806,7 @@ open func size() -> SdkLong  {
     /**
      * The plan as JSON.
      */
-open func toJson() -> String  {
+public func toJson() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_to_json(
@@ -1424,7 +823,7 @@ open func toJson() -> String  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDownloadPlan: FfiConverter {
+struct FfiConverterTypeDownloadPlan: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = DownloadPlan
 
@@ -1450,14 +849,14 @@ public struct FfiConverterTypeDownloadPlan: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDownloadPlan_lift(_ handle: UInt64) throws -> DownloadPlan {
+func FfiConverterTypeDownloadPlan_lift(_ handle: UInt64) throws -> DownloadPlan {
     return try FfiConverterTypeDownloadPlan.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDownloadPlan_lower(_ value: DownloadPlan) -> UInt64 {
+func FfiConverterTypeDownloadPlan_lower(_ value: DownloadPlan) -> UInt64 {
     return FfiConverterTypeDownloadPlan.lower(value)
 }
 
@@ -1469,7 +868,7 @@ public func FfiConverterTypeDownloadPlan_lower(_ value: DownloadPlan) -> UInt64 
 /**
  * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
  */
-public protocol DownloadStreamProtocol: AnyObject, Sendable {
+protocol DownloadStreamProtocol: AnyObject, Sendable {
 
     /**
      * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
@@ -1491,14 +890,14 @@ public protocol DownloadStreamProtocol: AnyObject, Sendable {
 /**
  * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
  */
-open class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
+public final class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -1508,7 +907,7 @@ open class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1520,14 +919,14 @@ open class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_downloadstream(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -1548,7 +947,7 @@ open class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
      * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
      * or after the end, does nothing.
      */
-open func cancel()  {try! rustCall() {
+public func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadstream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -1559,7 +958,7 @@ open func cancel()  {try! rustCall() {
     /**
      * The next event; none after the last one.
      */
-open func next()async throws  -> PullEvent?  {
+public func next()async throws  -> PullEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1578,7 +977,7 @@ open func next()async throws  -> PullEvent?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextBlocking()throws  -> PullEvent?  {
+public func nextBlocking()throws  -> PullEvent?  {
     return try  FfiConverterOptionTypePullEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(
@@ -1595,7 +994,7 @@ open func nextBlocking()throws  -> PullEvent?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDownloadStream: FfiConverter {
+struct FfiConverterTypeDownloadStream: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = DownloadStream
 
@@ -1621,14 +1020,14 @@ public struct FfiConverterTypeDownloadStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> DownloadStream {
+func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> DownloadStream {
     return try FfiConverterTypeDownloadStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UInt64 {
+func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UInt64 {
     return FfiConverterTypeDownloadStream.lower(value)
 }
 
@@ -1640,7 +1039,7 @@ public func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UIn
 /**
  * A model in memory that embeds texts, or ranks documents.
  */
-public protocol EmbeddingModelProtocol: AnyObject, Sendable {
+protocol EmbeddingModelProtocol: AnyObject, Sendable {
 
     /**
      * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
@@ -1666,14 +1065,14 @@ public protocol EmbeddingModelProtocol: AnyObject, Sendable {
 /**
  * A model in memory that embeds texts, or ranks documents.
  */
-open class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
+public final class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -1683,7 +1082,7 @@ open class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1695,14 +1094,14 @@ open class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_embeddingmodel(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -1722,7 +1121,7 @@ open class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
     /**
      * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
      */
-open func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextEmbeddings  {
+func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextEmbeddings  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1741,7 +1140,7 @@ open func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextE
     /**
      * The vectors of the tokens of texts, for models that compare texts token by token.
      */
-open func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  -> TokenEmbeddings  {
+func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  -> TokenEmbeddings  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1760,7 +1159,7 @@ open func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  ->
     /**
      * The description of the model.
      */
-open func info() -> EmbeddingModelInfo  {
+public func info() -> EmbeddingModelInfo  {
     return try!  FfiConverterTypeEmbeddingModelInfo_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_embeddingmodel_info(
@@ -1772,7 +1171,7 @@ open func info() -> EmbeddingModelInfo  {
     /**
      * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
      */
-open func rerankRaw(query: String, documents: [String], options: RerankOptions)async throws  -> Ranking  {
+func rerankRaw(query: String, documents: [String], options: RerankOptions)async throws  -> Ranking  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1796,7 +1195,7 @@ open func rerankRaw(query: String, documents: [String], options: RerankOptions)a
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeEmbeddingModel: FfiConverter {
+struct FfiConverterTypeEmbeddingModel: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = EmbeddingModel
 
@@ -1822,14 +1221,14 @@ public struct FfiConverterTypeEmbeddingModel: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModel_lift(_ handle: UInt64) throws -> EmbeddingModel {
+func FfiConverterTypeEmbeddingModel_lift(_ handle: UInt64) throws -> EmbeddingModel {
     return try FfiConverterTypeEmbeddingModel.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModel_lower(_ value: EmbeddingModel) -> UInt64 {
+func FfiConverterTypeEmbeddingModel_lower(_ value: EmbeddingModel) -> UInt64 {
     return FfiConverterTypeEmbeddingModel.lower(value)
 }
 
@@ -1841,7 +1240,7 @@ public func FfiConverterTypeEmbeddingModel_lower(_ value: EmbeddingModel) -> UIn
 /**
  * Receives the answer to one request: its head, the pieces of its body, and its end.
  */
-public protocol HttpSinkProtocol: AnyObject, Sendable {
+protocol HttpSinkProtocol: AnyObject, Sendable {
 
     /**
      * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
@@ -1875,14 +1274,14 @@ public protocol HttpSinkProtocol: AnyObject, Sendable {
 /**
  * Receives the answer to one request: its head, the pieces of its body, and its end.
  */
-open class HttpSink: HttpSinkProtocol, @unchecked Sendable {
+public final class HttpSink: HttpSinkProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -1892,7 +1291,7 @@ open class HttpSink: HttpSinkProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1904,14 +1303,14 @@ open class HttpSink: HttpSinkProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_httpsink(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -1932,7 +1331,7 @@ open class HttpSink: HttpSinkProtocol, @unchecked Sendable {
      * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
      * cancelled.
      */
-open func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
+public func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_begin(
@@ -1947,7 +1346,7 @@ open func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
      * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
      * certificate is not trusted.
      */
-open func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
+public func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_fail(
             self.uniffiCloneHandle(),
@@ -1960,7 +1359,7 @@ open func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
     /**
      * Takes the end of the body.
      */
-open func finish()  {try! rustCall() {
+public func finish()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_finish(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -1971,7 +1370,7 @@ open func finish()  {try! rustCall() {
     /**
      * Whether the hub still waits for the answer. If not, the request must be cancelled.
      */
-open func isOpen() -> Bool  {
+public func isOpen() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_is_open(
@@ -1984,7 +1383,7 @@ open func isOpen() -> Bool  {
      * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
      * if not, it must be cancelled.
      */
-open func receive(piece: Data) -> Bool  {
+public func receive(piece: Data) -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_receive(
@@ -2002,7 +1401,7 @@ open func receive(piece: Data) -> Bool  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHttpSink: FfiConverter {
+struct FfiConverterTypeHttpSink: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = HttpSink
 
@@ -2028,14 +1427,14 @@ public struct FfiConverterTypeHttpSink: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpSink_lift(_ handle: UInt64) throws -> HttpSink {
+func FfiConverterTypeHttpSink_lift(_ handle: UInt64) throws -> HttpSink {
     return try FfiConverterTypeHttpSink.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpSink_lower(_ value: HttpSink) -> UInt64 {
+func FfiConverterTypeHttpSink_lower(_ value: HttpSink) -> UInt64 {
     return FfiConverterTypeHttpSink.lower(value)
 }
 
@@ -2064,14 +1463,14 @@ public protocol HttpTransport: AnyObject, Sendable {
  * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
  * the rest (retries, ranges, digests) is done by the hub.
  */
-open class HttpTransportImpl: HttpTransport, @unchecked Sendable {
+class HttpTransportImpl: HttpTransport, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -2081,7 +1480,7 @@ open class HttpTransportImpl: HttpTransport, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -2093,14 +1492,14 @@ open class HttpTransportImpl: HttpTransport, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_httptransport(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -2120,7 +1519,7 @@ open class HttpTransportImpl: HttpTransport, @unchecked Sendable {
     /**
      * Begins a request and returns. The answer goes to the sink, from any thread.
      */
-open func send(request: HttpRequest, sink: HttpSink)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+public func send(request: HttpRequest, sink: HttpSink)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httptransport_send(
             self.uniffiCloneHandle(),
@@ -2207,7 +1606,7 @@ private func uniffiCallbackInitHttpTransport() {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHttpTransport: FfiConverter {
+struct FfiConverterTypeHttpTransport: FfiConverter {
     fileprivate static let handleMap = UniffiHandleMap<HttpTransport>()
 
     typealias FfiType = UInt64
@@ -2248,14 +1647,14 @@ public struct FfiConverterTypeHttpTransport: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpTransport_lift(_ handle: UInt64) throws -> HttpTransport {
+func FfiConverterTypeHttpTransport_lift(_ handle: UInt64) throws -> HttpTransport {
     return try FfiConverterTypeHttpTransport.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpTransport_lower(_ value: HttpTransport) -> UInt64 {
+func FfiConverterTypeHttpTransport_lower(_ value: HttpTransport) -> UInt64 {
     return FfiConverterTypeHttpTransport.lower(value)
 }
 
@@ -2267,7 +1666,7 @@ public func FfiConverterTypeHttpTransport_lower(_ value: HttpTransport) -> UInt6
 /**
  * Downloads models by name. See the crate `causerie-hub`.
  */
-public protocol HubProtocol: AnyObject, Sendable {
+protocol HubProtocol: AnyObject, Sendable {
 
     /**
      * The folder that models are downloaded into.
@@ -2328,14 +1727,14 @@ public protocol HubProtocol: AnyObject, Sendable {
 /**
  * Downloads models by name. See the crate `causerie-hub`.
  */
-open class Hub: HubProtocol, @unchecked Sendable {
+public final class Hub: HubProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -2345,7 +1744,7 @@ open class Hub: HubProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -2357,14 +1756,14 @@ open class Hub: HubProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_hub(self.handle, $0) }
     }
     /**
@@ -2398,7 +1797,7 @@ public convenience init(options: HubOptions, transport: HttpTransport?)throws  {
     /**
      * The folder that models are downloaded into.
      */
-open func cache() -> String  {
+public func cache() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_cache(
@@ -2410,7 +1809,7 @@ open func cache() -> String  {
     /**
      * The file or folder of a downloaded model. Sends no request.
      */
-open func find(name: String)throws  -> String  {
+public func find(name: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_find(
@@ -2423,7 +1822,7 @@ open func find(name: String)throws  -> String  {
     /**
      * Makes a model visible whose files are all installed. Returns the file or folder to load.
      */
-open func finish(plan: DownloadPlan)throws  -> String  {
+public func finish(plan: DownloadPlan)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_finish(
@@ -2436,7 +1835,7 @@ open func finish(plan: DownloadPlan)throws  -> String  {
     /**
      * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
      */
-open func install(plan: DownloadPlan, file: String)async throws  -> String  {
+public func install(plan: DownloadPlan, file: String)async throws  -> String  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -2455,7 +1854,7 @@ open func install(plan: DownloadPlan, file: String)async throws  -> String  {
     /**
      * The bytes of a plan that are not there.
      */
-open func missingBytes(plan: DownloadPlan) -> SdkLong  {
+public func missingBytes(plan: DownloadPlan) -> SdkLong  {
     return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_missing_bytes(
@@ -2468,7 +1867,7 @@ open func missingBytes(plan: DownloadPlan) -> SdkLong  {
     /**
      * The files of a plan that are not there, for an app that fetches them itself.
      */
-open func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
+public func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
     return try!  FfiConverterSequenceTypePlannedFile.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_missing_files(
@@ -2481,7 +1880,7 @@ open func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
     /**
      * All downloaded models.
      */
-open func models() -> [CachedModel]  {
+public func models() -> [CachedModel]  {
     return try!  FfiConverterSequenceTypeCachedModel.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_models(
@@ -2493,7 +1892,7 @@ open func models() -> [CachedModel]  {
     /**
      * Asks the hub which files a name means now, and what they are. Downloads no model.
      */
-open func plan(name: String)async throws  -> DownloadPlan  {
+public func plan(name: String)async throws  -> DownloadPlan  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -2512,7 +1911,7 @@ open func plan(name: String)async throws  -> DownloadPlan  {
     /**
      * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
      */
-open func remove(name: String)throws  -> SdkLong  {
+public func remove(name: String)throws  -> SdkLong  {
     return try  FfiConverterTypeSdkLong_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_remove(
@@ -2525,7 +1924,7 @@ open func remove(name: String)throws  -> SdkLong  {
     /**
      * Downloads the files of a plan. Nothing happens before the first event is pulled.
      */
-open func startFetch(plan: DownloadPlan) -> DownloadStream  {
+public func startFetch(plan: DownloadPlan) -> DownloadStream  {
     return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_start_fetch(
@@ -2538,7 +1937,7 @@ open func startFetch(plan: DownloadPlan) -> DownloadStream  {
     /**
      * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
      */
-open func startPull(name: String) -> DownloadStream  {
+public func startPull(name: String) -> DownloadStream  {
     return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_start_pull(
@@ -2556,7 +1955,7 @@ open func startPull(name: String) -> DownloadStream  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHub: FfiConverter {
+struct FfiConverterTypeHub: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = Hub
 
@@ -2582,438 +1981,15 @@ public struct FfiConverterTypeHub: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHub_lift(_ handle: UInt64) throws -> Hub {
+func FfiConverterTypeHub_lift(_ handle: UInt64) throws -> Hub {
     return try FfiConverterTypeHub.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
+func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
     return FfiConverterTypeHub.lower(value)
-}
-
-
-
-
-
-
-/**
- * Watches a model while it is loaded. It is called on the thread that loads.
- */
-public protocol LoadProgress: AnyObject, Sendable {
-
-    /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
-     */
-    func proceed(fraction: Float) throws  -> Bool
-
-}
-/**
- * Watches a model while it is loaded. It is called on the thread that loads.
- */
-open class LoadProgressImpl: LoadProgress, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    required public init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_loadprogress(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_loadprogress(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
-     */
-open func proceed(fraction: Float)throws  -> Bool  {
-    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_loadprogress_proceed(
-            self.uniffiCloneHandle(),
-        FfiConverterFloat.lower(fraction),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-
-// Put the implementation in a struct so we don't pollute the top-level namespace
-fileprivate struct UniffiCallbackInterfaceLoadProgress {
-
-    // Create the VTable using a series of closures.
-    // Swift automatically converts these into C callback functions.
-    //
-    // Store the vtable directly.
-    static let vtable: UniffiVTableCallbackInterfaceLoadProgress = UniffiVTableCallbackInterfaceLoadProgress(
-        uniffiFree: { (uniffiHandle: UInt64) -> () in
-            do {
-                try FfiConverterTypeLoadProgress.handleMap.remove(handle: uniffiHandle)
-            } catch {
-                print("Uniffi callback interface LoadProgress: handle missing in uniffiFree")
-            }
-        },
-        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
-            do {
-                return try FfiConverterTypeLoadProgress.handleMap.clone(handle: uniffiHandle)
-            } catch {
-                fatalError("Uniffi callback interface LoadProgress: handle missing in uniffiClone")
-            }
-        },
-        proceed: { (
-            uniffiHandle: UInt64,
-            fraction: Float,
-            uniffiOutReturn: UnsafeMutablePointer<Int8>,
-            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
-        ) in
-            let makeCall = {
-                () throws -> Bool in
-                guard let uniffiObj = try? FfiConverterTypeLoadProgress.handleMap.get(handle: uniffiHandle) else {
-                    throw UniffiInternalError.unexpectedStaleHandle
-                }
-                return try uniffiObj.proceed(
-                     fraction: try FfiConverterFloat.lift(fraction)
-                )
-            }
-
-
-            let writeReturn = { uniffiOutReturn.pointee = FfiConverterBool.lower($0) }
-            uniffiTraitInterfaceCallWithError(
-                callStatus: uniffiCallStatus,
-                makeCall: makeCall,
-                writeReturn: writeReturn,
-                lowerError: FfiConverterTypeSdkError_lower
-            )
-        }
-    )
-
-    // Rust stores this pointer for future callback invocations, so it must live
-    // for the process lifetime (not just for the init function call).
-    //
-    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
-    // This is safe because the pointee is initialized once during static init
-    // and never mutated by either side of the FFI.  Its fields are C function pointers.
-    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceLoadProgress> = {
-        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceLoadProgress>.allocate(capacity: 1)
-        ptr.initialize(to: vtable)
-        return UnsafePointer(ptr)
-    }()
-}
-
-private func uniffiCallbackInitLoadProgress() {
-    uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress(UniffiCallbackInterfaceLoadProgress.vtablePtr)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeLoadProgress: FfiConverter {
-    fileprivate static let handleMap = UniffiHandleMap<LoadProgress>()
-
-    typealias FfiType = UInt64
-    typealias SwiftType = LoadProgress
-
-    public static func lift(_ handle: UInt64) throws -> LoadProgress {
-        if ((handle & 1) == 0) {
-            // Rust-generated handle, construct a new class that uses the handle to implement the
-            // interface
-            return LoadProgressImpl(unsafeFromHandle: handle)
-        } else {
-            // Swift-generated handle, get the object from the handle map
-            return try handleMap.remove(handle: handle)
-        }
-    }
-
-    public static func lower(_ value: LoadProgress) -> UInt64 {
-         if let rustImpl = value as? LoadProgressImpl {
-             // Rust-implemented object.  Clone the handle and return it
-            return rustImpl.uniffiCloneHandle()
-         } else {
-            // Swift object, generate a new vtable handle and return that.
-            return handleMap.insert(obj: value)
-         }
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadProgress {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: LoadProgress, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLoadProgress_lift(_ handle: UInt64) throws -> LoadProgress {
-    return try FfiConverterTypeLoadProgress.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLoadProgress_lower(_ value: LoadProgress) -> UInt64 {
-    return FfiConverterTypeLoadProgress.lower(value)
-}
-
-
-
-
-
-
-/**
- * Takes the engine's log records, one after the other, on a thread that does nothing else.
- */
-public protocol LogSink: AnyObject, Sendable {
-
-    /**
-     * Takes a record. An error is ignored.
-     */
-    func write(record: LogRecord) throws
-
-}
-/**
- * Takes the engine's log records, one after the other, on a thread that does nothing else.
- */
-open class LogSinkImpl: LogSink, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    required public init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_logsink(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_logsink(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Takes a record. An error is ignored.
-     */
-open func write(record: LogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_logsink_write(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeLogRecord_lower(record),uniffiCallStatus
-    )
-}
-}
-
-
-
-}
-
-
-
-// Put the implementation in a struct so we don't pollute the top-level namespace
-fileprivate struct UniffiCallbackInterfaceLogSink {
-
-    // Create the VTable using a series of closures.
-    // Swift automatically converts these into C callback functions.
-    //
-    // Store the vtable directly.
-    static let vtable: UniffiVTableCallbackInterfaceLogSink = UniffiVTableCallbackInterfaceLogSink(
-        uniffiFree: { (uniffiHandle: UInt64) -> () in
-            do {
-                try FfiConverterTypeLogSink.handleMap.remove(handle: uniffiHandle)
-            } catch {
-                print("Uniffi callback interface LogSink: handle missing in uniffiFree")
-            }
-        },
-        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
-            do {
-                return try FfiConverterTypeLogSink.handleMap.clone(handle: uniffiHandle)
-            } catch {
-                fatalError("Uniffi callback interface LogSink: handle missing in uniffiClone")
-            }
-        },
-        write: { (
-            uniffiHandle: UInt64,
-            record: RustBuffer,
-            uniffiOutReturn: UnsafeMutableRawPointer,
-            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
-        ) in
-            let makeCall = {
-                () throws -> () in
-                guard let uniffiObj = try? FfiConverterTypeLogSink.handleMap.get(handle: uniffiHandle) else {
-                    throw UniffiInternalError.unexpectedStaleHandle
-                }
-                return try uniffiObj.write(
-                     record: try FfiConverterTypeLogRecord_lift(record)
-                )
-            }
-
-
-            let writeReturn = { () }
-            uniffiTraitInterfaceCallWithError(
-                callStatus: uniffiCallStatus,
-                makeCall: makeCall,
-                writeReturn: writeReturn,
-                lowerError: FfiConverterTypeSdkError_lower
-            )
-        }
-    )
-
-    // Rust stores this pointer for future callback invocations, so it must live
-    // for the process lifetime (not just for the init function call).
-    //
-    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
-    // This is safe because the pointee is initialized once during static init
-    // and never mutated by either side of the FFI.  Its fields are C function pointers.
-    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceLogSink> = {
-        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceLogSink>.allocate(capacity: 1)
-        ptr.initialize(to: vtable)
-        return UnsafePointer(ptr)
-    }()
-}
-
-private func uniffiCallbackInitLogSink() {
-    uniffi_causerie_ffi_fn_init_callback_vtable_logsink(UniffiCallbackInterfaceLogSink.vtablePtr)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeLogSink: FfiConverter {
-    fileprivate static let handleMap = UniffiHandleMap<LogSink>()
-
-    typealias FfiType = UInt64
-    typealias SwiftType = LogSink
-
-    public static func lift(_ handle: UInt64) throws -> LogSink {
-        if ((handle & 1) == 0) {
-            // Rust-generated handle, construct a new class that uses the handle to implement the
-            // interface
-            return LogSinkImpl(unsafeFromHandle: handle)
-        } else {
-            // Swift-generated handle, get the object from the handle map
-            return try handleMap.remove(handle: handle)
-        }
-    }
-
-    public static func lower(_ value: LogSink) -> UInt64 {
-         if let rustImpl = value as? LogSinkImpl {
-             // Rust-implemented object.  Clone the handle and return it
-            return rustImpl.uniffiCloneHandle()
-         } else {
-            // Swift object, generate a new vtable handle and return that.
-            return handleMap.insert(obj: value)
-         }
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: LogSink, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLogSink_lift(_ handle: UInt64) throws -> LogSink {
-    return try FfiConverterTypeLogSink.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
-    return FfiConverterTypeLogSink.lower(value)
 }
 
 
@@ -3024,7 +2000,7 @@ public func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
 /**
  * A loaded model, which creates conversations.
  */
-public protocol ModelRunnerProtocol: AnyObject, Sendable {
+protocol ModelRunnerProtocol: AnyObject, Sendable {
 
     /**
      * Completes a prompt as it stands.
@@ -3049,17 +2025,17 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
-    func createConversation(systemPrompt: String)  -> Conversation
+    func createConversationRaw(systemPrompt: String)  -> RawConversation
 
     /**
      * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
-    func createConversationFromHistory(history: [ChatMessage])  -> Conversation
+    func createConversationFromHistoryRaw(history: [ChatMessage])  -> RawConversation
 
     /**
      * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
      */
-    func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: DecisionCancel) async throws  -> Decisions
+    func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel) async throws  -> Decisions
 
     /**
      * Facts about the model.
@@ -3079,7 +2055,7 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Restores a conversation from a file.
      */
-    func restoreSession(path: String) throws  -> Conversation
+    func restoreSessionRaw(path: String) throws  -> RawConversation
 
     /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
@@ -3106,14 +2082,14 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
 /**
  * A loaded model, which creates conversations.
  */
-open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
+public final class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -3123,7 +2099,7 @@ open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3135,14 +2111,14 @@ open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_modelrunner(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -3162,7 +2138,7 @@ open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     /**
      * Completes a prompt as it stands.
      */
-open func completeRaw(prompt: String, options: GenerationOptions) -> RawResponseStream  {
+func completeRaw(prompt: String, options: GenerationOptions) -> RawResponseStream  {
     return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete(
@@ -3176,7 +2152,7 @@ open func completeRaw(prompt: String, options: GenerationOptions) -> RawResponse
     /**
      * Completes a prompt given as token ids.
      */
-open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> RawResponseStream  {
+func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> RawResponseStream  {
     return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
@@ -3190,7 +2166,7 @@ open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> Raw
     /**
      * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
      */
-open func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions) -> RawResponseStream  {
+func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions) -> RawResponseStream  {
     return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images(
@@ -3205,7 +2181,7 @@ open func completeWithImagesRaw(prompt: String, images: [Data], options: Generat
     /**
      * Context size in tokens, for a prompt and its reply together.
      */
-open func contextSize() -> SdkCount  {
+public func contextSize() -> SdkCount  {
     return try!  FfiConverterTypeSdkCount_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_context_size(
@@ -3217,8 +2193,8 @@ open func contextSize() -> SdkCount  {
     /**
      * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
-open func createConversation(systemPrompt: String) -> Conversation  {
-    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
+func createConversationRaw(systemPrompt: String) -> RawConversation  {
+    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_create_conversation(
             self.uniffiCloneHandle(),
@@ -3230,8 +2206,8 @@ open func createConversation(systemPrompt: String) -> Conversation  {
     /**
      * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
-open func createConversationFromHistory(history: [ChatMessage]) -> Conversation  {
-    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
+func createConversationFromHistoryRaw(history: [ChatMessage]) -> RawConversation  {
+    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_create_conversation_from_history(
             self.uniffiCloneHandle(),
@@ -3243,12 +2219,12 @@ open func createConversationFromHistory(history: [ChatMessage]) -> Conversation 
     /**
      * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
      */
-open func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: DecisionCancel)async throws  -> Decisions  {
+func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel)async throws  -> Decisions  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_causerie_ffi_fn_method_modelrunner_decide_until(
-                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options),FfiConverterTypeDecisionCancel_lower(cancel)
+                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options),FfiConverterTypeRawDecisionCancel_lower(cancel)
                 )
             },
             pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
@@ -3262,7 +2238,7 @@ open func decideRaw(state: DecisionState, questions: [DecisionQuestion], options
     /**
      * Facts about the model.
      */
-open func info() -> ModelInfo  {
+public func info() -> ModelInfo  {
     return try!  FfiConverterTypeModelInfo_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_info(
@@ -3274,7 +2250,7 @@ open func info() -> ModelInfo  {
     /**
      * The token ids of the prompt for these messages.
      */
-open func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> [UInt32]  {
+public func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> [UInt32]  {
     return try  FfiConverterSequenceUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_prompt_tokens(
@@ -3288,7 +2264,7 @@ open func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws
     /**
      * Renders the prompt for these messages.
      */
-open func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> String  {
+public func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_render_prompt(
@@ -3302,8 +2278,8 @@ open func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws
     /**
      * Restores a conversation from a file.
      */
-open func restoreSession(path: String)throws  -> Conversation  {
-    return try  FfiConverterTypeConversation_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func restoreSessionRaw(path: String)throws  -> RawConversation  {
+    return try  FfiConverterTypeRawConversation_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_restore_session(
             self.uniffiCloneHandle(),
@@ -3316,7 +2292,7 @@ open func restoreSession(path: String)throws  -> Conversation  {
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
-open func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)throws  -> RawResponseStream  {
+func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)throws  -> RawResponseStream  {
     return try  FfiConverterTypeRawResponseStream_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_speak(
@@ -3331,7 +2307,7 @@ open func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)
     /**
      * Whether the model's chat template supports functions.
      */
-open func supportsFunctionCalling() -> Bool  {
+public func supportsFunctionCalling() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling(
@@ -3343,7 +2319,7 @@ open func supportsFunctionCalling() -> Bool  {
     /**
      * The token ids of a prompt given as text.
      */
-open func tokenize(prompt: String)throws  -> [UInt32]  {
+public func tokenize(prompt: String)throws  -> [UInt32]  {
     return try  FfiConverterSequenceUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_tokenize(
@@ -3356,7 +2332,7 @@ open func tokenize(prompt: String)throws  -> [UInt32]  {
     /**
      * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
-open func unload()async throws   {
+public func unload()async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3380,7 +2356,7 @@ open func unload()async throws   {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeModelRunner: FfiConverter {
+struct FfiConverterTypeModelRunner: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = ModelRunner
 
@@ -3406,15 +2382,616 @@ public struct FfiConverterTypeModelRunner: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeModelRunner_lift(_ handle: UInt64) throws -> ModelRunner {
+func FfiConverterTypeModelRunner_lift(_ handle: UInt64) throws -> ModelRunner {
     return try FfiConverterTypeModelRunner.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
+func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
     return FfiConverterTypeModelRunner.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A conversation with a model.
+ */
+protocol RawConversationProtocol: AnyObject, Sendable {
+
+    /**
+     * Adds a message without generating, for example one of several function results.
+     */
+    func appendToHistory(message: ChatMessage) throws
+
+    /**
+     * Creates an independent conversation with the same history.
+     */
+    func fork()  -> RawConversation
+
+    /**
+     * The registered functions.
+     */
+    func functions()  -> [SdkFunction]
+
+    /**
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * functions.
+     */
+    func history()  -> [ChatMessage]
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+    func interrupt(playedUntil: Double)
+
+    /**
+     * Whether a reply is being generated, or waits for its turn.
+     */
+    func isGenerating()  -> Bool
+
+    /**
+     * The runner that created this conversation.
+     */
+    func modelRunner()  -> ModelRunner
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+    func registerFunction(function: SdkFunction)
+
+    /**
+     * What a reply to the history as it stands would leave out of the prompt with these options.
+     */
+    func planContext(options: GenerationOptions) throws  -> ContextPlan
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+    func prefillProgress()  -> PrefillProgress
+
+    /**
+     * Number of prompt tokens for the history as it stands, including functions.
+     */
+    func promptTokenCount() throws  -> SdkCount
+
+    /**
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
+     */
+    func registerFunctions(functions: [SdkFunction]) throws
+
+    /**
+     * Removes and returns the last message; none if there is none.
+     */
+    func removeLastMessage() throws  -> ChatMessage?
+
+    /**
+     * Saves the conversation to a file, with or without the model's cache of it.
+     */
+    func saveSession(path: String, includeCache: Bool) throws
+
+    /**
+     * Starts the stream of a reply to the history as it stands.
+     */
+    func startContinuation(options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
+     */
+    func startResponse(message: ChatMessage, options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
+     */
+    func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Keeps only the first messages of the history.
+     */
+    func truncate(messageCount: SdkCount) throws
+
+    /**
+     * Stops offering a function. Returns false if none has this name.
+     */
+    func unregisterFunction(name: String) throws  -> Bool
+
+}
+/**
+ * A conversation with a model.
+ */
+class RawConversation: RawConversationProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_conversation(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_conversation(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Adds a message without generating, for example one of several function results.
+     */
+public func appendToHistory(message: ChatMessage)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_append_to_history(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeChatMessage_lower(message),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Creates an independent conversation with the same history.
+     */
+public func fork() -> RawConversation  {
+    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_fork(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The registered functions.
+     */
+public func functions() -> [SdkFunction]  {
+    return try!  FfiConverterSequenceTypeSdkFunction.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_functions(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * functions.
+     */
+public func history() -> [ChatMessage]  {
+    return try!  FfiConverterSequenceTypeChatMessage.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_history(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+public func interrupt(playedUntil: Double)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_interrupt(
+            self.uniffiCloneHandle(),
+        FfiConverterDouble.lower(playedUntil),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Whether a reply is being generated, or waits for its turn.
+     */
+public func isGenerating() -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_is_generating(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The runner that created this conversation.
+     */
+public func modelRunner() -> ModelRunner  {
+    return try!  FfiConverterTypeModelRunner_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_model_runner(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+public func registerFunction(function: SdkFunction)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_offer_function(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * What a reply to the history as it stands would leave out of the prompt with these options.
+     */
+public func planContext(options: GenerationOptions)throws  -> ContextPlan  {
+    return try  FfiConverterTypeContextPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_plan_context(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+public func prefillProgress() -> PrefillProgress  {
+    return try!  FfiConverterTypePrefillProgress_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Number of prompt tokens for the history as it stands, including functions.
+     */
+public func promptTokenCount()throws  -> SdkCount  {
+    return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
+     */
+public func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_register_functions(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceTypeSdkFunction.lower(functions),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Removes and returns the last message; none if there is none.
+     */
+public func removeLastMessage()throws  -> ChatMessage?  {
+    return try  FfiConverterOptionTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_remove_last_message(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Saves the conversation to a file, with or without the model's cache of it.
+     */
+public func saveSession(path: String, includeCache: Bool)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_save_session(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(path),
+        FfiConverterBool.lower(includeCache),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Starts the stream of a reply to the history as it stands.
+     */
+public func startContinuation(options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_continuation(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
+     */
+public func startResponse(message: ChatMessage, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_response(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeChatMessage_lower(message),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
+     */
+public func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeChatMessage.lower(message),
+        FfiConverterSequenceString.lower(functions),
+        FfiConverterSequenceTypeSdkFunction.lower(offered),
+        FfiConverterTypeRawRoundOptions_lower(rounds),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Keeps only the first messages of the history.
+     */
+public func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_truncate(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkCount_lower(messageCount),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Stops offering a function. Returns false if none has this name.
+     */
+public func unregisterFunction(name: String)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_unregister_function(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(name),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawConversation: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawConversation
+
+    public static func lift(_ handle: UInt64) throws -> RawConversation {
+        return RawConversation(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RawConversation) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawConversation {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawConversation, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawConversation_lift(_ handle: UInt64) throws -> RawConversation {
+    return try FfiConverterTypeRawConversation.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawConversation_lower(_ value: RawConversation) -> UInt64 {
+    return FfiConverterTypeRawConversation.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Cancels decisions, once.
+ */
+protocol RawDecisionCancelProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+    func cancel()
+
+}
+/**
+ * Cancels decisions, once.
+ */
+class RawDecisionCancel: RawDecisionCancelProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_decisioncancel(self.handle, $0) }
+    }
+    /**
+     * Creates a cancel for one call.
+     */
+public convenience init() {
+    let handle =
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_decisioncancel_new(uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_decisioncancel(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+public func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_decisioncancel_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawDecisionCancel: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawDecisionCancel
+
+    public static func lift(_ handle: UInt64) throws -> RawDecisionCancel {
+        return RawDecisionCancel(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RawDecisionCancel) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawDecisionCancel {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawDecisionCancel, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawDecisionCancel_lift(_ handle: UInt64) throws -> RawDecisionCancel {
+    return try FfiConverterTypeRawDecisionCancel.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawDecisionCancel_lower(_ value: RawDecisionCancel) -> UInt64 {
+    return FfiConverterTypeRawDecisionCancel.lower(value)
 }
 
 
@@ -3426,7 +3003,7 @@ public func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
  * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
  * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
  */
-public protocol RawLiveTranscriptionProtocol: AnyObject, Sendable {
+protocol RawLiveTranscriptionProtocol: AnyObject, Sendable {
 
     /**
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
@@ -3470,14 +3047,14 @@ public protocol RawLiveTranscriptionProtocol: AnyObject, Sendable {
  * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
  * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
  */
-open class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendable {
+class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -3487,7 +3064,7 @@ open class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendab
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3499,14 +3076,14 @@ open class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendab
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_livetranscription(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -3527,7 +3104,7 @@ open class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendab
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
      * again, or after the end, does nothing.
      */
-open func cancel()  {try! rustCall() {
+public func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_livetranscription_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3538,7 +3115,7 @@ open func cancel()  {try! rustCall() {
     /**
      * Says that no more samples come.
      */
-open func end()  {try! rustCall() {
+public func end()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_livetranscription_end(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3549,7 +3126,7 @@ open func end()  {try! rustCall() {
     /**
      * The next event, which waits for samples; none after the last one.
      */
-open func next()async throws  -> TranscriptEvent?  {
+public func next()async throws  -> TranscriptEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3568,7 +3145,7 @@ open func next()async throws  -> TranscriptEvent?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextBlocking()throws  -> TranscriptEvent?  {
+public func nextBlocking()throws  -> TranscriptEvent?  {
     return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(
@@ -3580,7 +3157,7 @@ open func nextBlocking()throws  -> TranscriptEvent?  {
     /**
      * The next event that the samples so far give; none if more are needed, and after the last event.
      */
-open func nextReady()async throws  -> TranscriptEvent?  {
+public func nextReady()async throws  -> TranscriptEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3599,7 +3176,7 @@ open func nextReady()async throws  -> TranscriptEvent?  {
     /**
      * The next event that the samples so far give, for callers that wait on a thread of their own.
      */
-open func nextReadyBlocking()throws  -> TranscriptEvent?  {
+public func nextReadyBlocking()throws  -> TranscriptEvent?  {
     return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(
@@ -3612,7 +3189,7 @@ open func nextReadyBlocking()throws  -> TranscriptEvent?  {
      * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
      * `UnsupportedContent` if a sample is NaN or infinite.
      */
-open func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+public func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_livetranscription_push(
             self.uniffiCloneHandle(),
@@ -3629,7 +3206,7 @@ open func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdk
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRawLiveTranscription: FfiConverter {
+struct FfiConverterTypeRawLiveTranscription: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = RawLiveTranscription
 
@@ -3655,15 +3232,438 @@ public struct FfiConverterTypeRawLiveTranscription: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawLiveTranscription_lift(_ handle: UInt64) throws -> RawLiveTranscription {
+func FfiConverterTypeRawLiveTranscription_lift(_ handle: UInt64) throws -> RawLiveTranscription {
     return try FfiConverterTypeRawLiveTranscription.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
+func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
     return FfiConverterTypeRawLiveTranscription.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Watches a model while it is loaded. It is called on the thread that loads.
+ */
+protocol RawLoadProgress: AnyObject, Sendable {
+
+    /**
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     */
+    func proceed(fraction: Float) throws  -> Bool
+
+}
+/**
+ * Watches a model while it is loaded. It is called on the thread that loads.
+ */
+class RawLoadProgressImpl: RawLoadProgress, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_loadprogress(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_loadprogress(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     */
+public func proceed(fraction: Float)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_loadprogress_proceed(
+            self.uniffiCloneHandle(),
+        FfiConverterFloat.lower(fraction),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceRawLoadProgress {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceRawLoadProgress = UniffiVTableCallbackInterfaceRawLoadProgress(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeRawLoadProgress.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface RawLoadProgress: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeRawLoadProgress.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface RawLoadProgress: handle missing in uniffiClone")
+            }
+        },
+        proceed: { (
+            uniffiHandle: UInt64,
+            fraction: Float,
+            uniffiOutReturn: UnsafeMutablePointer<Int8>,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> Bool in
+                guard let uniffiObj = try? FfiConverterTypeRawLoadProgress.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.proceed(
+                     fraction: try FfiConverterFloat.lift(fraction)
+                )
+            }
+
+
+            let writeReturn = { uniffiOutReturn.pointee = FfiConverterBool.lower($0) }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceRawLoadProgress> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceRawLoadProgress>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitRawLoadProgress() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_rawloadprogress(UniffiCallbackInterfaceRawLoadProgress.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawLoadProgress: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<RawLoadProgress>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = RawLoadProgress
+
+    public static func lift(_ handle: UInt64) throws -> RawLoadProgress {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return RawLoadProgressImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: RawLoadProgress) -> UInt64 {
+         if let rustImpl = value as? RawLoadProgressImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLoadProgress {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawLoadProgress, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLoadProgress_lift(_ handle: UInt64) throws -> RawLoadProgress {
+    return try FfiConverterTypeRawLoadProgress.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLoadProgress_lower(_ value: RawLoadProgress) -> UInt64 {
+    return FfiConverterTypeRawLoadProgress.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+protocol RawLogSink: AnyObject, Sendable {
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+    func write(record: RawLogRecord) throws
+
+}
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+class RawLogSinkImpl: RawLogSink, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_logsink(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_logsink(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+public func write(record: RawLogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_logsink_write(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeRawLogRecord_lower(record),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceRawLogSink {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceRawLogSink = UniffiVTableCallbackInterfaceRawLogSink(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeRawLogSink.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface RawLogSink: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeRawLogSink.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface RawLogSink: handle missing in uniffiClone")
+            }
+        },
+        write: { (
+            uniffiHandle: UInt64,
+            record: RustBuffer,
+            uniffiOutReturn: UnsafeMutableRawPointer,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> () in
+                guard let uniffiObj = try? FfiConverterTypeRawLogSink.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.write(
+                     record: try FfiConverterTypeRawLogRecord_lift(record)
+                )
+            }
+
+
+            let writeReturn = { () }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceRawLogSink> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceRawLogSink>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitRawLogSink() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_rawlogsink(UniffiCallbackInterfaceRawLogSink.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawLogSink: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<RawLogSink>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = RawLogSink
+
+    public static func lift(_ handle: UInt64) throws -> RawLogSink {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return RawLogSinkImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: RawLogSink) -> UInt64 {
+         if let rustImpl = value as? RawLogSinkImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLogSink {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawLogSink, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLogSink_lift(_ handle: UInt64) throws -> RawLogSink {
+    return try FfiConverterTypeRawLogSink.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLogSink_lower(_ value: RawLogSink) -> UInt64 {
+    return FfiConverterTypeRawLogSink.lower(value)
 }
 
 
@@ -3675,13 +3675,13 @@ public func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscrip
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
-public protocol RawResponseStreamProtocol: AnyObject, Sendable {
+protocol RawResponseStreamProtocol: AnyObject, Sendable {
 
     /**
      * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
      * with an error if a result is not JSON.
      */
-    func answer(outcomes: [FunctionOutcome])
+    func answer(outcomes: [RawFunctionOutcome])
 
     /**
      * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
@@ -3709,14 +3709,14 @@ public protocol RawResponseStreamProtocol: AnyObject, Sendable {
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
-open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
+class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -3726,7 +3726,7 @@ open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3738,14 +3738,14 @@ open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_responsestream(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -3766,11 +3766,11 @@ open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
      * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
      * with an error if a result is not JSON.
      */
-open func answer(outcomes: [FunctionOutcome])  {try! rustCall() {
+public func answer(outcomes: [RawFunctionOutcome])  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_answer(
             self.uniffiCloneHandle(),
-        FfiConverterSequenceTypeFunctionOutcome.lower(outcomes),uniffiCallStatus
+        FfiConverterSequenceTypeRawFunctionOutcome.lower(outcomes),uniffiCallStatus
     )
 }
 }
@@ -3779,7 +3779,7 @@ open func answer(outcomes: [FunctionOutcome])  {try! rustCall() {
      * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
      * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */
-open func cancel()  {try! rustCall() {
+public func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3790,7 +3790,7 @@ open func cancel()  {try! rustCall() {
     /**
      * Claims the stream for one reader.
      */
-open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+public func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_claim(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3801,7 +3801,7 @@ open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) 
     /**
      * The next event; none after the last one.
      */
-open func next()async throws  -> RawMessageResponse?  {
+public func next()async throws  -> RawMessageResponse?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3820,7 +3820,7 @@ open func next()async throws  -> RawMessageResponse?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextBlocking()throws  -> RawMessageResponse?  {
+public func nextBlocking()throws  -> RawMessageResponse?  {
     return try  FfiConverterOptionTypeRawMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_next_blocking(
@@ -3837,7 +3837,7 @@ open func nextBlocking()throws  -> RawMessageResponse?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRawResponseStream: FfiConverter {
+struct FfiConverterTypeRawResponseStream: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = RawResponseStream
 
@@ -3863,14 +3863,14 @@ public struct FfiConverterTypeRawResponseStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawResponseStream_lift(_ handle: UInt64) throws -> RawResponseStream {
+func FfiConverterTypeRawResponseStream_lift(_ handle: UInt64) throws -> RawResponseStream {
     return try FfiConverterTypeRawResponseStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
+func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
     return FfiConverterTypeRawResponseStream.lower(value)
 }
 
@@ -3883,7 +3883,7 @@ public func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) 
  * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
  * the stream stops the computation.
  */
-public protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
+protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
 
     /**
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
@@ -3906,14 +3906,14 @@ public protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
  * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
  * the stream stops the computation.
  */
-open class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
+class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -3923,7 +3923,7 @@ open class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3935,14 +3935,14 @@ open class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriptstream(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -3963,7 +3963,7 @@ open class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
      * again, or after the end, does nothing.
      */
-open func cancel()  {try! rustCall() {
+public func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriptstream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3974,7 +3974,7 @@ open func cancel()  {try! rustCall() {
     /**
      * The next event; none after the last one.
      */
-open func next()async throws  -> TranscriptEvent?  {
+public func next()async throws  -> TranscriptEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3993,7 +3993,7 @@ open func next()async throws  -> TranscriptEvent?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextBlocking()throws  -> TranscriptEvent?  {
+public func nextBlocking()throws  -> TranscriptEvent?  {
     return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking(
@@ -4010,7 +4010,7 @@ open func nextBlocking()throws  -> TranscriptEvent?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRawTranscriptStream: FfiConverter {
+struct FfiConverterTypeRawTranscriptStream: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = RawTranscriptStream
 
@@ -4036,14 +4036,14 @@ public struct FfiConverterTypeRawTranscriptStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawTranscriptStream_lift(_ handle: UInt64) throws -> RawTranscriptStream {
+func FfiConverterTypeRawTranscriptStream_lift(_ handle: UInt64) throws -> RawTranscriptStream {
     return try FfiConverterTypeRawTranscriptStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
+func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
     return FfiConverterTypeRawTranscriptStream.lower(value)
 }
 
@@ -4055,7 +4055,7 @@ public func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStre
 /**
  * Writes a file of sound while its samples come.
  */
-public protocol SoundFileWriterProtocol: AnyObject, Sendable {
+protocol SoundFileWriterProtocol: AnyObject, Sendable {
 
     /**
      * Ends the file, and returns its last bytes.
@@ -4071,14 +4071,14 @@ public protocol SoundFileWriterProtocol: AnyObject, Sendable {
 /**
  * Writes a file of sound while its samples come.
  */
-open class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
+public final class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -4088,7 +4088,7 @@ open class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -4100,14 +4100,14 @@ open class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_soundfilewriter(self.handle, $0) }
     }
     /**
@@ -4140,7 +4140,7 @@ public convenience init(format: SoundFormat, sampleRate: SdkCount)throws  {
     /**
      * Ends the file, and returns its last bytes.
      */
-open func finish() -> Data  {
+public func finish() -> Data  {
     return try!  FfiConverterData.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_soundfilewriter_finish(
@@ -4152,7 +4152,7 @@ open func finish() -> Data  {
     /**
      * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
      */
-open func pushRaw(samples: Data) -> Data  {
+func pushRaw(samples: Data) -> Data  {
     return try!  FfiConverterData.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_soundfilewriter_push(
@@ -4170,7 +4170,7 @@ open func pushRaw(samples: Data) -> Data  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSoundFileWriter: FfiConverter {
+struct FfiConverterTypeSoundFileWriter: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = SoundFileWriter
 
@@ -4196,14 +4196,14 @@ public struct FfiConverterTypeSoundFileWriter: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSoundFileWriter_lift(_ handle: UInt64) throws -> SoundFileWriter {
+func FfiConverterTypeSoundFileWriter_lift(_ handle: UInt64) throws -> SoundFileWriter {
     return try FfiConverterTypeSoundFileWriter.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSoundFileWriter_lower(_ value: SoundFileWriter) -> UInt64 {
+func FfiConverterTypeSoundFileWriter_lower(_ value: SoundFileWriter) -> UInt64 {
     return FfiConverterTypeSoundFileWriter.lower(value)
 }
 
@@ -4215,7 +4215,7 @@ public func FfiConverterTypeSoundFileWriter_lower(_ value: SoundFileWriter) -> U
 /**
  * A Whisper model in memory, which writes what it hears.
  */
-public protocol TranscriberProtocol: AnyObject, Sendable {
+protocol TranscriberProtocol: AnyObject, Sendable {
 
     /**
      * The codes of the languages that the model knows.
@@ -4225,30 +4225,30 @@ public protocol TranscriberProtocol: AnyObject, Sendable {
     /**
      * Starts the transcription of samples that are pushed as they come.
      */
-    func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions) throws  -> RawLiveTranscription
+    func startLiveTranscriptionRaw(sampleRate: Int64, options: TranscribeOptions) throws  -> RawLiveTranscription
 
     /**
      * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
      */
-    func startTranscription(file: Data, options: TranscribeOptions)  -> RawTranscriptStream
+    func startTranscriptionRaw(file: Data, options: TranscribeOptions)  -> RawTranscriptStream
 
     /**
      * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
      */
-    func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions)  -> RawTranscriptStream
+    func startTranscriptionOfSamplesRaw(samples: Data, sampleRate: Int64, options: TranscribeOptions)  -> RawTranscriptStream
 
 }
 /**
  * A Whisper model in memory, which writes what it hears.
  */
-open class Transcriber: TranscriberProtocol, @unchecked Sendable {
+public final class Transcriber: TranscriberProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public struct NoHandle {
+    struct NoHandle {
         public init() {}
     }
 
@@ -4258,7 +4258,7 @@ open class Transcriber: TranscriberProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    required public init(unsafeFromHandle handle: UInt64) {
+    init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -4270,14 +4270,14 @@ open class Transcriber: TranscriberProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public init(noHandle: NoHandle) {
+    init(noHandle: NoHandle) {
         self.handle = 0
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public func uniffiCloneHandle() -> UInt64 {
+    func uniffiCloneHandle() -> UInt64 {
         return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriber(self.handle, $0) }
     }
     // No primary constructor declared for this class.
@@ -4297,7 +4297,7 @@ open class Transcriber: TranscriberProtocol, @unchecked Sendable {
     /**
      * The codes of the languages that the model knows.
      */
-open func languages() -> [String]  {
+public func languages() -> [String]  {
     return try!  FfiConverterSequenceString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriber_languages(
@@ -4309,7 +4309,7 @@ open func languages() -> [String]  {
     /**
      * Starts the transcription of samples that are pushed as they come.
      */
-open func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions)throws  -> RawLiveTranscription  {
+func startLiveTranscriptionRaw(sampleRate: Int64, options: TranscribeOptions)throws  -> RawLiveTranscription  {
     return try  FfiConverterTypeRawLiveTranscription_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(
@@ -4323,7 +4323,7 @@ open func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions)t
     /**
      * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
      */
-open func startTranscription(file: Data, options: TranscribeOptions) -> RawTranscriptStream  {
+func startTranscriptionRaw(file: Data, options: TranscribeOptions) -> RawTranscriptStream  {
     return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriber_start_transcription(
@@ -4337,7 +4337,7 @@ open func startTranscription(file: Data, options: TranscribeOptions) -> RawTrans
     /**
      * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
      */
-open func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions) -> RawTranscriptStream  {
+func startTranscriptionOfSamplesRaw(samples: Data, sampleRate: Int64, options: TranscribeOptions) -> RawTranscriptStream  {
     return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(
@@ -4357,7 +4357,7 @@ open func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options:
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscriber: FfiConverter {
+struct FfiConverterTypeTranscriber: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = Transcriber
 
@@ -4383,14 +4383,14 @@ public struct FfiConverterTypeTranscriber: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriber_lift(_ handle: UInt64) throws -> Transcriber {
+func FfiConverterTypeTranscriber_lift(_ handle: UInt64) throws -> Transcriber {
     return try FfiConverterTypeTranscriber.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriber_lower(_ value: Transcriber) -> UInt64 {
+func FfiConverterTypeTranscriber_lower(_ value: Transcriber) -> UInt64 {
     return FfiConverterTypeTranscriber.lower(value)
 }
 
@@ -4451,7 +4451,7 @@ extension CachedModel: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
+struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CachedModel {
         return
             try CachedModel(
@@ -4474,14 +4474,14 @@ public struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeCachedModel_lift(_ buf: RustBuffer) throws -> CachedModel {
+func FfiConverterTypeCachedModel_lift(_ buf: RustBuffer) throws -> CachedModel {
     return try FfiConverterTypeCachedModel.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeCachedModel_lower(_ value: CachedModel) -> RustBuffer {
+func FfiConverterTypeCachedModel_lower(_ value: CachedModel) -> RustBuffer {
     return FfiConverterTypeCachedModel.lower(value)
 }
 
@@ -4588,7 +4588,7 @@ extension ChatMessage: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeChatMessage: FfiConverterRustBuffer {
+struct FfiConverterTypeChatMessage: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessage {
         return
             try ChatMessage(
@@ -4623,14 +4623,14 @@ public struct FfiConverterTypeChatMessage: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessage_lift(_ buf: RustBuffer) throws -> ChatMessage {
+func FfiConverterTypeChatMessage_lift(_ buf: RustBuffer) throws -> ChatMessage {
     return try FfiConverterTypeChatMessage.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessage_lower(_ value: ChatMessage) -> RustBuffer {
+func FfiConverterTypeChatMessage_lower(_ value: ChatMessage) -> RustBuffer {
     return FfiConverterTypeChatMessage.lower(value)
 }
 
@@ -4689,7 +4689,7 @@ extension ContextPlan: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
+struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPlan {
         return
             try ContextPlan(
@@ -4712,14 +4712,14 @@ public struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeContextPlan_lift(_ buf: RustBuffer) throws -> ContextPlan {
+func FfiConverterTypeContextPlan_lift(_ buf: RustBuffer) throws -> ContextPlan {
     return try FfiConverterTypeContextPlan.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeContextPlan_lower(_ value: ContextPlan) -> RustBuffer {
+func FfiConverterTypeContextPlan_lower(_ value: ContextPlan) -> RustBuffer {
     return FfiConverterTypeContextPlan.lower(value)
 }
 
@@ -4778,7 +4778,7 @@ extension DecisionAnswer: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionAnswer {
         return
             try DecisionAnswer(
@@ -4801,14 +4801,14 @@ public struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionAnswer_lift(_ buf: RustBuffer) throws -> DecisionAnswer {
+func FfiConverterTypeDecisionAnswer_lift(_ buf: RustBuffer) throws -> DecisionAnswer {
     return try FfiConverterTypeDecisionAnswer.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionAnswer_lower(_ value: DecisionAnswer) -> RustBuffer {
+func FfiConverterTypeDecisionAnswer_lower(_ value: DecisionAnswer) -> RustBuffer {
     return FfiConverterTypeDecisionAnswer.lower(value)
 }
 
@@ -4851,7 +4851,7 @@ extension DecisionLabel: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionLabel {
         return
             try DecisionLabel(
@@ -4870,14 +4870,14 @@ public struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionLabel_lift(_ buf: RustBuffer) throws -> DecisionLabel {
+func FfiConverterTypeDecisionLabel_lift(_ buf: RustBuffer) throws -> DecisionLabel {
     return try FfiConverterTypeDecisionLabel.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionLabel_lower(_ value: DecisionLabel) -> RustBuffer {
+func FfiConverterTypeDecisionLabel_lower(_ value: DecisionLabel) -> RustBuffer {
     return FfiConverterTypeDecisionLabel.lower(value)
 }
 
@@ -4932,7 +4932,7 @@ extension DecisionOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOptions {
         return
             try DecisionOptions(
@@ -4953,14 +4953,14 @@ public struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionOptions_lift(_ buf: RustBuffer) throws -> DecisionOptions {
+func FfiConverterTypeDecisionOptions_lift(_ buf: RustBuffer) throws -> DecisionOptions {
     return try FfiConverterTypeDecisionOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionOptions_lower(_ value: DecisionOptions) -> RustBuffer {
+func FfiConverterTypeDecisionOptions_lower(_ value: DecisionOptions) -> RustBuffer {
     return FfiConverterTypeDecisionOptions.lower(value)
 }
 
@@ -5011,7 +5011,7 @@ extension DecisionQuestion: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionQuestion {
         return
             try DecisionQuestion(
@@ -5032,14 +5032,14 @@ public struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionQuestion_lift(_ buf: RustBuffer) throws -> DecisionQuestion {
+func FfiConverterTypeDecisionQuestion_lift(_ buf: RustBuffer) throws -> DecisionQuestion {
     return try FfiConverterTypeDecisionQuestion.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionQuestion_lower(_ value: DecisionQuestion) -> RustBuffer {
+func FfiConverterTypeDecisionQuestion_lower(_ value: DecisionQuestion) -> RustBuffer {
     return FfiConverterTypeDecisionQuestion.lower(value)
 }
 
@@ -5090,7 +5090,7 @@ extension DecisionTemperatures: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionTemperatures {
         return
             try DecisionTemperatures(
@@ -5111,14 +5111,14 @@ public struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionTemperatures_lift(_ buf: RustBuffer) throws -> DecisionTemperatures {
+func FfiConverterTypeDecisionTemperatures_lift(_ buf: RustBuffer) throws -> DecisionTemperatures {
     return try FfiConverterTypeDecisionTemperatures.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionTemperatures_lower(_ value: DecisionTemperatures) -> RustBuffer {
+func FfiConverterTypeDecisionTemperatures_lower(_ value: DecisionTemperatures) -> RustBuffer {
     return FfiConverterTypeDecisionTemperatures.lower(value)
 }
 
@@ -5161,7 +5161,7 @@ extension DecisionUsage: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionUsage {
         return
             try DecisionUsage(
@@ -5180,14 +5180,14 @@ public struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionUsage_lift(_ buf: RustBuffer) throws -> DecisionUsage {
+func FfiConverterTypeDecisionUsage_lift(_ buf: RustBuffer) throws -> DecisionUsage {
     return try FfiConverterTypeDecisionUsage.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionUsage_lower(_ value: DecisionUsage) -> RustBuffer {
+func FfiConverterTypeDecisionUsage_lower(_ value: DecisionUsage) -> RustBuffer {
     return FfiConverterTypeDecisionUsage.lower(value)
 }
 
@@ -5230,7 +5230,7 @@ extension Decisions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Decisions {
         return
             try Decisions(
@@ -5249,14 +5249,14 @@ public struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisions_lift(_ buf: RustBuffer) throws -> Decisions {
+func FfiConverterTypeDecisions_lift(_ buf: RustBuffer) throws -> Decisions {
     return try FfiConverterTypeDecisions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisions_lower(_ value: Decisions) -> RustBuffer {
+func FfiConverterTypeDecisions_lower(_ value: Decisions) -> RustBuffer {
     return FfiConverterTypeDecisions.lower(value)
 }
 
@@ -5315,7 +5315,7 @@ extension Diagnostic: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDiagnostic: FfiConverterRustBuffer {
+struct FfiConverterTypeDiagnostic: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Diagnostic {
         return
             try Diagnostic(
@@ -5338,14 +5338,14 @@ public struct FfiConverterTypeDiagnostic: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDiagnostic_lift(_ buf: RustBuffer) throws -> Diagnostic {
+func FfiConverterTypeDiagnostic_lift(_ buf: RustBuffer) throws -> Diagnostic {
     return try FfiConverterTypeDiagnostic.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDiagnostic_lower(_ value: Diagnostic) -> RustBuffer {
+func FfiConverterTypeDiagnostic_lower(_ value: Diagnostic) -> RustBuffer {
     return FfiConverterTypeDiagnostic.lower(value)
 }
 
@@ -5416,7 +5416,7 @@ extension EmbedOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbedOptions {
         return
             try EmbedOptions(
@@ -5441,14 +5441,14 @@ public struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbedOptions_lift(_ buf: RustBuffer) throws -> EmbedOptions {
+func FfiConverterTypeEmbedOptions_lift(_ buf: RustBuffer) throws -> EmbedOptions {
     return try FfiConverterTypeEmbedOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbedOptions_lower(_ value: EmbedOptions) -> RustBuffer {
+func FfiConverterTypeEmbedOptions_lower(_ value: EmbedOptions) -> RustBuffer {
     return FfiConverterTypeEmbedOptions.lower(value)
 }
 
@@ -5531,7 +5531,7 @@ extension EmbeddingModelInfo: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
+struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelInfo {
         return
             try EmbeddingModelInfo(
@@ -5560,14 +5560,14 @@ public struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModelInfo_lift(_ buf: RustBuffer) throws -> EmbeddingModelInfo {
+func FfiConverterTypeEmbeddingModelInfo_lift(_ buf: RustBuffer) throws -> EmbeddingModelInfo {
     return try FfiConverterTypeEmbeddingModelInfo.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModelInfo_lower(_ value: EmbeddingModelInfo) -> RustBuffer {
+func FfiConverterTypeEmbeddingModelInfo_lower(_ value: EmbeddingModelInfo) -> RustBuffer {
     return FfiConverterTypeEmbeddingModelInfo.lower(value)
 }
 
@@ -5620,7 +5620,7 @@ extension EmbeddingModelOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelOptions {
         return
             try EmbeddingModelOptions(
@@ -5641,14 +5641,14 @@ public struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModelOptions_lift(_ buf: RustBuffer) throws -> EmbeddingModelOptions {
+func FfiConverterTypeEmbeddingModelOptions_lift(_ buf: RustBuffer) throws -> EmbeddingModelOptions {
     return try FfiConverterTypeEmbeddingModelOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeEmbeddingModelOptions_lower(_ value: EmbeddingModelOptions) -> RustBuffer {
+func FfiConverterTypeEmbeddingModelOptions_lower(_ value: EmbeddingModelOptions) -> RustBuffer {
     return FfiConverterTypeEmbeddingModelOptions.lower(value)
 }
 
@@ -5943,7 +5943,7 @@ extension GenerationOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationOptions {
         return
             try GenerationOptions(
@@ -6024,14 +6024,14 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGenerationOptions_lift(_ buf: RustBuffer) throws -> GenerationOptions {
+func FfiConverterTypeGenerationOptions_lift(_ buf: RustBuffer) throws -> GenerationOptions {
     return try FfiConverterTypeGenerationOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGenerationOptions_lower(_ value: GenerationOptions) -> RustBuffer {
+func FfiConverterTypeGenerationOptions_lower(_ value: GenerationOptions) -> RustBuffer {
     return FfiConverterTypeGenerationOptions.lower(value)
 }
 
@@ -6226,7 +6226,7 @@ extension GenerationStats: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
+struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationStats {
         return
             try GenerationStats(
@@ -6283,14 +6283,14 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGenerationStats_lift(_ buf: RustBuffer) throws -> GenerationStats {
+func FfiConverterTypeGenerationStats_lift(_ buf: RustBuffer) throws -> GenerationStats {
     return try FfiConverterTypeGenerationStats.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGenerationStats_lower(_ value: GenerationStats) -> RustBuffer {
+func FfiConverterTypeGenerationStats_lower(_ value: GenerationStats) -> RustBuffer {
     return FfiConverterTypeGenerationStats.lower(value)
 }
 
@@ -6333,7 +6333,7 @@ extension HttpHeader: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
+struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpHeader {
         return
             try HttpHeader(
@@ -6352,14 +6352,14 @@ public struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpHeader_lift(_ buf: RustBuffer) throws -> HttpHeader {
+func FfiConverterTypeHttpHeader_lift(_ buf: RustBuffer) throws -> HttpHeader {
     return try FfiConverterTypeHttpHeader.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpHeader_lower(_ value: HttpHeader) -> RustBuffer {
+func FfiConverterTypeHttpHeader_lower(_ value: HttpHeader) -> RustBuffer {
     return FfiConverterTypeHttpHeader.lower(value)
 }
 
@@ -6402,7 +6402,7 @@ extension HttpRequest: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
+struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpRequest {
         return
             try HttpRequest(
@@ -6421,14 +6421,14 @@ public struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpRequest_lift(_ buf: RustBuffer) throws -> HttpRequest {
+func FfiConverterTypeHttpRequest_lift(_ buf: RustBuffer) throws -> HttpRequest {
     return try FfiConverterTypeHttpRequest.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffer {
+func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffer {
     return FfiConverterTypeHttpRequest.lower(value)
 }
 
@@ -6527,7 +6527,7 @@ extension HubOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HubOptions {
         return
             try HubOptions(
@@ -6558,14 +6558,14 @@ public struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHubOptions_lift(_ buf: RustBuffer) throws -> HubOptions {
+func FfiConverterTypeHubOptions_lift(_ buf: RustBuffer) throws -> HubOptions {
     return try FfiConverterTypeHubOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHubOptions_lower(_ value: HubOptions) -> RustBuffer {
+func FfiConverterTypeHubOptions_lower(_ value: HubOptions) -> RustBuffer {
     return FfiConverterTypeHubOptions.lower(value)
 }
 
@@ -6608,7 +6608,7 @@ extension LabelProbability: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
+struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LabelProbability {
         return
             try LabelProbability(
@@ -6627,14 +6627,14 @@ public struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLabelProbability_lift(_ buf: RustBuffer) throws -> LabelProbability {
+func FfiConverterTypeLabelProbability_lift(_ buf: RustBuffer) throws -> LabelProbability {
     return try FfiConverterTypeLabelProbability.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLabelProbability_lower(_ value: LabelProbability) -> RustBuffer {
+func FfiConverterTypeLabelProbability_lower(_ value: LabelProbability) -> RustBuffer {
     return FfiConverterTypeLabelProbability.lower(value)
 }
 
@@ -6791,7 +6791,7 @@ extension LoadOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadOptions {
         return
             try LoadOptions(
@@ -6836,84 +6836,15 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLoadOptions_lift(_ buf: RustBuffer) throws -> LoadOptions {
+func FfiConverterTypeLoadOptions_lift(_ buf: RustBuffer) throws -> LoadOptions {
     return try FfiConverterTypeLoadOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLoadOptions_lower(_ value: LoadOptions) -> RustBuffer {
+func FfiConverterTypeLoadOptions_lower(_ value: LoadOptions) -> RustBuffer {
     return FfiConverterTypeLoadOptions.lower(value)
-}
-
-
-/**
- * A message to developers. It has no text of conversations.
- */
-public struct LogRecord: Equatable, Hashable {
-    /**
-     * Its importance.
-     */
-    public var level: LogLevel
-    /**
-     * One line.
-     */
-    public var message: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Its importance.
-         */level: LogLevel,
-        /**
-         * One line.
-         */message: String) {
-        self.level = level
-        self.message = message
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension LogRecord: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeLogRecord: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogRecord {
-        return
-            try LogRecord(
-                level: FfiConverterTypeLogLevel.read(from: &buf),
-                message: FfiConverterString.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: LogRecord, into buf: inout [UInt8]) {
-        FfiConverterTypeLogLevel.write(value.level, into: &buf)
-        FfiConverterString.write(value.message, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLogRecord_lift(_ buf: RustBuffer) throws -> LogRecord {
-    return try FfiConverterTypeLogRecord.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeLogRecord_lower(_ value: LogRecord) -> RustBuffer {
-    return FfiConverterTypeLogRecord.lower(value)
 }
 
 
@@ -7093,7 +7024,7 @@ extension ModelInfo: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
+struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ModelInfo {
         return
             try ModelInfo(
@@ -7146,14 +7077,14 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeModelInfo_lift(_ buf: RustBuffer) throws -> ModelInfo {
+func FfiConverterTypeModelInfo_lift(_ buf: RustBuffer) throws -> ModelInfo {
     return try FfiConverterTypeModelInfo.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeModelInfo_lower(_ value: ModelInfo) -> RustBuffer {
+func FfiConverterTypeModelInfo_lower(_ value: ModelInfo) -> RustBuffer {
     return FfiConverterTypeModelInfo.lower(value)
 }
 
@@ -7212,7 +7143,7 @@ extension PlannedFile: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
+struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlannedFile {
         return
             try PlannedFile(
@@ -7235,14 +7166,14 @@ public struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePlannedFile_lift(_ buf: RustBuffer) throws -> PlannedFile {
+func FfiConverterTypePlannedFile_lift(_ buf: RustBuffer) throws -> PlannedFile {
     return try FfiConverterTypePlannedFile.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePlannedFile_lower(_ value: PlannedFile) -> RustBuffer {
+func FfiConverterTypePlannedFile_lower(_ value: PlannedFile) -> RustBuffer {
     return FfiConverterTypePlannedFile.lower(value)
 }
 
@@ -7301,7 +7232,7 @@ extension PrefillProgress: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
+struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PrefillProgress {
         return
             try PrefillProgress(
@@ -7324,14 +7255,14 @@ public struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePrefillProgress_lift(_ buf: RustBuffer) throws -> PrefillProgress {
+func FfiConverterTypePrefillProgress_lift(_ buf: RustBuffer) throws -> PrefillProgress {
     return try FfiConverterTypePrefillProgress.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePrefillProgress_lower(_ value: PrefillProgress) -> RustBuffer {
+func FfiConverterTypePrefillProgress_lower(_ value: PrefillProgress) -> RustBuffer {
     return FfiConverterTypePrefillProgress.lower(value)
 }
 
@@ -7382,7 +7313,7 @@ extension PromptReport: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
+struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PromptReport {
         return
             try PromptReport(
@@ -7403,14 +7334,14 @@ public struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePromptReport_lift(_ buf: RustBuffer) throws -> PromptReport {
+func FfiConverterTypePromptReport_lift(_ buf: RustBuffer) throws -> PromptReport {
     return try FfiConverterTypePromptReport.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePromptReport_lower(_ value: PromptReport) -> RustBuffer {
+func FfiConverterTypePromptReport_lower(_ value: PromptReport) -> RustBuffer {
     return FfiConverterTypePromptReport.lower(value)
 }
 
@@ -7485,7 +7416,7 @@ extension PullProgress: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
+struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullProgress {
         return
             try PullProgress(
@@ -7512,14 +7443,14 @@ public struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullProgress_lift(_ buf: RustBuffer) throws -> PullProgress {
+func FfiConverterTypePullProgress_lift(_ buf: RustBuffer) throws -> PullProgress {
     return try FfiConverterTypePullProgress.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullProgress_lower(_ value: PullProgress) -> RustBuffer {
+func FfiConverterTypePullProgress_lower(_ value: PullProgress) -> RustBuffer {
     return FfiConverterTypePullProgress.lower(value)
 }
 
@@ -7564,7 +7495,7 @@ extension RankedDocument: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
+struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RankedDocument {
         return
             try RankedDocument(
@@ -7583,14 +7514,14 @@ public struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRankedDocument_lift(_ buf: RustBuffer) throws -> RankedDocument {
+func FfiConverterTypeRankedDocument_lift(_ buf: RustBuffer) throws -> RankedDocument {
     return try FfiConverterTypeRankedDocument.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRankedDocument_lower(_ value: RankedDocument) -> RustBuffer {
+func FfiConverterTypeRankedDocument_lower(_ value: RankedDocument) -> RustBuffer {
     return FfiConverterTypeRankedDocument.lower(value)
 }
 
@@ -7641,7 +7572,7 @@ extension Ranking: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRanking: FfiConverterRustBuffer {
+struct FfiConverterTypeRanking: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Ranking {
         return
             try Ranking(
@@ -7662,15 +7593,163 @@ public struct FfiConverterTypeRanking: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRanking_lift(_ buf: RustBuffer) throws -> Ranking {
+func FfiConverterTypeRanking_lift(_ buf: RustBuffer) throws -> Ranking {
     return try FfiConverterTypeRanking.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRanking_lower(_ value: Ranking) -> RustBuffer {
+func FfiConverterTypeRanking_lower(_ value: Ranking) -> RustBuffer {
     return FfiConverterTypeRanking.lower(value)
+}
+
+
+/**
+ * A message to developers. It has no text of conversations.
+ */
+struct RawLogRecord: Equatable, Hashable {
+    /**
+     * Its importance.
+     */
+    public var level: LogLevel
+    /**
+     * One line.
+     */
+    public var message: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its importance.
+         */level: LogLevel,
+        /**
+         * One line.
+         */message: String) {
+        self.level = level
+        self.message = message
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawLogRecord: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawLogRecord: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLogRecord {
+        return
+            try RawLogRecord(
+                level: FfiConverterTypeLogLevel.read(from: &buf),
+                message: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RawLogRecord, into buf: inout [UInt8]) {
+        FfiConverterTypeLogLevel.write(value.level, into: &buf)
+        FfiConverterString.write(value.message, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLogRecord_lift(_ buf: RustBuffer) throws -> RawLogRecord {
+    return try FfiConverterTypeRawLogRecord.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawLogRecord_lower(_ value: RawLogRecord) -> RustBuffer {
+    return FfiConverterTypeRawLogRecord.lower(value)
+}
+
+
+/**
+ * Limits on the function calls of one message.
+ */
+struct RawRoundOptions: Equatable, Hashable {
+    /**
+     * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
+     */
+    public var maxRounds: SdkCount?
+    /**
+     * Seconds that a function may take. Default: no limit.
+     */
+    public var timeLimit: Double?
+    /**
+     * Whether all calls of a reply are run at once. Default: one after the other.
+     */
+    public var inParallel: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
+         */maxRounds: SdkCount? = nil,
+        /**
+         * Seconds that a function may take. Default: no limit.
+         */timeLimit: Double? = nil,
+        /**
+         * Whether all calls of a reply are run at once. Default: one after the other.
+         */inParallel: Bool = false) {
+        self.maxRounds = maxRounds
+        self.timeLimit = timeLimit
+        self.inParallel = inParallel
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawRoundOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawRoundOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawRoundOptions {
+        return
+            try RawRoundOptions(
+                maxRounds: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                timeLimit: FfiConverterOptionDouble.read(from: &buf),
+                inParallel: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RawRoundOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeSdkCount.write(value.maxRounds, into: &buf)
+        FfiConverterOptionDouble.write(value.timeLimit, into: &buf)
+        FfiConverterBool.write(value.inParallel, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawRoundOptions_lift(_ buf: RustBuffer) throws -> RawRoundOptions {
+    return try FfiConverterTypeRawRoundOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawRoundOptions_lower(_ value: RawRoundOptions) -> RustBuffer {
+    return FfiConverterTypeRawRoundOptions.lower(value)
 }
 
 
@@ -7744,7 +7823,7 @@ extension RejectedCall: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
+struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RejectedCall {
         return
             try RejectedCall(
@@ -7771,14 +7850,14 @@ public struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRejectedCall_lift(_ buf: RustBuffer) throws -> RejectedCall {
+func FfiConverterTypeRejectedCall_lift(_ buf: RustBuffer) throws -> RejectedCall {
     return try FfiConverterTypeRejectedCall.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuffer {
+func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuffer {
     return FfiConverterTypeRejectedCall.lower(value)
 }
 
@@ -7821,7 +7900,7 @@ extension RerankOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RerankOptions {
         return
             try RerankOptions(
@@ -7840,94 +7919,15 @@ public struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRerankOptions_lift(_ buf: RustBuffer) throws -> RerankOptions {
+func FfiConverterTypeRerankOptions_lift(_ buf: RustBuffer) throws -> RerankOptions {
     return try FfiConverterTypeRerankOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRerankOptions_lower(_ value: RerankOptions) -> RustBuffer {
+func FfiConverterTypeRerankOptions_lower(_ value: RerankOptions) -> RustBuffer {
     return FfiConverterTypeRerankOptions.lower(value)
-}
-
-
-/**
- * Limits on the function calls of one message.
- */
-public struct RoundOptions: Equatable, Hashable {
-    /**
-     * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
-     */
-    public var maxRounds: SdkCount?
-    /**
-     * Seconds that a function may take. Default: no limit.
-     */
-    public var timeLimit: Double?
-    /**
-     * Whether all calls of a reply are run at once. Default: one after the other.
-     */
-    public var inParallel: Bool
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
-         */maxRounds: SdkCount? = nil,
-        /**
-         * Seconds that a function may take. Default: no limit.
-         */timeLimit: Double? = nil,
-        /**
-         * Whether all calls of a reply are run at once. Default: one after the other.
-         */inParallel: Bool = false) {
-        self.maxRounds = maxRounds
-        self.timeLimit = timeLimit
-        self.inParallel = inParallel
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RoundOptions: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeRoundOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RoundOptions {
-        return
-            try RoundOptions(
-                maxRounds: FfiConverterOptionTypeSdkCount.read(from: &buf),
-                timeLimit: FfiConverterOptionDouble.read(from: &buf),
-                inParallel: FfiConverterBool.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: RoundOptions, into buf: inout [UInt8]) {
-        FfiConverterOptionTypeSdkCount.write(value.maxRounds, into: &buf)
-        FfiConverterOptionDouble.write(value.timeLimit, into: &buf)
-        FfiConverterBool.write(value.inParallel, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeRoundOptions_lift(_ buf: RustBuffer) throws -> RoundOptions {
-    return try FfiConverterTypeRoundOptions.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeRoundOptions_lower(_ value: RoundOptions) -> RustBuffer {
-    return FfiConverterTypeRoundOptions.lower(value)
 }
 
 
@@ -7967,7 +7967,7 @@ extension Sampling: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
+struct FfiConverterTypeSampling: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Sampling {
         return
             try Sampling(
@@ -7996,14 +7996,14 @@ public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSampling_lift(_ buf: RustBuffer) throws -> Sampling {
+func FfiConverterTypeSampling_lift(_ buf: RustBuffer) throws -> Sampling {
     return try FfiConverterTypeSampling.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSampling_lower(_ value: Sampling) -> RustBuffer {
+func FfiConverterTypeSampling_lower(_ value: Sampling) -> RustBuffer {
     return FfiConverterTypeSampling.lower(value)
 }
 
@@ -8040,7 +8040,7 @@ extension SamplingDefaults: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
+struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SamplingDefaults {
         return
             try SamplingDefaults(
@@ -8065,14 +8065,14 @@ public struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSamplingDefaults_lift(_ buf: RustBuffer) throws -> SamplingDefaults {
+func FfiConverterTypeSamplingDefaults_lift(_ buf: RustBuffer) throws -> SamplingDefaults {
     return try FfiConverterTypeSamplingDefaults.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSamplingDefaults_lower(_ value: SamplingDefaults) -> RustBuffer {
+func FfiConverterTypeSamplingDefaults_lower(_ value: SamplingDefaults) -> RustBuffer {
     return FfiConverterTypeSamplingDefaults.lower(value)
 }
 
@@ -8131,7 +8131,7 @@ extension ScoredToken: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
+struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ScoredToken {
         return
             try ScoredToken(
@@ -8154,14 +8154,14 @@ public struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeScoredToken_lift(_ buf: RustBuffer) throws -> ScoredToken {
+func FfiConverterTypeScoredToken_lift(_ buf: RustBuffer) throws -> ScoredToken {
     return try FfiConverterTypeScoredToken.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeScoredToken_lower(_ value: ScoredToken) -> RustBuffer {
+func FfiConverterTypeScoredToken_lower(_ value: ScoredToken) -> RustBuffer {
     return FfiConverterTypeScoredToken.lower(value)
 }
 
@@ -8222,7 +8222,7 @@ extension SdkFunction: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
+struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunction {
         return
             try SdkFunction(
@@ -8245,14 +8245,14 @@ public struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunction_lift(_ buf: RustBuffer) throws -> SdkFunction {
+func FfiConverterTypeSdkFunction_lift(_ buf: RustBuffer) throws -> SdkFunction {
     return try FfiConverterTypeSdkFunction.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunction_lower(_ value: SdkFunction) -> RustBuffer {
+func FfiConverterTypeSdkFunction_lower(_ value: SdkFunction) -> RustBuffer {
     return FfiConverterTypeSdkFunction.lower(value)
 }
 
@@ -8327,7 +8327,7 @@ extension SdkFunctionCall: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer {
+struct FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionCall {
         return
             try SdkFunctionCall(
@@ -8354,14 +8354,14 @@ public struct FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionCall_lift(_ buf: RustBuffer) throws -> SdkFunctionCall {
+func FfiConverterTypeSdkFunctionCall_lift(_ buf: RustBuffer) throws -> SdkFunctionCall {
     return try FfiConverterTypeSdkFunctionCall.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionCall_lower(_ value: SdkFunctionCall) -> RustBuffer {
+func FfiConverterTypeSdkFunctionCall_lower(_ value: SdkFunctionCall) -> RustBuffer {
     return FfiConverterTypeSdkFunctionCall.lower(value)
 }
 
@@ -8428,7 +8428,7 @@ extension SdkFunctionParameter: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
+struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameter {
         return
             try SdkFunctionParameter(
@@ -8453,14 +8453,14 @@ public struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionParameter_lift(_ buf: RustBuffer) throws -> SdkFunctionParameter {
+func FfiConverterTypeSdkFunctionParameter_lift(_ buf: RustBuffer) throws -> SdkFunctionParameter {
     return try FfiConverterTypeSdkFunctionParameter.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParameter) -> RustBuffer {
+func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParameter) -> RustBuffer {
     return FfiConverterTypeSdkFunctionParameter.lower(value)
 }
 
@@ -8511,7 +8511,7 @@ extension TextEmbeddings: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
+struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextEmbeddings {
         return
             try TextEmbeddings(
@@ -8532,14 +8532,14 @@ public struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTextEmbeddings_lift(_ buf: RustBuffer) throws -> TextEmbeddings {
+func FfiConverterTypeTextEmbeddings_lift(_ buf: RustBuffer) throws -> TextEmbeddings {
     return try FfiConverterTypeTextEmbeddings.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTextEmbeddings_lower(_ value: TextEmbeddings) -> RustBuffer {
+func FfiConverterTypeTextEmbeddings_lower(_ value: TextEmbeddings) -> RustBuffer {
     return FfiConverterTypeTextEmbeddings.lower(value)
 }
 
@@ -8590,7 +8590,7 @@ extension TokenEmbeddings: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
+struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenEmbeddings {
         return
             try TokenEmbeddings(
@@ -8611,14 +8611,14 @@ public struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTokenEmbeddings_lift(_ buf: RustBuffer) throws -> TokenEmbeddings {
+func FfiConverterTypeTokenEmbeddings_lift(_ buf: RustBuffer) throws -> TokenEmbeddings {
     return try FfiConverterTypeTokenEmbeddings.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTokenEmbeddings_lower(_ value: TokenEmbeddings) -> RustBuffer {
+func FfiConverterTypeTokenEmbeddings_lower(_ value: TokenEmbeddings) -> RustBuffer {
     return FfiConverterTypeTokenEmbeddings.lower(value)
 }
 
@@ -8669,7 +8669,7 @@ extension TokenLogprob: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
+struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenLogprob {
         return
             try TokenLogprob(
@@ -8690,14 +8690,14 @@ public struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTokenLogprob_lift(_ buf: RustBuffer) throws -> TokenLogprob {
+func FfiConverterTypeTokenLogprob_lift(_ buf: RustBuffer) throws -> TokenLogprob {
     return try FfiConverterTypeTokenLogprob.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuffer {
+func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuffer {
     return FfiConverterTypeTokenLogprob.lower(value)
 }
 
@@ -8816,7 +8816,7 @@ extension TranscribeOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscribeOptions {
         return
             try TranscribeOptions(
@@ -8853,14 +8853,14 @@ public struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscribeOptions_lift(_ buf: RustBuffer) throws -> TranscribeOptions {
+func FfiConverterTypeTranscribeOptions_lift(_ buf: RustBuffer) throws -> TranscribeOptions {
     return try FfiConverterTypeTranscribeOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscribeOptions_lower(_ value: TranscribeOptions) -> RustBuffer {
+func FfiConverterTypeTranscribeOptions_lower(_ value: TranscribeOptions) -> RustBuffer {
     return FfiConverterTypeTranscribeOptions.lower(value)
 }
 
@@ -8921,7 +8921,7 @@ extension TranscriberOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriberOptions {
         return
             try TranscriberOptions(
@@ -8944,14 +8944,14 @@ public struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriberOptions_lift(_ buf: RustBuffer) throws -> TranscriberOptions {
+func FfiConverterTypeTranscriberOptions_lift(_ buf: RustBuffer) throws -> TranscriberOptions {
     return try FfiConverterTypeTranscriberOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriberOptions_lower(_ value: TranscriberOptions) -> RustBuffer {
+func FfiConverterTypeTranscriberOptions_lower(_ value: TranscriberOptions) -> RustBuffer {
     return FfiConverterTypeTranscriberOptions.lower(value)
 }
 
@@ -9018,7 +9018,7 @@ extension Transcript: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcript {
         return
             try Transcript(
@@ -9043,14 +9043,14 @@ public struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscript_lift(_ buf: RustBuffer) throws -> Transcript {
+func FfiConverterTypeTranscript_lift(_ buf: RustBuffer) throws -> Transcript {
     return try FfiConverterTypeTranscript.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscript_lower(_ value: Transcript) -> RustBuffer {
+func FfiConverterTypeTranscript_lower(_ value: Transcript) -> RustBuffer {
     return FfiConverterTypeTranscript.lower(value)
 }
 
@@ -9149,7 +9149,7 @@ extension TranscriptSegment: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSegment {
         return
             try TranscriptSegment(
@@ -9182,14 +9182,14 @@ public struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptSegment_lift(_ buf: RustBuffer) throws -> TranscriptSegment {
+func FfiConverterTypeTranscriptSegment_lift(_ buf: RustBuffer) throws -> TranscriptSegment {
     return try FfiConverterTypeTranscriptSegment.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptSegment_lower(_ value: TranscriptSegment) -> RustBuffer {
+func FfiConverterTypeTranscriptSegment_lower(_ value: TranscriptSegment) -> RustBuffer {
     return FfiConverterTypeTranscriptSegment.lower(value)
 }
 
@@ -9248,7 +9248,7 @@ extension TranscriptWord: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptWord {
         return
             try TranscriptWord(
@@ -9271,14 +9271,14 @@ public struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptWord_lift(_ buf: RustBuffer) throws -> TranscriptWord {
+func FfiConverterTypeTranscriptWord_lift(_ buf: RustBuffer) throws -> TranscriptWord {
     return try FfiConverterTypeTranscriptWord.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptWord_lower(_ value: TranscriptWord) -> RustBuffer {
+func FfiConverterTypeTranscriptWord_lower(_ value: TranscriptWord) -> RustBuffer {
     return FfiConverterTypeTranscriptWord.lower(value)
 }
 
@@ -9337,7 +9337,7 @@ extension Validation: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeValidation: FfiConverterRustBuffer {
+struct FfiConverterTypeValidation: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Validation {
         return
             try Validation(
@@ -9360,14 +9360,14 @@ public struct FfiConverterTypeValidation: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeValidation_lift(_ buf: RustBuffer) throws -> Validation {
+func FfiConverterTypeValidation_lift(_ buf: RustBuffer) throws -> Validation {
     return try FfiConverterTypeValidation.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer {
+func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer {
     return FfiConverterTypeValidation.lower(value)
 }
 
@@ -9405,7 +9405,7 @@ extension CacheType: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
+struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
     typealias SwiftType = CacheType
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CacheType {
@@ -9445,14 +9445,14 @@ public struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeCacheType_lift(_ buf: RustBuffer) throws -> CacheType {
+func FfiConverterTypeCacheType_lift(_ buf: RustBuffer) throws -> CacheType {
     return try FfiConverterTypeCacheType.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeCacheType_lower(_ value: CacheType) -> RustBuffer {
+func FfiConverterTypeCacheType_lower(_ value: CacheType) -> RustBuffer {
     return FfiConverterTypeCacheType.lower(value)
 }
 
@@ -9502,7 +9502,7 @@ extension ChatMessageContent: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeChatMessageContent: FfiConverterRustBuffer {
+struct FfiConverterTypeChatMessageContent: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessageContent
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageContent {
@@ -9548,14 +9548,14 @@ public struct FfiConverterTypeChatMessageContent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessageContent_lift(_ buf: RustBuffer) throws -> ChatMessageContent {
+func FfiConverterTypeChatMessageContent_lift(_ buf: RustBuffer) throws -> ChatMessageContent {
     return try FfiConverterTypeChatMessageContent.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessageContent_lower(_ value: ChatMessageContent) -> RustBuffer {
+func FfiConverterTypeChatMessageContent_lower(_ value: ChatMessageContent) -> RustBuffer {
     return FfiConverterTypeChatMessageContent.lower(value)
 }
 
@@ -9597,7 +9597,7 @@ extension ChatMessageRole: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeChatMessageRole: FfiConverterRustBuffer {
+struct FfiConverterTypeChatMessageRole: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessageRole
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageRole {
@@ -9643,14 +9643,14 @@ public struct FfiConverterTypeChatMessageRole: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessageRole_lift(_ buf: RustBuffer) throws -> ChatMessageRole {
+func FfiConverterTypeChatMessageRole_lift(_ buf: RustBuffer) throws -> ChatMessageRole {
     return try FfiConverterTypeChatMessageRole.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeChatMessageRole_lower(_ value: ChatMessageRole) -> RustBuffer {
+func FfiConverterTypeChatMessageRole_lower(_ value: ChatMessageRole) -> RustBuffer {
     return FfiConverterTypeChatMessageRole.lower(value)
 }
 
@@ -9688,7 +9688,7 @@ extension ContextPolicy: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeContextPolicy: FfiConverterRustBuffer {
+struct FfiConverterTypeContextPolicy: FfiConverterRustBuffer {
     typealias SwiftType = ContextPolicy
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPolicy {
@@ -9724,14 +9724,14 @@ public struct FfiConverterTypeContextPolicy: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeContextPolicy_lift(_ buf: RustBuffer) throws -> ContextPolicy {
+func FfiConverterTypeContextPolicy_lift(_ buf: RustBuffer) throws -> ContextPolicy {
     return try FfiConverterTypeContextPolicy.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustBuffer {
+func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustBuffer {
     return FfiConverterTypeContextPolicy.lower(value)
 }
 
@@ -9784,7 +9784,7 @@ extension DecisionKind: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
     typealias SwiftType = DecisionKind
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionKind {
@@ -9831,14 +9831,14 @@ public struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionKind_lift(_ buf: RustBuffer) throws -> DecisionKind {
+func FfiConverterTypeDecisionKind_lift(_ buf: RustBuffer) throws -> DecisionKind {
     return try FfiConverterTypeDecisionKind.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionKind_lower(_ value: DecisionKind) -> RustBuffer {
+func FfiConverterTypeDecisionKind_lower(_ value: DecisionKind) -> RustBuffer {
     return FfiConverterTypeDecisionKind.lower(value)
 }
 
@@ -9904,7 +9904,7 @@ extension DecisionOutcome: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
     typealias SwiftType = DecisionOutcome
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOutcome {
@@ -9955,14 +9955,14 @@ public struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionOutcome_lift(_ buf: RustBuffer) throws -> DecisionOutcome {
+func FfiConverterTypeDecisionOutcome_lift(_ buf: RustBuffer) throws -> DecisionOutcome {
     return try FfiConverterTypeDecisionOutcome.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionOutcome_lower(_ value: DecisionOutcome) -> RustBuffer {
+func FfiConverterTypeDecisionOutcome_lower(_ value: DecisionOutcome) -> RustBuffer {
     return FfiConverterTypeDecisionOutcome.lower(value)
 }
 
@@ -10012,7 +10012,7 @@ extension DecisionState: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
+struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
     typealias SwiftType = DecisionState
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionState {
@@ -10058,14 +10058,14 @@ public struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionState_lift(_ buf: RustBuffer) throws -> DecisionState {
+func FfiConverterTypeDecisionState_lift(_ buf: RustBuffer) throws -> DecisionState {
     return try FfiConverterTypeDecisionState.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDecisionState_lower(_ value: DecisionState) -> RustBuffer {
+func FfiConverterTypeDecisionState_lower(_ value: DecisionState) -> RustBuffer {
     return FfiConverterTypeDecisionState.lower(value)
 }
 
@@ -10099,7 +10099,7 @@ extension Device: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeDevice: FfiConverterRustBuffer {
+struct FfiConverterTypeDevice: FfiConverterRustBuffer {
     typealias SwiftType = Device
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Device {
@@ -10133,14 +10133,14 @@ public struct FfiConverterTypeDevice: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDevice_lift(_ buf: RustBuffer) throws -> Device {
+func FfiConverterTypeDevice_lift(_ buf: RustBuffer) throws -> Device {
     return try FfiConverterTypeDevice.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeDevice_lower(_ value: Device) -> RustBuffer {
+func FfiConverterTypeDevice_lower(_ value: Device) -> RustBuffer {
     return FfiConverterTypeDevice.lower(value)
 }
 
@@ -10190,7 +10190,7 @@ extension FinishReason: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
+struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
     typealias SwiftType = FinishReason
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FinishReason {
@@ -10248,14 +10248,14 @@ public struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFinishReason_lift(_ buf: RustBuffer) throws -> FinishReason {
+func FfiConverterTypeFinishReason_lift(_ buf: RustBuffer) throws -> FinishReason {
     return try FfiConverterTypeFinishReason.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFinishReason_lower(_ value: FinishReason) -> RustBuffer {
+func FfiConverterTypeFinishReason_lower(_ value: FinishReason) -> RustBuffer {
     return FfiConverterTypeFinishReason.lower(value)
 }
 
@@ -10323,7 +10323,7 @@ extension FunctionCallParser: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
+struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
     typealias SwiftType = FunctionCallParser
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionCallParser {
@@ -10405,14 +10405,14 @@ public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFunctionCallParser_lift(_ buf: RustBuffer) throws -> FunctionCallParser {
+func FfiConverterTypeFunctionCallParser_lift(_ buf: RustBuffer) throws -> FunctionCallParser {
     return try FfiConverterTypeFunctionCallParser.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser) -> RustBuffer {
+func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser) -> RustBuffer {
     return FfiConverterTypeFunctionCallParser.lower(value)
 }
 
@@ -10446,7 +10446,7 @@ extension FunctionNames: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
+struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
     typealias SwiftType = FunctionNames
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionNames {
@@ -10480,128 +10480,15 @@ public struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFunctionNames_lift(_ buf: RustBuffer) throws -> FunctionNames {
+func FfiConverterTypeFunctionNames_lift(_ buf: RustBuffer) throws -> FunctionNames {
     return try FfiConverterTypeFunctionNames.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustBuffer {
+func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustBuffer {
     return FfiConverterTypeFunctionNames.lower(value)
-}
-
-
-
-/**
- * The outcome of running a function.
- */
-
-public enum FunctionOutcome: Equatable, Hashable {
-
-    /**
-     * It returned a string, which the model reads as it is.
-     */
-    case text(
-        /**
-         * The string.
-         */text: String
-    )
-    /**
-     * It returned a value, given as JSON text.
-     */
-    case json(
-        /**
-         * The JSON text.
-         */text: String
-    )
-    /**
-     * It failed.
-     */
-    case failed(
-        /**
-         * The reason, for the model to read.
-         */reason: String
-    )
-    /**
-     * It took longer than the time limit.
-     */
-    case timedOut
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension FunctionOutcome: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeFunctionOutcome: FfiConverterRustBuffer {
-    typealias SwiftType = FunctionOutcome
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionOutcome {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .text(text: try FfiConverterString.read(from: &buf)
-        )
-
-        case 2: return .json(text: try FfiConverterString.read(from: &buf)
-        )
-
-        case 3: return .failed(reason: try FfiConverterString.read(from: &buf)
-        )
-
-        case 4: return .timedOut
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: FunctionOutcome, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case let .text(text):
-            writeInt(&buf, Int32(1))
-            FfiConverterString.write(text, into: &buf)
-
-
-        case let .json(text):
-            writeInt(&buf, Int32(2))
-            FfiConverterString.write(text, into: &buf)
-
-
-        case let .failed(reason):
-            writeInt(&buf, Int32(3))
-            FfiConverterString.write(reason, into: &buf)
-
-
-        case .timedOut:
-            writeInt(&buf, Int32(4))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFunctionOutcome_lift(_ buf: RustBuffer) throws -> FunctionOutcome {
-    return try FfiConverterTypeFunctionOutcome.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFunctionOutcome_lower(_ value: FunctionOutcome) -> RustBuffer {
-    return FfiConverterTypeFunctionOutcome.lower(value)
 }
 
 
@@ -10646,7 +10533,7 @@ extension GgufType: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
+struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
     typealias SwiftType = GgufType
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GgufType {
@@ -10698,14 +10585,14 @@ public struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGgufType_lift(_ buf: RustBuffer) throws -> GgufType {
+func FfiConverterTypeGgufType_lift(_ buf: RustBuffer) throws -> GgufType {
     return try FfiConverterTypeGgufType.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
+func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
     return FfiConverterTypeGgufType.lower(value)
 }
 
@@ -10747,7 +10634,7 @@ extension LogLevel: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
+struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
     typealias SwiftType = LogLevel
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLevel {
@@ -10793,14 +10680,14 @@ public struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLogLevel_lift(_ buf: RustBuffer) throws -> LogLevel {
+func FfiConverterTypeLogLevel_lift(_ buf: RustBuffer) throws -> LogLevel {
     return try FfiConverterTypeLogLevel.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
+func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
     return FfiConverterTypeLogLevel.lower(value)
 }
 
@@ -10838,7 +10725,7 @@ extension OnBusy: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
+struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
     typealias SwiftType = OnBusy
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnBusy {
@@ -10878,14 +10765,14 @@ public struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOnBusy_lift(_ buf: RustBuffer) throws -> OnBusy {
+func FfiConverterTypeOnBusy_lift(_ buf: RustBuffer) throws -> OnBusy {
     return try FfiConverterTypeOnBusy.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOnBusy_lower(_ value: OnBusy) -> RustBuffer {
+func FfiConverterTypeOnBusy_lower(_ value: OnBusy) -> RustBuffer {
     return FfiConverterTypeOnBusy.lower(value)
 }
 
@@ -10923,7 +10810,7 @@ extension OnCancel: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeOnCancel: FfiConverterRustBuffer {
+struct FfiConverterTypeOnCancel: FfiConverterRustBuffer {
     typealias SwiftType = OnCancel
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnCancel {
@@ -10963,14 +10850,14 @@ public struct FfiConverterTypeOnCancel: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel {
+func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel {
     return try FfiConverterTypeOnCancel.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
+func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
     return FfiConverterTypeOnCancel.lower(value)
 }
 
@@ -11012,7 +10899,7 @@ extension PullEvent: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
+struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
     typealias SwiftType = PullEvent
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullEvent {
@@ -11050,14 +10937,14 @@ public struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullEvent_lift(_ buf: RustBuffer) throws -> PullEvent {
+func FfiConverterTypePullEvent_lift(_ buf: RustBuffer) throws -> PullEvent {
     return try FfiConverterTypePullEvent.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullEvent_lower(_ value: PullEvent) -> RustBuffer {
+func FfiConverterTypePullEvent_lower(_ value: PullEvent) -> RustBuffer {
     return FfiConverterTypePullEvent.lower(value)
 }
 
@@ -11103,7 +10990,7 @@ extension PullState: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePullState: FfiConverterRustBuffer {
+struct FfiConverterTypePullState: FfiConverterRustBuffer {
     typealias SwiftType = PullState
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullState {
@@ -11155,15 +11042,128 @@ public struct FfiConverterTypePullState: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullState_lift(_ buf: RustBuffer) throws -> PullState {
+func FfiConverterTypePullState_lift(_ buf: RustBuffer) throws -> PullState {
     return try FfiConverterTypePullState.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
+func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
     return FfiConverterTypePullState.lower(value)
+}
+
+
+
+/**
+ * The outcome of running a function.
+ */
+
+enum RawFunctionOutcome: Equatable, Hashable {
+
+    /**
+     * It returned a string, which the model reads as it is.
+     */
+    case text(
+        /**
+         * The string.
+         */text: String
+    )
+    /**
+     * It returned a value, given as JSON text.
+     */
+    case json(
+        /**
+         * The JSON text.
+         */text: String
+    )
+    /**
+     * It failed.
+     */
+    case failed(
+        /**
+         * The reason, for the model to read.
+         */reason: String
+    )
+    /**
+     * It took longer than the time limit.
+     */
+    case timedOut
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawFunctionOutcome: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRawFunctionOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = RawFunctionOutcome
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawFunctionOutcome {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .json(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .failed(reason: try FfiConverterString.read(from: &buf)
+        )
+
+        case 4: return .timedOut
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RawFunctionOutcome, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .text(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .json(text):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .failed(reason):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case .timedOut:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawFunctionOutcome_lift(_ buf: RustBuffer) throws -> RawFunctionOutcome {
+    return try FfiConverterTypeRawFunctionOutcome.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRawFunctionOutcome_lower(_ value: RawFunctionOutcome) -> RustBuffer {
+    return FfiConverterTypeRawFunctionOutcome.lower(value)
 }
 
 
@@ -11172,7 +11172,7 @@ public func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
  * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 
-public enum RawMessageResponse: Equatable, Hashable {
+enum RawMessageResponse: Equatable, Hashable {
 
     /**
      * Text, in whole characters.
@@ -11321,7 +11321,7 @@ extension RawMessageResponse: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
+struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
     typealias SwiftType = RawMessageResponse
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawMessageResponse {
@@ -11440,14 +11440,14 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawMessageResponse_lift(_ buf: RustBuffer) throws -> RawMessageResponse {
+func FfiConverterTypeRawMessageResponse_lift(_ buf: RustBuffer) throws -> RawMessageResponse {
     return try FfiConverterTypeRawMessageResponse.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
+func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
     return FfiConverterTypeRawMessageResponse.lower(value)
 }
 
@@ -11485,7 +11485,7 @@ extension ReplySection: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
+struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
     typealias SwiftType = ReplySection
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
@@ -11525,14 +11525,14 @@ public struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeReplySection_lift(_ buf: RustBuffer) throws -> ReplySection {
+func FfiConverterTypeReplySection_lift(_ buf: RustBuffer) throws -> ReplySection {
     return try FfiConverterTypeReplySection.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeReplySection_lower(_ value: ReplySection) -> RustBuffer {
+func FfiConverterTypeReplySection_lower(_ value: ReplySection) -> RustBuffer {
     return FfiConverterTypeReplySection.lower(value)
 }
 
@@ -11667,7 +11667,7 @@ extension SdkError: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
+struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
     typealias SwiftType = SdkError
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkError {
@@ -11866,14 +11866,14 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkError_lift(_ buf: RustBuffer) throws -> SdkError {
+func FfiConverterTypeSdkError_lift(_ buf: RustBuffer) throws -> SdkError {
     return try FfiConverterTypeSdkError.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkError_lower(_ value: SdkError) -> RustBuffer {
+func FfiConverterTypeSdkError_lower(_ value: SdkError) -> RustBuffer {
     return FfiConverterTypeSdkError.lower(value)
 }
 
@@ -11969,7 +11969,7 @@ extension SdkFunctionParameterType: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkFunctionParameterType: FfiConverterRustBuffer {
+struct FfiConverterTypeSdkFunctionParameterType: FfiConverterRustBuffer {
     typealias SwiftType = SdkFunctionParameterType
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameterType {
@@ -12051,14 +12051,14 @@ public struct FfiConverterTypeSdkFunctionParameterType: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionParameterType_lift(_ buf: RustBuffer) throws -> SdkFunctionParameterType {
+func FfiConverterTypeSdkFunctionParameterType_lift(_ buf: RustBuffer) throws -> SdkFunctionParameterType {
     return try FfiConverterTypeSdkFunctionParameterType.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkFunctionParameterType_lower(_ value: SdkFunctionParameterType) -> RustBuffer {
+func FfiConverterTypeSdkFunctionParameterType_lower(_ value: SdkFunctionParameterType) -> RustBuffer {
     return FfiConverterTypeSdkFunctionParameterType.lower(value)
 }
 
@@ -12096,7 +12096,7 @@ extension Severity: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSeverity: FfiConverterRustBuffer {
+struct FfiConverterTypeSeverity: FfiConverterRustBuffer {
     typealias SwiftType = Severity
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Severity {
@@ -12136,14 +12136,14 @@ public struct FfiConverterTypeSeverity: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSeverity_lift(_ buf: RustBuffer) throws -> Severity {
+func FfiConverterTypeSeverity_lift(_ buf: RustBuffer) throws -> Severity {
     return try FfiConverterTypeSeverity.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
+func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
     return FfiConverterTypeSeverity.lower(value)
 }
 
@@ -12181,7 +12181,7 @@ extension SoundFormat: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
+struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
     typealias SwiftType = SoundFormat
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFormat {
@@ -12221,14 +12221,14 @@ public struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSoundFormat_lift(_ buf: RustBuffer) throws -> SoundFormat {
+func FfiConverterTypeSoundFormat_lift(_ buf: RustBuffer) throws -> SoundFormat {
     return try FfiConverterTypeSoundFormat.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSoundFormat_lower(_ value: SoundFormat) -> RustBuffer {
+func FfiConverterTypeSoundFormat_lower(_ value: SoundFormat) -> RustBuffer {
     return FfiConverterTypeSoundFormat.lower(value)
 }
 
@@ -12270,7 +12270,7 @@ extension SpeechMode: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
+struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
     typealias SwiftType = SpeechMode
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechMode {
@@ -12316,14 +12316,14 @@ public struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechMode_lift(_ buf: RustBuffer) throws -> SpeechMode {
+func FfiConverterTypeSpeechMode_lift(_ buf: RustBuffer) throws -> SpeechMode {
     return try FfiConverterTypeSpeechMode.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechMode_lower(_ value: SpeechMode) -> RustBuffer {
+func FfiConverterTypeSpeechMode_lower(_ value: SpeechMode) -> RustBuffer {
     return FfiConverterTypeSpeechMode.lower(value)
 }
 
@@ -12357,7 +12357,7 @@ extension SpeechTask: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
+struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
     typealias SwiftType = SpeechTask
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechTask {
@@ -12391,14 +12391,14 @@ public struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechTask_lift(_ buf: RustBuffer) throws -> SpeechTask {
+func FfiConverterTypeSpeechTask_lift(_ buf: RustBuffer) throws -> SpeechTask {
     return try FfiConverterTypeSpeechTask.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechTask_lower(_ value: SpeechTask) -> RustBuffer {
+func FfiConverterTypeSpeechTask_lower(_ value: SpeechTask) -> RustBuffer {
     return FfiConverterTypeSpeechTask.lower(value)
 }
 
@@ -12440,7 +12440,7 @@ extension SpeechVoice: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
+struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
     typealias SwiftType = SpeechVoice
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechVoice {
@@ -12486,14 +12486,14 @@ public struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechVoice_lift(_ buf: RustBuffer) throws -> SpeechVoice {
+func FfiConverterTypeSpeechVoice_lift(_ buf: RustBuffer) throws -> SpeechVoice {
     return try FfiConverterTypeSpeechVoice.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSpeechVoice_lower(_ value: SpeechVoice) -> RustBuffer {
+func FfiConverterTypeSpeechVoice_lower(_ value: SpeechVoice) -> RustBuffer {
     return FfiConverterTypeSpeechVoice.lower(value)
 }
 
@@ -12527,7 +12527,7 @@ extension Strictness: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeStrictness: FfiConverterRustBuffer {
+struct FfiConverterTypeStrictness: FfiConverterRustBuffer {
     typealias SwiftType = Strictness
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Strictness {
@@ -12561,14 +12561,14 @@ public struct FfiConverterTypeStrictness: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeStrictness_lift(_ buf: RustBuffer) throws -> Strictness {
+func FfiConverterTypeStrictness_lift(_ buf: RustBuffer) throws -> Strictness {
     return try FfiConverterTypeStrictness.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer {
+func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer {
     return FfiConverterTypeStrictness.lower(value)
 }
 
@@ -12606,7 +12606,7 @@ extension TextUse: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
+struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
     typealias SwiftType = TextUse
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextUse {
@@ -12646,14 +12646,14 @@ public struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTextUse_lift(_ buf: RustBuffer) throws -> TextUse {
+func FfiConverterTypeTextUse_lift(_ buf: RustBuffer) throws -> TextUse {
     return try FfiConverterTypeTextUse.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTextUse_lower(_ value: TextUse) -> RustBuffer {
+func FfiConverterTypeTextUse_lower(_ value: TextUse) -> RustBuffer {
     return FfiConverterTypeTextUse.lower(value)
 }
 
@@ -12687,7 +12687,7 @@ extension ToolCallConstraint: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
+struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
     typealias SwiftType = ToolCallConstraint
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolCallConstraint {
@@ -12721,14 +12721,14 @@ public struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeToolCallConstraint_lift(_ buf: RustBuffer) throws -> ToolCallConstraint {
+func FfiConverterTypeToolCallConstraint_lift(_ buf: RustBuffer) throws -> ToolCallConstraint {
     return try FfiConverterTypeToolCallConstraint.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeToolCallConstraint_lower(_ value: ToolCallConstraint) -> RustBuffer {
+func FfiConverterTypeToolCallConstraint_lower(_ value: ToolCallConstraint) -> RustBuffer {
     return FfiConverterTypeToolCallConstraint.lower(value)
 }
 
@@ -12774,7 +12774,7 @@ extension ToolChoice: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
+struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
     typealias SwiftType = ToolChoice
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolChoice {
@@ -12822,14 +12822,14 @@ public struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeToolChoice_lift(_ buf: RustBuffer) throws -> ToolChoice {
+func FfiConverterTypeToolChoice_lift(_ buf: RustBuffer) throws -> ToolChoice {
     return try FfiConverterTypeToolChoice.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer {
+func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer {
     return FfiConverterTypeToolChoice.lower(value)
 }
 
@@ -12890,7 +12890,7 @@ extension TranscriptEvent: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
+struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
     typealias SwiftType = TranscriptEvent
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptEvent {
@@ -12945,14 +12945,14 @@ public struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptEvent_lift(_ buf: RustBuffer) throws -> TranscriptEvent {
+func FfiConverterTypeTranscriptEvent_lift(_ buf: RustBuffer) throws -> TranscriptEvent {
     return try FfiConverterTypeTranscriptEvent.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeTranscriptEvent_lower(_ value: TranscriptEvent) -> RustBuffer {
+func FfiConverterTypeTranscriptEvent_lower(_ value: TranscriptEvent) -> RustBuffer {
     return FfiConverterTypeTranscriptEvent.lower(value)
 }
 
@@ -12990,7 +12990,7 @@ extension WeightMemory: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
+struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
     typealias SwiftType = WeightMemory
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WeightMemory {
@@ -13030,14 +13030,14 @@ public struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeWeightMemory_lift(_ buf: RustBuffer) throws -> WeightMemory {
+func FfiConverterTypeWeightMemory_lift(_ buf: RustBuffer) throws -> WeightMemory {
     return try FfiConverterTypeWeightMemory.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeWeightMemory_lower(_ value: WeightMemory) -> RustBuffer {
+func FfiConverterTypeWeightMemory_lower(_ value: WeightMemory) -> RustBuffer {
     return FfiConverterTypeWeightMemory.lower(value)
 }
 
@@ -13165,8 +13165,8 @@ fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
-    typealias SwiftType = LoadProgress?
+fileprivate struct FfiConverterOptionTypeRawLoadProgress: FfiConverterRustBuffer {
+    typealias SwiftType = RawLoadProgress?
 
     public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
@@ -13174,13 +13174,13 @@ fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
             return
         }
         writeInt(&buf, Int8(1))
-        FfiConverterTypeLoadProgress.write(value, into: &buf)
+        FfiConverterTypeRawLoadProgress.write(value, into: &buf)
     }
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
-        case 1: return try FfiConverterTypeLoadProgress.read(from: &buf)
+        case 1: return try FfiConverterTypeRawLoadProgress.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -13189,8 +13189,8 @@ fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
-    typealias SwiftType = LogSink?
+fileprivate struct FfiConverterOptionTypeRawLogSink: FfiConverterRustBuffer {
+    typealias SwiftType = RawLogSink?
 
     public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
@@ -13198,13 +13198,13 @@ fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
             return
         }
         writeInt(&buf, Int8(1))
-        FfiConverterTypeLogSink.write(value, into: &buf)
+        FfiConverterTypeRawLogSink.write(value, into: &buf)
     }
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
-        case 1: return try FfiConverterTypeLogSink.read(from: &buf)
+        case 1: return try FfiConverterTypeRawLogSink.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -14632,23 +14632,23 @@ fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustB
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuffer {
-    typealias SwiftType = [FunctionOutcome]
+fileprivate struct FfiConverterSequenceTypeRawFunctionOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = [RawFunctionOutcome]
 
-    public static func write(_ value: [FunctionOutcome], into buf: inout [UInt8]) {
+    public static func write(_ value: [RawFunctionOutcome], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
-            FfiConverterTypeFunctionOutcome.write(item, into: &buf)
+            FfiConverterTypeRawFunctionOutcome.write(item, into: &buf)
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [FunctionOutcome] {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawFunctionOutcome] {
         let len: Int32 = try readInt(&buf)
-        var seq = [FunctionOutcome]()
+        var seq = [RawFunctionOutcome]()
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
-            seq.append(try FfiConverterTypeFunctionOutcome.read(from: &buf))
+            seq.append(try FfiConverterTypeRawFunctionOutcome.read(from: &buf))
         }
         return seq
     }
@@ -14789,7 +14789,7 @@ public typealias JsonObject = SdkJsonObject
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeJsonObject: FfiConverter {
+struct FfiConverterTypeJsonObject: FfiConverter {
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> JsonObject {
         let builtinValue = try FfiConverterString.read(from: &buf)
@@ -14816,14 +14816,14 @@ public struct FfiConverterTypeJsonObject: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeJsonObject_lift(_ value: RustBuffer) throws -> JsonObject {
+func FfiConverterTypeJsonObject_lift(_ value: RustBuffer) throws -> JsonObject {
     return try FfiConverterTypeJsonObject.lift(value)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer {
+func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer {
     return FfiConverterTypeJsonObject.lower(value)
 }
 
@@ -14836,7 +14836,7 @@ public typealias SdkCount = Int
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkCount: FfiConverter {
+struct FfiConverterTypeSdkCount: FfiConverter {
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
         let builtinValue = try FfiConverterUInt32.read(from: &buf)
@@ -14863,14 +14863,14 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkCount_lift(_ value: UInt32) throws -> SdkCount {
+func FfiConverterTypeSdkCount_lift(_ value: UInt32) throws -> SdkCount {
     return try FfiConverterTypeSdkCount.lift(value)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkCount_lower(_ value: SdkCount) -> UInt32 {
+func FfiConverterTypeSdkCount_lower(_ value: SdkCount) -> UInt32 {
     return FfiConverterTypeSdkCount.lower(value)
 }
 
@@ -14881,7 +14881,7 @@ public typealias SdkLong = UInt64
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeSdkLong: FfiConverter {
+struct FfiConverterTypeSdkLong: FfiConverter {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkLong {
         return try FfiConverterUInt64.read(from: &buf)
     }
@@ -14903,14 +14903,14 @@ public struct FfiConverterTypeSdkLong: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkLong_lift(_ value: UInt64) throws -> SdkLong {
+func FfiConverterTypeSdkLong_lift(_ value: UInt64) throws -> SdkLong {
     return try FfiConverterTypeSdkLong.lift(value)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeSdkLong_lower(_ value: SdkLong) -> UInt64 {
+func FfiConverterTypeSdkLong_lower(_ value: SdkLong) -> UInt64 {
     return FfiConverterTypeSdkLong.lower(value)
 }
 
@@ -14977,7 +14977,7 @@ public func cosineSimilarity(of: [Float], to: [Float])throws  -> Float  {
 /**
  * Loads an embedding model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
  */
-public func loadEmbeddingModelRaw(path: String, options: EmbeddingModelOptions)async throws  -> EmbeddingModel  {
+func loadEmbeddingModelRaw(path: String, options: EmbeddingModelOptions)async throws  -> EmbeddingModel  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -15071,10 +15071,10 @@ public func flushLog()  {try! rustCall() {
  * Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
  * before this call, as far as it takes them within two seconds, and none after it.
  */
-public func setLogSink(sink: LogSink?)  {try! rustCall() {
+func setLogSinkRaw(sink: RawLogSink?)  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_set_log_sink(
-        FfiConverterOptionTypeLogSink.lower(sink),uniffiCallStatus
+        FfiConverterOptionTypeRawLogSink.lower(sink),uniffiCallStatus
     )
 }
 }
@@ -15104,11 +15104,11 @@ public func messagesToJson(messages: [ChatMessage]) -> String  {
  * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
  * its own, and stops soon after the caller has stopped waiting.
  */
-public func loadModelWatched(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
+func loadModelRaw(path: String, options: LoadOptions, progress: RawLoadProgress? = nil)async throws  -> ModelRunner  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_causerie_ffi_fn_func_load_model(FfiConverterString.lower(path),FfiConverterTypeLoadOptions_lower(options),FfiConverterOptionTypeLoadProgress.lower(progress)
+                uniffi_causerie_ffi_fn_func_load_model(FfiConverterString.lower(path),FfiConverterTypeLoadOptions_lower(options),FfiConverterOptionTypeRawLoadProgress.lower(progress)
                 )
             },
             pollFunc: ffi_causerie_ffi_rust_future_poll_u64,
@@ -15134,7 +15134,7 @@ public func loadScriptedModel(script: String)throws  -> ModelRunner  {
  * the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
  * most 8,192 tokens, or at most `context_size`.
  */
-public func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
+func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
     return try  FfiConverterTypeModelInfo_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_read_model_info(
@@ -15148,7 +15148,7 @@ public func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  
  * a message. `sample_rate` is their number per second. `UnsupportedContent` if a sample is NaN or infinite, or if no sound has the
  * rate.
  */
-public func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
+func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
     return try  FfiConverterData.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_wav_of_samples(
@@ -15161,7 +15161,7 @@ public func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
  * Loads a model of speech to text: a Hugging Face folder, or a file of ggml, which whisper.cpp reads. Loading runs on a thread of its
  * own.
  */
-public func loadTranscriberRaw(path: String, options: TranscriberOptions)async throws  -> Transcriber  {
+func loadTranscriberRaw(path: String, options: TranscriberOptions)async throws  -> Transcriber  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -15520,14 +15520,14 @@ private let initializationResult: InitializationResult = {
     }
 
     uniffiCallbackInitHttpTransport()
-    uniffiCallbackInitLoadProgress()
-    uniffiCallbackInitLogSink()
+    uniffiCallbackInitRawLoadProgress()
+    uniffiCallbackInitRawLogSink()
     return InitializationResult.ok
 }()
 
 // Make the ensure init function public so that other modules which have external type references to
 // our types can call it.
-public func uniffiEnsureCauserieFfiInitialized() {
+func uniffiEnsureCauserieFfiInitialized() {
     switch initializationResult {
     case .ok:
         break

@@ -23,7 +23,7 @@ public func loadModel(
     let watch = LoadWatch(progress: progress)
     do {
         let runner = try await withTaskCancellationHandler {
-            try await loadModelWatched(path: path, options: options, progress: watch)
+            try await loadModelRaw(path: path, options: options, progress: watch)
         } onCancel: {
             watch.cancel()
         }
@@ -64,7 +64,7 @@ public func readModelInfo(path: String, contextSize: Int? = nil) throws -> Model
 }
 
 /// Forwards the progress of loading, until it is cancelled.
-private final class LoadWatch: LoadProgress, @unchecked Sendable {
+private final class LoadWatch: RawLoadProgress, @unchecked Sendable {
     private let progress: (@Sendable (Float) throws -> Bool)?
     private let lock = NSLock()
     // Both are guarded by the lock.

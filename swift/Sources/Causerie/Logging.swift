@@ -23,7 +23,7 @@ public func setLogHandler(_ handler: LogHandler?) {
 enum Log {
     private static let current = Current()
     /// Once, the engine's messages are directed here.
-    private static let started: Void = setLogSink(sink: Sink())
+    private static let started: Void = setLogSinkRaw(sink: Sink())
 
     static func start() { started }
 
@@ -43,8 +43,8 @@ enum Log {
         func set(_ handler: @escaping LogHandler) { lock.withLock { value = handler } }
     }
 
-    private final class Sink: LogSink {
-        func write(record: LogRecord) throws {
+    private final class Sink: RawLogSink {
+        func write(record: RawLogRecord) throws {
             Log.write(record.level, record.message, nil)
         }
     }

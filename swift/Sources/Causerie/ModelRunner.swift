@@ -1,13 +1,6 @@
 import Foundation
 
 extension ModelRunner {
-    /// Creates a conversation.
-    ///
-    /// - Parameter systemPrompt: the system message; none when `nil` or empty.
-    public func createConversation(systemPrompt: String? = nil) -> Conversation {
-        createConversation(systemPrompt: systemPrompt ?? "")
-    }
-
     /// Continues a prompt as it is, without a chat template.
     ///
     /// - Parameters:

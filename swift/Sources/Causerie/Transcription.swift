@@ -41,7 +41,7 @@ extension TranscribeOptions {
 extension Transcriber {
     /// Transcribes a WAV, FLAC, MP3 or Ogg Opus file. See ``Transcription``.
     public func stream(file: Data, options: TranscribeOptions = TranscribeOptions()) -> Transcription {
-        Transcription { self.startTranscription(file: file, options: options) }
+        Transcription { self.startTranscriptionRaw(file: file, options: options) }
     }
 
     /// Transcribes samples of one channel, usually between -1 and 1. See ``Transcription``.
@@ -54,7 +54,7 @@ extension Transcriber {
         samples: [Float], sampleRate: Int, options: TranscribeOptions = TranscribeOptions()
     ) -> Transcription {
         Transcription {
-            self.startTranscriptionOfSamples(
+            self.startTranscriptionOfSamplesRaw(
                 samples: samples.littleEndian, sampleRate: Int64(sampleRate), options: options)
         }
     }
@@ -96,7 +96,7 @@ extension Transcriber {
     /// - Throws: ``SdkError/InvalidOption(reason:option:)``, or ``SdkError/UnsupportedContent(reason:)`` for a rate
     ///   that no sound has.
     public func live(sampleRate: Int, options: TranscribeOptions = TranscribeOptions()) throws -> LiveTranscription {
-        LiveTranscription(try startLiveTranscription(sampleRate: Int64(sampleRate), options: options))
+        LiveTranscription(try startLiveTranscriptionRaw(sampleRate: Int64(sampleRate), options: options))
     }
 }
 

@@ -101,6 +101,11 @@ public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) 
     return try decode(Reply<Value>.self, from: arguments).reply
 }
 
+/// Decodes the text of a part of a reply, which is not validated.
+func decodedPart<Value: Decodable>(_ json: String, as type: Value.Type) throws -> Value {
+    try decode(Reply<Value>.self, from: .object([(replyName, try JsonReader.value(from: json))])).reply
+}
+
 private let replyName = "reply"
 
 private struct Reply<Value: Decodable>: Decodable {
@@ -138,7 +143,7 @@ extension SdkError {
     }
 }
 
-private func snakeCase(_ name: String) -> String {
+func snakeCase(_ name: String) -> String {
     var snake = ""
     var lastIsLower = false
     for character in name {

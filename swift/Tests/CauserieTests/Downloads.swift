@@ -51,6 +51,24 @@ import FoundationNetworking
         }
     }
 
+    @Test func aModelIsLoadedByItsName() async throws {
+        let (fake, folder) = (try FakeHub(), try Folder())
+        let hub = try hub(fake, folder)
+        let seen = Seen()
+        let runner = try await ModelRunner.load("ns/demo:Q4_0", hub: hub) { seen.add($0) }
+        #expect(runner.contextSize() > 0)
+        let phases = seen.all.map(\.phase)
+        let loading = try #require(phases.firstIndex(of: .loading))
+        #expect(loading > 0 && phases[loading...].allSatisfy { $0 == .loading })
+        #expect(seen.all[loading - 1].download?.done == seen.all[loading - 1].download?.total)
+        #expect(seen.all.allSatisfy { 0...1 ~= $0.fraction } && seen.all.last?.description == "loading, 100 %")
+        // The second time, no request is sent.
+        try fake.tell("")
+        _ = try await ModelRunner.load("ns/demo:Q4_0", hub: hub)
+        #expect(try fake.tell("") == [])
+        await #expect(throws: SdkError.self) { try await ModelRunner.load("ns/absent", hub: hub) }
+    }
+
     @Test func plansComeFromALockFile() async throws {
         let (fake, folder) = (try FakeHub(), try Folder())
         let hub = try hub(fake, folder)
@@ -68,6 +86,18 @@ private func hub(_ fake: FakeHub, _ folder: Folder) throws -> Hub {
         options: HubOptions(
             cache: folder.url.appendingPathComponent("hub").path, endpoint: fake.url, isOffline: false,
             retryPauseMilliseconds: 1))
+}
+
+/// Progress that was reported.
+private final class Seen: @unchecked Sendable {
+    private let lock = NSLock()
+    private var kept: [LoadProgress] = []
+
+    var all: [LoadProgress] { lock.withLock { kept } }
+
+    func add(_ progress: LoadProgress) {
+        lock.withLock { kept.append(progress) }
+    }
 }
 
 /// A folder that is removed at the end.
@@ -156,7 +186,7 @@ private final class Player {
             let path = try await path(of: step)
             #expect(step["error"] == nil && path.hasSuffix(step["path"]?.string ?? ""), "\(step.text)\n\(path)")
         } catch let error as SdkError {
-            var name = error.kind
+            var name = error.caseName
             if case .Download(_, let fault, _) = error { name += "/\(fault)" }
             #expect(step["error"]?.string == name, "\(step.text)\n\(error)")
             if let part = step["says"]?.string { #expect(error.description.contains(part)) }

@@ -84,7 +84,7 @@ import Testing
         let shown = try await text(of: runner.completeWithImages(prompt: prompt, images: [data], options: options))
         #expect(shown == expected.text)
         await #expect { try await text(of: runner.completeWithImages(prompt: "none", images: [data])) } throws: {
-            ($0 as? SdkError)?.kind == "InvalidMessage"
+            ($0 as? SdkError)?.caseName == "InvalidMessage"
         }
     }
 }

@@ -74,7 +74,7 @@ import Testing
         #"{"a": "\u12"}"#, #"{"a": "\u+123"}"#, #"{"a": 1, "a": 2}"#, "{\"a\": \"\n\"}", #"{"a": "b"#, #"{"a": NaN}"#,
     ])
     func refusesInvalidJson(_ text: String) {
-        #expect { try SdkJsonObject(text: text) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
+        #expect { try SdkJsonObject(text: text) } throws: { ($0 as? SdkError)?.caseName == "Serialization" }
     }
 
     @Test func survivesDamage() throws {
@@ -111,10 +111,10 @@ import Testing
         // This function does not throw, so if the engine could not read the object, the app would end.
         let call = SdkFunctionCall(name: "f", argumentsObject: deepest)
         #expect(validate(call: call, functions: []).argumentsObject == deepest)
-        #expect { try SdkJsonObject(text: nested(129)) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
+        #expect { try SdkJsonObject(text: nested(129)) } throws: { ($0 as? SdkError)?.caseName == "Serialization" }
         let native = deepest.dictionary
         #expect(try SdkJsonObject(native) == deepest)
-        #expect { try SdkJsonObject(["b": native]) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
+        #expect { try SdkJsonObject(["b": native]) } throws: { ($0 as? SdkError)?.caseName == "Serialization" }
     }
 
     @Test func comparesObjectsByTheirEntries() throws {

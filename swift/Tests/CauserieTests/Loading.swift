@@ -23,7 +23,7 @@ import Testing
         #expect(try await loadModel(url: demo).info() == info)
         let small = try readModelInfo(path: demo.path, contextSize: 64)
         #expect(small.memoryEstimate < info.memoryEstimate && info.problems.isEmpty)
-        #expect { try readModelInfo(path: "no/such.gguf") } throws: { ($0 as? SdkError)?.kind == "ModelNotFound" }
+        #expect { try readModelInfo(path: "no/such.gguf") } throws: { ($0 as? SdkError)?.caseName == "ModelNotFound" }
     }
 
     @Test func loadsABundleLikeTheFileInIt() async throws {
@@ -41,7 +41,7 @@ import Testing
         }
         await #expect {
             try await loadModel(url: demo, options: options.with(\.threads, 0))
-        } throws: { ($0 as? SdkError)?.kind == "InvalidOption" }
+        } throws: { ($0 as? SdkError)?.caseName == "InvalidOption" }
     }
 
     @Test func writesPackedWeightsOnce() async throws {
@@ -57,7 +57,7 @@ import Testing
 
     @Test func isCancelledByTheApp() async {
         await #expect { try await loadModel(url: demo) { _ in false } } throws: {
-            ($0 as? SdkError)?.kind == "LoadCancelled"
+            ($0 as? SdkError)?.caseName == "LoadCancelled"
         }
     }
 
@@ -68,7 +68,7 @@ import Testing
     @Test func survivesAnAppThatThrows() async {
         await #expect {
             try await loadModelWatched(path: demo.path, options: LoadOptions(), progress: Thrower())
-        } throws: { ($0 as? SdkError)?.kind == "Internal" }
+        } throws: { ($0 as? SdkError)?.caseName == "Internal" }
     }
 
     @Test func isCancelledWithItsTask() async {
@@ -91,7 +91,7 @@ import Testing
 
     @Test func failsWithTypedErrors() async throws {
         await #expect { try await loadModel(path: "/nowhere/model.gguf") } throws: {
-            ($0 as? SdkError)?.kind == "ModelNotFound" && $0.localizedDescription.contains("/nowhere/model.gguf")
+            ($0 as? SdkError)?.caseName == "ModelNotFound" && $0.localizedDescription.contains("/nowhere/model.gguf")
         }
         let address = try #require(URL(string: "https://example.org/demo.gguf"))
         let refusal = SdkError.ModelNotFound(reason: "url must be a file URL, found \(address.absoluteString)")
@@ -101,8 +101,8 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).gguf")
         try Data("GGUF, but not really".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        await #expect { try await loadModel(url: file) } throws: { ($0 as? SdkError)?.kind == "ModelLoad" }
-        #expect { try loadScriptedModel(script: "{") } throws: { ($0 as? SdkError)?.kind == "Serialization" }
+        await #expect { try await loadModel(url: file) } throws: { ($0 as? SdkError)?.caseName == "ModelLoad" }
+        #expect { try loadScriptedModel(script: "{") } throws: { ($0 as? SdkError)?.caseName == "Serialization" }
     }
 }
 

@@ -94,7 +94,7 @@ import Testing
         var first = stream.makeAsyncIterator()
         #expect(try await first.next() != nil)
         var second = stream.makeAsyncIterator()
-        await #expect { try await second.next() } throws: { ($0 as? SdkError)?.kind == "StreamAlreadyConsumed" }
+        await #expect { try await second.next() } throws: { ($0 as? SdkError)?.caseName == "StreamAlreadyConsumed" }
         #expect(try await second.next() == nil)
         // The first reader is not disturbed.
         var last: MessageResponse?
@@ -128,7 +128,7 @@ import Testing
         }
         #expect(try await iterator.next() == nil)
         await #expect { try await text(of: conversation.generateResponse(message: hi)) } throws: {
-            ($0 as? SdkError)?.kind == "Internal"
+            ($0 as? SdkError)?.caseName == "Internal"
         }
     }
 
@@ -175,10 +175,10 @@ import Testing
         #expect(try await stream.next() == .chunk("a"))
         #expect(conversation.isGenerating)
         await #expect { try await text(of: conversation.generateResponse(message: hi)) } throws: {
-            ($0 as? SdkError)?.kind == "Busy"
+            ($0 as? SdkError)?.caseName == "Busy"
         }
         #expect { try conversation.registerFunctions(functions: [weather]) } throws: {
-            ($0 as? SdkError)?.kind == "Busy"
+            ($0 as? SdkError)?.caseName == "Busy"
         }
         stream.cancel()
     }
@@ -209,7 +209,7 @@ import Testing
         try await conversation.modelRunner.unload()
         try await conversation.modelRunner.unload()
         await #expect { try await text(of: conversation.generateResponse(message: hi)) } throws: {
-            ($0 as? SdkError)?.kind == "ModelUnloaded"
+            ($0 as? SdkError)?.caseName == "ModelUnloaded"
         }
         #expect(conversation.history.isEmpty)
     }

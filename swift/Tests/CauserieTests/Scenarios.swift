@@ -82,7 +82,7 @@ private final class Player {
             }
             return .null
         } catch let error as SdkError {
-            return .string(error.kind)
+            return .string(error.caseName)
         }
     }
 

@@ -34,7 +34,7 @@ struct Trace {
     }
 
     mutating func add(_ error: SdkError) {
-        events.append(.object([("error", .string(error.kind)), ("reason", .string(error.localizedDescription))]))
+        events.append(.object([("error", .string(error.caseName)), ("reason", .string(error.localizedDescription))]))
     }
 
     private mutating func join(_ name: String, _ chunk: String) {
@@ -125,7 +125,7 @@ extension FinishReason {
 
 extension SdkError {
     /// The name of its case.
-    var kind: String {
+    var caseName: String {
         Mirror(reflecting: self).children.first?.label ?? "\(self)"
     }
 }

@@ -95,18 +95,18 @@ import Testing
             return option == "language"
         }
         await #expect { try await transcriber.transcribe(file: Data([1])) } throws: {
-            ($0 as? SdkError)?.kind == "UnsupportedContent"
+            ($0 as? SdkError)?.caseName == "UnsupportedContent"
         }
         #expect { try transcriber.live(sampleRate: -5) } throws: { $0.localizedDescription.hasSuffix("found -5") }
         let live = try transcriber.live(sampleRate: 16_000)
         let rule = "samples[0] must be a finite number, found NaN"
         #expect(throws: SdkError.UnsupportedContent(reason: rule)) { try live.push([.nan]) }
         await #expect { try await loadTranscriber(path: "/no/such/model") } throws: {
-            ($0 as? SdkError)?.kind == "ModelNotFound"
+            ($0 as? SdkError)?.caseName == "ModelNotFound"
         }
         let none = TranscriberOptions().with(\.threads, -1)
         await #expect { try await loadTranscriber(path: "x", options: none) } throws: {
-            ($0 as? SdkError)?.kind == "InvalidOption"
+            ($0 as? SdkError)?.caseName == "InvalidOption"
         }
     }
 

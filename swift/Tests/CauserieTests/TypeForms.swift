@@ -180,7 +180,7 @@ private struct Everything: Codable, Equatable {
         #"{"point": {"a": 1}}"#,
     ])
     func otherFormsAreRefused(_ text: String) {
-        #expect { try decodedReply(text, as: Form.self) } throws: { ($0 as? SdkError)?.kind == "InvalidArgument" }
+        #expect { try decodedReply(text, as: Form.self) } throws: { ($0 as? SdkError)?.caseName == "InvalidArgument" }
     }
 
     @Test func randomValuesFitTheirSchemas() throws {

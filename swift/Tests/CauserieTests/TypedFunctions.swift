@@ -115,7 +115,7 @@ struct Recipe: Codable, SdkDescribed {
     }
 
     @Test func areRefusedForUnsupportedTypes() {
-        #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.kind == "InvalidFunction" }
+        #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.caseName == "InvalidFunction" }
     }
 
     private func check<Value: Encodable>(_ entry: JsonValue, _ decode: () throws -> Value) throws {

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import Causerie
+
+/// The session of a screen.
+@available(macOS 14, iOS 17, *)
+@MainActor @Suite struct ChatSessions {
+    @Test func showTheReplyAsItGrows() async throws {
+        let chat = ChatSession(try scripted(#"["a", "b", {"stall": true}]"#))
+        chat.draft = "Hi"
+        chat.send()
+        #expect(chat.draft.isEmpty && chat.isResponding)
+        while chat.messages.last?.text != "ab" { await Task.yield() }
+        #expect(chat.messages.map(\.role) == [.user, .assistant])
+        #expect(chat.messages[1].incomplete && chat.isResponding)
+        chat.stop()
+        await chat.finish()
+        #expect(!chat.isResponding && chat.error == nil)
+        #expect(chat.completion?.finishReason == .interrupted)
+        #expect(chat.messages == chat.conversation.history)
+    }
+
+    @Test func sendTheNextMessageAfterTheStoppedReply() async throws {
+        let chat = ChatSession(try scripted(#"["a", {"stall": true}]"#, #"["b"]"#))
+        chat.send("1")
+        while chat.messages.last?.text != "a" { await Task.yield() }
+        chat.send("2")
+        #expect(chat.isResponding)
+        await chat.finish()
+        #expect(chat.messages.map(\.text) == ["1", "a", "2", "b"])
+        #expect(chat.error == nil)
+    }
+
+    @Test func keepTheirErrorUntilTheNextMessage() async throws {
+        let chat = ChatSession(try scripted(#"[{"fail": "no memory"}]"#, #"["a"]"#))
+        chat.send("1")
+        await chat.finish()
+        #expect(chat.error as? SdkError == .generation(reason: "no memory"))
+        #expect(chat.messages == chat.conversation.history && !chat.isResponding)
+        chat.send("2")
+        await chat.finish()
+        #expect(chat.error == nil && chat.messages.last?.text == "a")
+    }
+
+    @Test func runFunctionsAndHideTheSystemMessage() async throws {
+        var handlers = FunctionHandlers()
+        handlers.on(weather) { _ in "It is sunny." }
+        let script = #"{"replies": [\#(calling("[check_weather(city='Oslo')]")), ["Sunny."]]}"#
+        let runner = try loadScriptedModel(script: script)
+        let chat = ChatSession(runner.createConversation(systemPrompt: "Be brief.", handlers: handlers))
+        #expect(chat.messages.isEmpty)
+        chat.send("Weather?")
+        await chat.finish()
+        #expect(chat.messages.map(\.role) == [.user, .assistant, .tool, .assistant])
+        #expect(chat.messages.last?.text == "Sunny.")
+    }
+
+    @Test func replyAnew() async throws {
+        let chat = ChatSession(try scripted(#"["a"]"#, #"["b"]"#))
+        chat.regenerate()
+        await chat.finish()
+        #expect(SdkError.invalidMessage ~= (chat.error ?? Missing()))
+        chat.send("Hi")
+        await chat.finish()
+        chat.regenerate()
+        await chat.finish()
+        #expect(chat.messages.map(\.text) == ["Hi", "b"] && chat.error == nil)
+    }
+
+    @Test func sendNoBlankDraft() throws {
+        let chat = ChatSession(try scripted(#"["a"]"#))
+        chat.draft = " \n"
+        chat.send()
+        #expect(!chat.isResponding && chat.draft == " \n")
+    }
+
+    @Test func endWithTheirLastReference() async throws {
+        let conversation = try scripted(#"["a", {"stall": true}]"#, #"["b"]"#)
+        var chat: ChatSession? = ChatSession(conversation)
+        chat?.send("1")
+        while chat?.messages.last?.text != "a" { await Task.yield() }
+        weak var dropped = chat
+        chat = nil
+        #expect(dropped == nil)
+    }
+}
