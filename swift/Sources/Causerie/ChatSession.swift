@@ -63,7 +63,7 @@ public final class ChatSession {
         draft = ""
     }
 
-    /// Sends a text of the user. See ``send(_:)-(ChatMessage)``.
+    /// Sends a text of the user. A reply that is under way is stopped first.
     public func send(_ text: String) {
         send(.user(text))
     }
@@ -85,38 +85,38 @@ public final class ChatSession {
 
     /// Waits for the end of the reply, and of what was sent meanwhile.
     public func finish() async {
-        while let reading, isResponding { await reading.value }
+        while isResponding, let reading { await reading.value }
     }
 
     /// Replies to a message, or again to the last message of the user.
     private func answer(_ message: ChatMessage?) {
         stop()
         let earlier = reading
+        // Nothing is sent before it is read.
+        let stream = conversation.reply(to: message, generationOptions)
+        reply = stream
         isResponding = true
         // A session that is dropped does not wait for its reply, which the next event ends.
         reading = Task { [weak self] in
             await earlier?.value
             do {
-                guard let stream = try self?.begin(message) else { return }
+                try self?.begin(message)
                 for try await event in stream {
                     guard let self else { return }
                     take(event)
                 }
-                self?.end(nil)
+                self?.end(stream, nil)
             } catch {
-                self?.end(error)
+                self?.end(stream, error)
             }
         }
     }
 
-    private func begin(_ message: ChatMessage?) throws -> ResponseStream {
-        (error, completion, isResponding) = (nil, nil, true)
+    private func begin(_ message: ChatMessage?) throws {
+        (error, completion) = (nil, nil)
         if message == nil { try removeReply() }
-        let stream = conversation.reply(to: message, generationOptions)
-        reply = stream
         before = Self.visible(conversation.history) + (message.map { [$0] } ?? [])
         show("")
-        return stream
     }
 
     private func take(_ event: MessageResponse) {
@@ -130,9 +130,11 @@ public final class ChatSession {
         }
     }
 
-    private func end(_ failure: (any Error)?) {
-        (error, reply, isResponding) = (failure, nil, false)
+    private func end(_ stream: ResponseStream, _ failure: (any Error)?) {
+        error = failure
         messages = Self.visible(conversation.history)
+        // Another message may wait already.
+        isResponding = reply !== stream
     }
 
     /// Shows what has been written of the reply.

@@ -125,7 +125,7 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - text: the text of the user.
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func respond(
         to text: String, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil
@@ -142,7 +142,7 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - message: as for ``generateResponse(message:generationOptions:)``.
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func respond(
         to message: ChatMessage, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil
@@ -153,7 +153,7 @@ extension Conversation {
     /// Reads a reply to the history as it stands, for example after results of functions, and returns its end.
     ///
     /// - Parameters:
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func respond(
         handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil

@@ -13,7 +13,7 @@ public struct ReplySnapshot<Value> {
     /// The members so far, if the value is an object: see ``SdkJsonObject/dictionary``.
     public var dictionary: [String: Any?] { SdkJsonObject(json: json).dictionary }
 
-    /// Decodes what is there so far as another type, which has optional members; `nil` if it does not fit.
+    /// Decodes the members so far as another type, whose properties are optional; `nil` if they do not fit.
     public func partial<Partial: Decodable>(as type: Partial.Type) -> Partial? {
         try? decodedPart(json, as: type)
     }
@@ -156,7 +156,7 @@ extension Conversation {
     /// - Parameters:
     ///   - text: the text of the user.
     ///   - type: the type of the value; see ``SdkFunction/init(of:)``.
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation, of which the type replaces the schema.
     /// - Throws: ``SdkError/InvalidArgument(reason:argument:)`` for a reply that is not such a value, for example because it was
     ///   cut short.
@@ -172,7 +172,7 @@ extension Conversation {
     /// - Parameters:
     ///   - message: as for ``generateResponse(message:generationOptions:)``.
     ///   - type: the type of the value.
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation, of which the type replaces the schema.
     public func respond<Value: Decodable>(
         to message: ChatMessage, as type: Value.Type, handlers: FunctionHandlers? = nil,
@@ -185,7 +185,7 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - type: the type of the value.
-    ///   - handlers: they run the calls of functions; those of the conversation when `nil`.
+    ///   - handlers: they run the calls of functions; the conversation's own when `nil`.
     ///   - generationOptions: the options for generation, of which the type replaces the schema.
     public func respond<Value: Decodable>(
         as type: Value.Type, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil

@@ -2399,6 +2399,8 @@ open class Conversation: Disposable, AutoCloseable, ConversationMembers
 
     private val runner = lazy { createModelRunner() }
 
+    internal var handlers: FunctionHandlers? = null
+
     override fun destroy() {
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
@@ -2485,7 +2487,9 @@ open class Conversation: Disposable, AutoCloseable, ConversationMembers
 
     /**
      * Creates an independent conversation with the same history.
-     */override fun `fork`(): Conversation {
+     */override fun `fork`(): Conversation = copied().also { it.handlers = handlers }
+
+    private fun copied(): Conversation {
             return FfiConverterTypeConversation.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -2935,7 +2939,7 @@ public object FfiConverterTypeConversation: FfiConverter<Conversation, Long> {
 /**
  * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
  */
-public interface DownloadPlanInterface {
+internal interface DownloadPlanInterface {
 
     /**
      * The commit, by which all files are fetched.
@@ -3321,7 +3325,7 @@ public object FfiConverterTypeDownloadPlan: FfiConverter<DownloadPlan, Long> {
 /**
  * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
  */
-public interface DownloadStreamInterface {
+internal interface DownloadStreamInterface {
 
     /**
      * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
@@ -4001,7 +4005,7 @@ public object FfiConverterTypeEmbeddingModel: FfiConverter<EmbeddingModel, Long>
 /**
  * Receives the answer to one request: its head, the pieces of its body, and its end.
  */
-public interface HttpSinkInterface {
+internal interface HttpSinkInterface {
 
     /**
      * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
@@ -4380,7 +4384,7 @@ public interface HttpTransport {
  * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
  * the rest (retries, ranges, digests) is done by the hub.
  */
-open class HttpTransportImpl: Disposable, AutoCloseable, HttpTransport
+internal open class HttpTransportImpl: Disposable, AutoCloseable, HttpTransport
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -4698,7 +4702,7 @@ public object FfiConverterTypeHttpTransport: FfiConverter<HttpTransport, Long> {
 /**
  * Downloads models by name. See the crate `causerie-hub`.
  */
-public interface HubInterface {
+internal interface HubInterface {
 
     /**
      * The folder that models are downloaded into.
@@ -5647,7 +5651,7 @@ public interface LoadProgress {
 /**
  * Watches a model while it is loaded. It is called on the thread that loads.
  */
-open class LoadProgressImpl: Disposable, AutoCloseable, LoadProgress
+internal open class LoadProgressImpl: Disposable, AutoCloseable, LoadProgress
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -5977,7 +5981,7 @@ public interface LogSink {
 /**
  * Takes the engine's log records, one after the other, on a thread that does nothing else.
  */
-open class LogSinkImpl: Disposable, AutoCloseable, LogSink
+internal open class LogSinkImpl: Disposable, AutoCloseable, LogSink
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -6902,7 +6906,7 @@ public object FfiConverterTypeModelRunner: FfiConverter<ModelRunner, Long> {
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
-public interface ResponseStreamInterface {
+internal interface ResponseStreamInterface {
 
     /**
      * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
@@ -7267,7 +7271,7 @@ public object FfiConverterTypeResponseStream: FfiConverter<ResponseStream, Long>
 /**
  * Writes a file of sound while its samples come.
  */
-public interface SoundFileWriterInterface {
+internal interface SoundFileWriterInterface {
 
     /**
      * Ends the file, and returns its last bytes.
@@ -7908,7 +7912,7 @@ public object FfiConverterTypeTranscriber: FfiConverter<Transcriber, Long> {
  * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
  * the stream stops the computation.
  */
-public interface TranscriptStreamInterface {
+internal interface TranscriptStreamInterface {
 
     /**
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
@@ -9623,7 +9627,7 @@ public object FfiConverterTypeHttpRequest: FfiConverterRustBuffer<HttpRequest> {
 /**
  * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
  */
-data class HubOptions (
+data class HubOptions @JvmOverloads constructor (
     /**
      * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
      * app. On Android the app must name one.
@@ -11049,7 +11053,7 @@ public object FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer<SdkFunctio
 /**
  * A parameter of a function.
  */
-data class SdkFunctionParameter (
+data class SdkFunctionParameter @JvmOverloads constructor (
     /**
      * The name of the argument in calls.
      */
@@ -14331,7 +14335,7 @@ sealed class SdkFunctionParameterType {
     /**
      * A string.
      */
-    data class SdkStr(
+    data class SdkStr @JvmOverloads constructor(
         /**
          * The allowed values; any string when absent.
          */
@@ -14350,7 +14354,7 @@ sealed class SdkFunctionParameterType {
     /**
      * A number.
      */
-    data class SdkNum(
+    data class SdkNum @JvmOverloads constructor(
         /**
          * The allowed values; any finite number when absent.
          */
@@ -14369,7 +14373,7 @@ sealed class SdkFunctionParameterType {
     /**
      * An integer.
      */
-    data class SdkInt(
+    data class SdkInt @JvmOverloads constructor(
         /**
          * The allowed values; any integer when absent.
          */
@@ -14388,7 +14392,7 @@ sealed class SdkFunctionParameterType {
     /**
      * A boolean.
      */
-    data class SdkBool(
+    data class SdkBool @JvmOverloads constructor(
         /**
          * The meaning of a nested value.
          */
@@ -14403,7 +14407,7 @@ sealed class SdkFunctionParameterType {
     /**
      * An array.
      */
-    data class SdkArr(
+    data class SdkArr @JvmOverloads constructor(
         /**
          * The type of the items.
          */
@@ -14422,7 +14426,7 @@ sealed class SdkFunctionParameterType {
     /**
      * An object.
      */
-    data class SdkObj(
+    data class SdkObj @JvmOverloads constructor(
         /**
          * The properties by name. The model reads and writes the required ones first, in their order, then the others
          * sorted by name.

@@ -49,7 +49,7 @@ public class BlockingReply internal constructor(
     }
 
     private fun next(): MessageResponse? = try {
-        runBlocking { stream.nextResponse(errors) { calls -> outcomes(calls) } }
+        runBlocking { nextEvent() }
     } catch (err: SdkException) {
         close() // an error ends the reply
         throw err
@@ -57,6 +57,9 @@ public class BlockingReply internal constructor(
         // Another thread closed it between two events.
         if (isClosed) null else throw err
     }
+
+    /** The next event, without blocking; null after the last one. */
+    internal suspend fun nextEvent(): MessageResponse? = stream.nextResponse(errors) { calls -> outcomes(calls) }
 
     /** The outcomes of the calls; none if the reply is cancelled before. */
     private suspend fun outcomes(calls: List<SdkFunctionCall>): List<RanFunction> = coroutineScope {
@@ -84,17 +87,24 @@ public class BlockingReply internal constructor(
     }
 }
 
-/** The reply to a message; see [BlockingReply]. */
+/** The reply to a message; see [BlockingReply]. Handlers of the conversation run its calls. */
 @JvmOverloads
 public fun Conversation.generateResponseBlocking(
     message: ChatMessage,
     options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(startResponse(message, options))
+): BlockingReply = blocking(message, options)
+
+/** The reply to a text of the user; see [BlockingReply]. */
+@JvmOverloads
+public fun Conversation.generateResponseBlocking(
+    text: String,
+    options: GenerationOptions = GenerationOptions()
+): BlockingReply = blocking(ChatMessage(ChatMessageRole.USER, text), options)
 
 /** A reply to the history as it stands; see [BlockingReply]. */
 @JvmOverloads
 public fun Conversation.continueResponseBlocking(options: GenerationOptions = GenerationOptions()): BlockingReply =
-    BlockingReply(startContinuation(options))
+    blocking(null, options)
 
 /** The reply to a message with all its function calls; see `respondWithFunctions` of Kotlin. */
 @JvmOverloads
@@ -102,11 +112,17 @@ public fun Conversation.respondWithFunctionsBlocking(
     message: ChatMessage,
     handlers: FunctionHandlers,
     options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(handlers.start(this, message, options), handlers)
+): BlockingReply = blocking(message, options, handlers)
 
 /** Like [respondWithFunctionsBlocking], as a reply to the history as it stands. */
 @JvmOverloads
 public fun Conversation.continueWithFunctionsBlocking(
     handlers: FunctionHandlers,
     options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(handlers.start(this, null, options), handlers)
+): BlockingReply = blocking(null, options, handlers)
+
+internal fun Conversation.blocking(
+    message: ChatMessage?,
+    options: GenerationOptions,
+    handlers: FunctionHandlers? = this.handlers
+): BlockingReply = BlockingReply(start(message, options, handlers), handlers)

@@ -49,12 +49,14 @@ public interface ConversationMembers : ConversationInterface {
      * }
      * ```
      *
+     * If the conversation was created with handlers, they run the calls, as in [respondWithFunctions].
+     *
      * To stop a reply and still get its `Complete`, pull [startResponse] and call its `cancel`.
      */
     public fun generateResponse(
         message: ChatMessage,
         generationOptions: GenerationOptions = GenerationOptions()
-    ): Flow<MessageResponse> = events { startResponse(message, generationOptions) }
+    ): Flow<MessageResponse> = reply(message, generationOptions)
 
     /** The reply to a text of the user. */
     public fun generateResponse(
@@ -68,13 +70,44 @@ public interface ConversationMembers : ConversationInterface {
 
     /** A reply to the history as it stands, for example after the results of several calls were appended to it. */
     public fun continueResponse(generationOptions: GenerationOptions = GenerationOptions()): Flow<MessageResponse> =
-        events { startContinuation(generationOptions) }
+        reply(null, generationOptions)
 
-    /** Sends a text of the user, and returns the end of the reply, with the whole message. */
+    /**
+     * Sends a text of the user, and returns the end of the reply, with the whole message.
+     *
+     * @param handlers they run the calls of functions; the conversation's own if null
+     */
     public suspend fun respond(
         text: String,
-        generationOptions: GenerationOptions = GenerationOptions()
-    ): MessageResponse.Complete = generateResponse(text, generationOptions).last() as MessageResponse.Complete
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null
+    ): MessageResponse.Complete = respond(ChatMessage(ChatMessageRole.USER, text), generationOptions, handlers)
+
+    /**
+     * Sends a message, for example one with images or the result of a function, and returns the end of the reply.
+     *
+     * ```
+     * val question = ChatMessage(ChatMessage.Role.USER, listOf(imageContent(photo), ChatMessageContent.Text("What is this?")))
+     * println(conversation.respond(question).fullMessage.text)
+     * ```
+     *
+     * @param handlers they run the calls of functions; the conversation's own if null
+     */
+    public suspend fun respond(
+        message: ChatMessage,
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null
+    ): MessageResponse.Complete = reply(message, generationOptions, handlers).last() as MessageResponse.Complete
+
+    /**
+     * Returns the end of a reply to the history as it stands, for example after results of functions.
+     *
+     * @param handlers they run the calls of functions; the conversation's own if null
+     */
+    public suspend fun respond(
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null
+    ): MessageResponse.Complete = reply(null, generationOptions, handlers).last() as MessageResponse.Complete
 
     /**
      * The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and
@@ -97,7 +130,7 @@ public interface ConversationMembers : ConversationInterface {
         message: ChatMessage,
         handlers: FunctionHandlers,
         generationOptions: GenerationOptions = GenerationOptions()
-    ): Flow<MessageResponse> = events(handlers) { handlers.start(this, message, generationOptions) }
+    ): Flow<MessageResponse> = reply(message, generationOptions, handlers)
 
     /** The reply to a text of the user with all its function calls. */
     public fun respondWithFunctions(
@@ -111,7 +144,28 @@ public interface ConversationMembers : ConversationInterface {
     public fun continueWithFunctions(
         handlers: FunctionHandlers,
         generationOptions: GenerationOptions = GenerationOptions()
-    ): Flow<MessageResponse> = events(handlers) { handlers.start(this, null, generationOptions) }
+    ): Flow<MessageResponse> = reply(null, generationOptions, handlers)
+}
+
+/** The reply to a message, or to the history as it stands if null. */
+internal fun ConversationMembers.reply(
+    message: ChatMessage?,
+    options: GenerationOptions,
+    handlers: FunctionHandlers? = null
+): Flow<MessageResponse> {
+    val chosen = handlers ?: (this as Conversation).handlers
+    return events(chosen) { start(message, options, chosen) }
+}
+
+/** Starts a reply, whose calls are run if there are handlers. */
+internal fun ConversationMembers.start(
+    message: ChatMessage?,
+    options: GenerationOptions,
+    handlers: FunctionHandlers?
+): ResponseStream = when {
+    handlers != null -> handlers.start(this, message, options)
+    message != null -> startResponse(message, options)
+    else -> startContinuation(options)
 }
 
 /** The text of a reply, in pieces: `conversation.generateResponse("Hello!").text().collect(::print)`. */

@@ -5,7 +5,9 @@ package org.causerie
 
 import kotlin.coroutines.CoroutineContext
 import kotlin.coroutines.cancellation.CancellationException
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.DurationUnit
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
@@ -38,6 +40,14 @@ public class FunctionHandlers {
     /** Seconds that a function may take. Then it is cancelled and no longer awaited, and the model reads an error. */
     public var timeLimit: Double? = null
 
+    /** The time that a function may take: [timeLimit] as a duration. */
+    public var timeout: Duration?
+        @JvmSynthetic get() = timeLimit?.seconds
+
+        @JvmSynthetic set(value) {
+            timeLimit = value?.toDouble(DurationUnit.SECONDS)
+        }
+
     /** Whether all calls of a reply run at once. Their results come in order. */
     public var inParallel: Boolean = false
 
@@ -63,6 +73,12 @@ public class FunctionHandlers {
             val run = { handler.run(call) }
             if (timeLimit == null && !inParallel) onThisThread(run) else onOtherThread(run)
         }
+    }
+
+    /** Like [onBlocking], and adds the function to [functions]. */
+    public fun onBlocking(function: SdkFunction, handler: FunctionHandler) {
+        declared[function.name] = function
+        onBlocking(function.name, handler)
     }
 
     /** The function runs on the reading thread, so an interruption of it also ends the reading. */

@@ -76,6 +76,51 @@ public class LoadOptionsBuilder {
     /** How packed weights come into memory. Results do not depend on it. Default: mapped on Android, `AUTO` elsewhere. */
     public var weightMemory: WeightMemory? = null
 
+    /** Sets [contextSize], for Java. */
+    public fun contextSize(value: Int?): LoadOptionsBuilder = apply { contextSize = value }
+
+    /** Sets [device], for Java. */
+    public fun device(value: Device?): LoadOptionsBuilder = apply { device = value }
+
+    /** Sets [threads], for Java. */
+    public fun threads(value: Int?): LoadOptionsBuilder = apply { threads = value }
+
+    /** Sets [cacheType], for Java. */
+    public fun cacheType(value: CacheType?): LoadOptionsBuilder = apply { cacheType = value }
+
+    /** Sets [chatTemplate], for Java. */
+    public fun chatTemplate(value: String?): LoadOptionsBuilder = apply { chatTemplate = value }
+
+    /** Sets [projector], for Java. */
+    public fun projector(value: String?): LoadOptionsBuilder = apply { projector = value }
+
+    /** Sets [functionNames], for Java. */
+    public fun functionNames(value: FunctionNames?): LoadOptionsBuilder = apply { functionNames = value }
+
+    /** Sets [generationDefaults], for Java. */
+    public fun generationDefaults(value: SamplingDefaults?): LoadOptionsBuilder = apply { generationDefaults = value }
+
+    /** Sets [cacheBytes], for Java. */
+    public fun cacheBytes(value: Long?): LoadOptionsBuilder = apply { cacheBytes = value }
+
+    /** Sets [ignoresTransparency], for Java. */
+    public fun ignoresTransparency(value: Boolean?): LoadOptionsBuilder = apply { ignoresTransparency = value }
+
+    /** Sets [audioDecoder], for Java. */
+    public fun audioDecoder(value: String?): LoadOptionsBuilder = apply { audioDecoder = value }
+
+    /** Sets [audioTokenizer], for Java. */
+    public fun audioTokenizer(value: String?): LoadOptionsBuilder = apply { audioTokenizer = value }
+
+    /** Sets [packedFolder], for Java. */
+    public fun packedFolder(value: String?): LoadOptionsBuilder = apply { packedFolder = value }
+
+    /** Sets [packedBytes], for Java. */
+    public fun packedBytes(value: Long?): LoadOptionsBuilder = apply { packedBytes = value }
+
+    /** Sets [weightMemory], for Java. */
+    public fun weightMemory(value: WeightMemory?): LoadOptionsBuilder = apply { weightMemory = value }
+
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,

@@ -79,6 +79,44 @@ public interface ModelRunnerMembers : ModelRunnerInterface {
     /** Creates a conversation without a system prompt. */
     public fun createConversation(): Conversation = createConversation("")
 
+    /**
+     * Creates a conversation with functions that the model may call.
+     *
+     * ```
+     * val conversation = runner.createConversation("Be brief.", functions = listOf(checkWeather))
+     * val helped = runner.createConversation("Be brief.", handlers = functionHandlers { on(checkWeather) { "It is sunny." } })
+     * ```
+     *
+     * @param handlers they run the calls of every reply, which then has the events of
+     *   [ConversationMembers.respondWithFunctions]. Their functions are offered as well. If null, calls are left to the app.
+     * @throws SdkException.InvalidFunction for a function that is refused, for example for its name
+     */
+    @Throws(SdkException::class)
+    public fun createConversation(
+        systemPrompt: String = "",
+        functions: List<SdkFunction> = listOf(),
+        handlers: FunctionHandlers? = null
+    ): Conversation {
+        val conversation = createConversation(systemPrompt)
+        try {
+            val offered = functions + handlers?.functions.orEmpty()
+            if (offered.isNotEmpty()) conversation.registerFunctions(offered)
+        } catch (err: SdkException) {
+            conversation.close()
+            throw err
+        }
+        return conversation.also { it.handlers = handlers }
+    }
+
+    /** Creates a conversation that continues a history, and whose calls the handlers run. See [createConversation]. */
+    public fun createConversationFromHistory(history: List<ChatMessage>, handlers: FunctionHandlers): Conversation =
+        createConversationFromHistory(history).also { it.handlers = handlers }
+
+    /** Restores a conversation from a file, and has its calls run by handlers. See [createConversation]. */
+    @Throws(SdkException::class)
+    public fun restoreSession(path: String, handlers: FunctionHandlers): Conversation =
+        restoreSession(path).also { it.handlers = handlers }
+
     /** Continues a prompt as it is, without a chat template. */
     public fun generate(
         prompt: String,

@@ -3,6 +3,10 @@
 
 package org.causerie
 
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.toKotlinDuration
+
 /** Default options. */
 @JvmSynthetic
 public fun GenerationOptions(): GenerationOptions = GenerationOptionsBuilder().build()
@@ -148,6 +152,118 @@ public class GenerationOptionsBuilder {
 
     /** Milliseconds after which the reply is cancelled. Default: never. */
     public var timeoutMilliseconds: Long? = null
+
+    /** The time after which the reply is cancelled: [timeoutMilliseconds] as a duration. */
+    public var timeout: Duration?
+        @JvmSynthetic get() = timeoutMilliseconds?.milliseconds
+
+        @JvmSynthetic set(value) {
+            timeoutMilliseconds = value?.wholeMilliseconds
+        }
+
+    /** Sets the time after which the reply is cancelled, for Java. */
+    public fun timeout(value: java.time.Duration?): GenerationOptionsBuilder = apply {
+        timeout = value?.toKotlinDuration()
+    }
+
+    /** Sets [functionCallParser], for Java. */
+    public fun functionCallParser(value: FunctionCallParser?): GenerationOptionsBuilder = apply { functionCallParser = value }
+
+    /** Sets [parserStrictness], for Java. */
+    public fun parserStrictness(value: Strictness?): GenerationOptionsBuilder = apply { parserStrictness = value }
+
+    /** Sets [temperature], for Java. */
+    public fun temperature(value: Float?): GenerationOptionsBuilder = apply { temperature = value }
+
+    /** Sets [topP], for Java. */
+    public fun topP(value: Float?): GenerationOptionsBuilder = apply { topP = value }
+
+    /** Sets [topK], for Java. */
+    public fun topK(value: Int?): GenerationOptionsBuilder = apply { topK = value }
+
+    /** Sets [minP], for Java. */
+    public fun minP(value: Float?): GenerationOptionsBuilder = apply { minP = value }
+
+    /** Sets [repetitionPenalty], for Java. */
+    public fun repetitionPenalty(value: Float?): GenerationOptionsBuilder = apply { repetitionPenalty = value }
+
+    /** Sets [presencePenalty], for Java. */
+    public fun presencePenalty(value: Float?): GenerationOptionsBuilder = apply { presencePenalty = value }
+
+    /** Sets [frequencyPenalty], for Java. */
+    public fun frequencyPenalty(value: Float?): GenerationOptionsBuilder = apply { frequencyPenalty = value }
+
+    /** Sets [logitBias], for Java. */
+    public fun logitBias(value: Map<Int, Float>?): GenerationOptionsBuilder = apply { logitBias = value }
+
+    /** Sets [logprobs], for Java. */
+    public fun logprobs(value: Int?): GenerationOptionsBuilder = apply { logprobs = value }
+
+    /** Sets [rngSeed], for Java. */
+    public fun rngSeed(value: Long?): GenerationOptionsBuilder = apply { rngSeed = value }
+
+    /** Sets [maxTokens], for Java. */
+    public fun maxTokens(value: Int?): GenerationOptionsBuilder = apply { maxTokens = value }
+
+    /** Sets [stopSequences], for Java. */
+    public fun stopSequences(value: List<String>): GenerationOptionsBuilder = apply { stopSequences = value }
+
+    /** Sets [toolChoice], for Java. */
+    public fun toolChoice(value: ToolChoice?): GenerationOptionsBuilder = apply { toolChoice = value }
+
+    /** Sets [parallelToolCalls], for Java. */
+    public fun parallelToolCalls(value: Boolean): GenerationOptionsBuilder = apply { parallelToolCalls = value }
+
+    /** Sets [allowedTools], for Java. */
+    public fun allowedTools(value: List<String>?): GenerationOptionsBuilder = apply { allowedTools = value }
+
+    /** Sets [toolCallConstraint], for Java. */
+    public fun toolCallConstraint(value: ToolCallConstraint?): GenerationOptionsBuilder = apply { toolCallConstraint = value }
+
+    /** Sets [jsonSchemaConstraint], for Java. */
+    public fun jsonSchemaConstraint(value: String?): GenerationOptionsBuilder = apply { jsonSchemaConstraint = value }
+
+    /** Sets [injectSchemaIntoPrompt], for Java. */
+    public fun injectSchemaIntoPrompt(value: Boolean): GenerationOptionsBuilder = apply { injectSchemaIntoPrompt = value }
+
+    /** Sets [continueFinalMessage], for Java. */
+    public fun continueFinalMessage(value: Boolean): GenerationOptionsBuilder = apply { continueFinalMessage = value }
+
+    /** Sets [enableThinking], for Java. */
+    public fun enableThinking(value: Boolean): GenerationOptionsBuilder = apply { enableThinking = value }
+
+    /** Sets [inlineThinkingTags], for Java. */
+    public fun inlineThinkingTags(value: Boolean): GenerationOptionsBuilder = apply { inlineThinkingTags = value }
+
+    /** Sets [templateVariables], for Java. */
+    public fun templateVariables(value: Map<String, Any?>?): GenerationOptionsBuilder = apply { templateVariables = value }
+
+    /** Sets [stopAfterToolCalls], for Java. */
+    public fun stopAfterToolCalls(value: Boolean): GenerationOptionsBuilder = apply { stopAfterToolCalls = value }
+
+    /** Sets [stopOnRepetition], for Java. */
+    public fun stopOnRepetition(value: Boolean?): GenerationOptionsBuilder = apply { stopOnRepetition = value }
+
+    /** Sets [speechMode], for Java. */
+    public fun speechMode(value: SpeechMode?): GenerationOptionsBuilder = apply { speechMode = value }
+
+    /** Sets [speechTemperature], for Java. */
+    public fun speechTemperature(value: Float?): GenerationOptionsBuilder = apply { speechTemperature = value }
+
+    /** Sets [speechTopK], for Java. */
+    public fun speechTopK(value: Int?): GenerationOptionsBuilder = apply { speechTopK = value }
+
+    /** Sets [onCancel], for Java. */
+    public fun onCancel(value: OnCancel?): GenerationOptionsBuilder = apply { onCancel = value }
+
+    /** Sets [onBusy], for Java. */
+    public fun onBusy(value: OnBusy?): GenerationOptionsBuilder = apply { onBusy = value }
+
+    /** Sets [contextPolicy], for Java. */
+    public fun contextPolicy(value: ContextPolicy?): GenerationOptionsBuilder = apply { contextPolicy = value }
+
+    /** Sets [timeoutMilliseconds], for Java. */
+    public fun timeoutMilliseconds(value: Long?): GenerationOptionsBuilder = apply { timeoutMilliseconds = value }
 
     /** Returns the current options. */
     public fun build(): GenerationOptions = GenerationOptions(

@@ -171,6 +171,14 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
     throw SdkException.InvalidArgument(reason, argument)
 }
 
+/** Decodes the text of a part of a reply, which is not validated; null if it does not fit. */
+@PublishedApi
+internal fun <T> partOrNull(deserializer: DeserializationStrategy<T>, text: String): T? = try {
+    json.decodeFromString(deserializer, text)
+} catch (_: IllegalArgumentException) {
+    null
+}
+
 private fun firstLine(err: Exception): String = err.message.orEmpty().substringBefore('\n')
 
 private fun description(annotations: List<Annotation>): String? =

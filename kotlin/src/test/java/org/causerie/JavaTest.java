@@ -7,9 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** The API as used by apps in Java. */
@@ -68,6 +71,75 @@ class JavaTest {
             SdkException.Generation err =
                     assertThrows(SdkException.Generation.class, () -> readAll(conversation));
             assertEquals("no memory", err.getReason());
+        }
+    }
+
+    @Test
+    void optionsAreChainedAndTimesAreDurations() throws SdkException {
+        GenerationOptions options = new GenerationOptionsBuilder()
+                .temperature(0f)
+                .maxTokens(100)
+                .functionCallParser(null)
+                .timeout(Duration.ofSeconds(2))
+                .build();
+        assertEquals(2000L, options.getTimeoutMilliseconds());
+        assertEquals(100, options.getMaxTokens());
+        assertEquals(512, new LoadOptionsBuilder().contextSize(512).build().getContextSize());
+        HubOptions hub = new HubOptionsBuilder().cache("models").idleTimeout(Duration.ofMillis(5)).build();
+        assertEquals(5L, hub.getIdleTimeoutMilliseconds());
+        assertEquals(Duration.ofMillis(1500), Causerie.duration(1.5));
+        assertEquals("models", new HubOptions("models").getCache());
+    }
+
+    @Test
+    void wholeRepliesAreReadInOneCall() throws Exception {
+        SdkFunction weather = new SdkFunction(
+                "get_weather",
+                "The weather in a city.",
+                List.of(
+                        new SdkFunctionParameter("city", new SdkFunctionParameterType.SdkStr(), "The city."),
+                        new SdkFunctionParameter("days", new SdkFunctionParameterType.SdkInt(), "Days.", true)));
+        FunctionHandlers handlers = new FunctionHandlers();
+        handlers.onBlocking(weather, call -> Map.of("city", call.getArguments().get("city")));
+        try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
+                Conversation conversation = runner.createConversation("You are helpful.", List.of(), handlers)) {
+            MessageResponse.Complete reply = Causerie.respondBlocking(conversation, "Weather?");
+            assertEquals("It is sunny.", Causerie.getText(reply.getFullMessage()));
+            SdkException.Generation err =
+                    assertThrows(SdkException.Generation.class, () -> Causerie.respondBlocking(conversation));
+            assertEquals("no memory", err.getReason());
+        }
+        try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[\"a\", \"b\"], [\"c\"]]}");
+                Conversation conversation = runner.createConversation()) {
+            StringBuffer seen = new StringBuffer();
+            ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+            MessageResponse.Complete reply = Causerie.respondAsync(conversation, message, event -> {
+                if (event instanceof MessageResponse.Chunk) {
+                    seen.append(((MessageResponse.Chunk) event).getText());
+                }
+            }).get();
+            assertEquals("ab", seen.toString());
+            assertEquals("ab", Causerie.getText(reply.getFullMessage()));
+            try (BlockingReply next = Causerie.generateResponseBlocking(conversation, "Go on")) {
+                Causerie.forEachText(next, seen::append);
+            }
+            assertEquals("abc", seen.toString());
+        }
+    }
+
+    @Test
+    void aFutureThatIsCancelledStopsItsReply() throws Exception {
+        String script = "{\"replies\": [[\"a\", {\"stall\": true}], [\"b\"]]}";
+        try (ModelRunner runner = Causerie.loadScriptedModel(script);
+                Conversation conversation = runner.createConversation()) {
+            CountDownLatch begun = new CountDownLatch(1);
+            ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+            CompletableFuture<MessageResponse.Complete> reply =
+                    Causerie.respondAsync(conversation, message, event -> begun.countDown());
+            begun.await();
+            assertTrue(reply.cancel(false));
+            GenerationOptions waiting = new GenerationOptionsBuilder().onBusy(OnBusy.QUEUE).build();
+            assertEquals("b", Causerie.getText(Causerie.respondBlocking(conversation, "Hi", waiting).getFullMessage()));
         }
     }
 

@@ -1,0 +1,86 @@
+package org.causerie
+
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.Serializable
+import kotlinx.serialization.json.Json
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** Replies whose text is a value of a class. */
+class TypedRepliesTest {
+    @Serializable
+    data class Recipe(val title: String, val steps: List<String>)
+
+    @Serializable
+    data class Draft(val title: String? = null, val steps: List<String>? = null)
+
+    private val pieces = listOf("{\"title\": \"So", "up\", \"steps\": [\"Bo", "il.\", \"Eat.\"]}")
+    private val soup = Recipe("Soup", listOf("Boil.", "Eat."))
+
+    @Test
+    fun `replies are values`() = runBlocking {
+        val conversation = scripted(pieces, pieces, pieces).createConversation()
+        assertEquals(soup, conversation.respond<Recipe>("Soup?"))
+        assertEquals(soup, conversation.respond<Recipe>(user()))
+        conversation.removeLastMessage()
+        assertEquals(soup, conversation.respond<Recipe>())
+        assertEquals(4, conversation.history.size)
+    }
+
+    @Test
+    fun `values grow while they are written`() = runBlocking {
+        val conversation = scripted(pieces).createConversation()
+        val snapshots = conversation.generateResponse<Recipe>("Soup?").toList()
+        // Pieces may arrive joined, so only their order is certain.
+        val possible = listOf(Draft("So"), Draft("Soup", listOf("Bo")), Draft("Soup", listOf("Boil.", "Eat.")))
+        val places = snapshots.map { possible.indexOf(it.partial<Draft>()) }
+        assertEquals(places.sorted(), places)
+        assertTrue(0 <= places.first() && places.last() == 2, "$places")
+        assertEquals(soup, snapshots.last().value)
+        assertEquals(FinishReason.STOP, snapshots.last().complete?.finishReason)
+        assertEquals(1, snapshots.count { it.isComplete })
+        assertEquals("Soup", snapshots.last().members["title"])
+    }
+
+    @Test
+    fun `a reply that was cut short says so`() {
+        val cut = listOf("{\"title\": \"So")
+        val conversation = scripted(cut, cut).createConversation()
+        for (read in listOf<suspend () -> Any?>(
+            { conversation.respond<Recipe>("Soup?") },
+            { conversation.generateResponse<Recipe>("Soup?").toList() }
+        )) {
+            val err = assertThrows(SdkException.InvalidArgument::class.java) { runBlocking { read() } }
+            assertTrue("cut short" in err.message, err.message)
+        }
+    }
+
+    @Test
+    fun `text is closed at any point`() {
+        val expected = listOf(
+            "" to null, "  " to null, "{" to "{}", "{\"a" to "{}", "{\"a\": " to "{}", "{\"a\": \"" to "{\"a\": \"\"}",
+            "{\"a\": \"x" to "{\"a\": \"x\"}", "{\"a\": \"x\\" to "{\"a\": \"x\"}", "{\"a\": 1" to "{}",
+            "{\"a\": 1," to "{\"a\": 1}", "{\"a\": tru" to "{}", "{\"a\": [[1, 2" to "{\"a\": [[1]]}",
+            "[{\"b\": \"]\"}, " to "[{\"b\": \"]\"}]", "\"\\ud83d" to "\"\"", "\"\\ud83d\\ude0" to "\"\"",
+            "\"\\ud83d\\ude00" to "\"\\ud83d\\ude00\"", "\"\\u00e" to "\"\"", "\"\\u00e9" to "\"\\u00e9\"",
+            "\"\ud83d" to "\"\"", "{\"\\\"\": \"v" to "{\"\\\"\": \"v\"}", "12" to null, "[]" to "[]"
+        )
+        for ((text, closed) in expected) assertEquals(closed, PartialJson().apply { push(text) }.closed, text)
+    }
+
+    /** Another parser reads what is closed after each character. */
+    @Test
+    fun `text is valid after each character`() {
+        val text = """ {"a": [1, -2.5e3, {"b\\\"": null}], "é": "\ud83d\ude00 \" \\ x😀", "c": {}, "d": [], "e": [true]} """
+        val partial = PartialJson()
+        val values = text.mapNotNull { character ->
+            partial.push(character.toString())
+            partial.closed?.let(Json::parseToJsonElement)
+        }
+        assertEquals(text.length - 1, values.size)
+        assertEquals(Json.parseToJsonElement(text), values.last())
+    }
+}
