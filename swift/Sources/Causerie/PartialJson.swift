@@ -13,7 +13,7 @@ struct PartialJson {
     private var closers: [UInt8] = []
     /// What was valid with these brackets last.
     private var safe: (count: Int, closers: [UInt8]) = (0, [])
-    /// Bytes of an escape that are still to come. Of the first half of a surrogate pair, those of the second half as well.
+    /// The bytes of an escape. The first half of a surrogate pair is followed by the second.
     private var escape: [UInt8] = []
     private var isEscaped = false
 

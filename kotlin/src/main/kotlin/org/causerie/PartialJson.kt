@@ -19,7 +19,7 @@ internal class PartialJson {
     private var safe = 0
     private var safeClosers = ""
 
-    /** The characters of an escape. Of the first half of a surrogate pair, those of the second half follow. */
+    /** The characters of an escape. The first half of a surrogate pair is followed by the second. */
     private val escape = StringBuilder()
     private var isEscaped = false
 

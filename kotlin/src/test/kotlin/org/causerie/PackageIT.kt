@@ -5,9 +5,15 @@ import java.io.ByteArrayInputStream
 import java.io.DataInputStream
 import java.io.File
 import java.nio.file.Files
+import java.security.MessageDigest
 import java.util.zip.ZipFile
 import java.util.zip.ZipInputStream
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
@@ -15,6 +21,8 @@ import org.junit.jupiter.api.Test
 class PackageIT {
     private val jar = File(System.getProperty("causerie.jar"))
     private val classpath = File(System.getProperty("causerie.classpath")).readText().trim()
+
+    private val licences = listOf("META-INF/causerie/LICENSE-APACHE", "META-INF/causerie/LICENSE-MIT")
 
     private fun run(folder: File, vararg command: String): String {
         val builder = ProcessBuilder(*command).directory(folder).redirectErrorStream(true)
@@ -66,6 +74,45 @@ class PackageIT {
     }
 
     @Test
+    fun `the jar has licences, and nothing of Android`() {
+        val parts = unzip(jar.readBytes())
+        assertEquals(licences, parts.keys.filter { "LICENSE" in it }.sorted())
+        for ((name, data) in parts) {
+            if (name.endsWith(".class")) assertFalse("android/graphics" in String(data, Charsets.ISO_8859_1), name)
+        }
+        assertTrue("org/causerie/Images.class" in parts)
+    }
+
+    @Test
+    fun `the sources are a jar of their own`() {
+        val names = unzip(File(jar.path.removeSuffix(".jar") + "-sources.jar").readBytes()).keys
+        assertTrue(names.containsAll(listOf("org/causerie/Conversations.kt", "org/causerie/Generated.kt")), "$names")
+    }
+
+    @Test
+    fun `the metadata for Gradle names the jar, and the AAR for Android`() {
+        val text = run(repository, "python3", repository.resolve("scripts/gradle-module").path, jar.path)
+        val metadata = Json.parseToJsonElement(text).jsonObject
+        assertEquals("1.1", metadata.getValue("formatVersion").jsonPrimitive.content)
+        val variants = metadata.getValue("variants").jsonArray.map { it.jsonObject }
+        val environments = variants.map {
+            it.getValue("attributes").jsonObject.getValue("org.gradle.jvm.environment").jsonPrimitive.content
+        }
+        assertEquals(listOf("standard-jvm", "standard-jvm", "android", "android"), environments)
+        val file = variants[1].getValue("files").jsonArray.single().jsonObject
+        val digest = MessageDigest.getInstance("SHA-256").digest(jar.readBytes()).joinToString("") { "%02x".format(it) }
+        assertEquals(digest, file.getValue("sha256").jsonPrimitive.content)
+        val dependencies = variants[1].getValue("dependencies").jsonArray.map { it.jsonObject.getValue("module") }
+        assertEquals(listOf("kotlin-stdlib", "kotlinx-coroutines-core", "jna"), dependencies.map { it.jsonPrimitive.content })
+        val place = variants[3].getValue("available-at").jsonObject.getValue("url").jsonPrimitive.content
+        val version = version("kotlin/pom.xml")
+        assertEquals("../../causerie-android/$version/causerie-android-$version.module", place)
+        for (pom in listOf("kotlin/pom.xml", "kotlin/android/pom.xml")) {
+            assertTrue("do_not_remove: published-with-gradle-metadata" in repository.resolve(pom).readText(), pom)
+        }
+    }
+
+    @Test
     fun `the AAR has its parts and is reproducible`() {
         val script = repository.resolve("scripts/aar").path
         val aar = repository.resolve("kotlin/target/causerie-android-${version("kotlin/pom.xml")}.aar")
@@ -90,10 +137,15 @@ class PackageIT {
         val classes = unzip(parts.getValue("classes.jar"))
         assertTrue(
             classes.keys.all {
-                it.startsWith("org/causerie/") || it == "META-INF/causerie.kotlin_module"
+                it.startsWith("org/causerie/") || it == "META-INF/causerie.kotlin_module" || it in licences
             },
             "${classes.keys}"
         )
+        assertTrue(classes.keys.containsAll(licences))
+        for ((name, data) in classes) {
+            if (name.endsWith(".class")) assertFalse("java/awt" in String(data, Charsets.ISO_8859_1), name)
+        }
+        assertTrue("org/causerie/AndroidImages.class" in classes)
         for (name in listOf("Conversation", "Causerie", "BlockingReply", "UniffiLib")) {
             val version = DataInputStream(classes.getValue("org/causerie/$name.class").inputStream()).apply {
                 skipBytes(6)

@@ -55,7 +55,7 @@ class RespondTest {
     }
 
     @Test
-    fun `handlers of one reply replace those of the conversation`() = runBlocking {
+    fun `handlers of one reply replace the handlers of its conversation`() = runBlocking {
         val conversation = scripted(asking, listOf("Rain.")).createConversation(handlers = answering("It is sunny."))
         assertEquals("Rain.", conversation.respond("Weather?", handlers = answering("It rains.")).fullMessage.text)
         assertEquals("It rains.", conversation.history.first { it.role == ChatMessageRole.TOOL }.text)
