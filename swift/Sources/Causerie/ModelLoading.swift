@@ -1,7 +1,7 @@
 import Foundation
 
 /// The progress of ``ModelRunner/load(_:options:hub:progress:)``.
-public struct LoadProgress: Equatable, Hashable, Sendable {
+public struct ModelLoadProgress: Equatable, Hashable, Sendable {
     /// What is done: a model is downloaded, unless it is on the device, and then loaded.
     public enum Phase: Sendable {
         /// The model is downloaded.
@@ -18,7 +18,7 @@ public struct LoadProgress: Equatable, Hashable, Sendable {
     public var download: PullProgress?
 }
 
-extension LoadProgress: CustomStringConvertible {
+extension ModelLoadProgress: CustomStringConvertible {
     /// The phase with its percentage: `downloading, 34 %`.
     public var description: String { "\(phase), \(Int(fraction * 100)) %" }
 }
@@ -43,21 +43,21 @@ extension ModelRunner {
     /// - Throws: ``SdkError``, or `CancellationError` when the task was cancelled.
     public static func load(
         _ model: String, options: LoadOptions = LoadOptions(), hub: Hub? = nil,
-        progress: (@Sendable (LoadProgress) -> Void)? = nil
+        progress: (@Sendable (ModelLoadProgress) -> Void)? = nil
     ) async throws -> ModelRunner {
         // Before a download of gigabytes.
         try options.check()
         let path =
             FileManager.default.fileExists(atPath: model) ? model : try await download(model, hub ?? Hub(), progress)
         return try await loadModel(path: path, options: options) { fraction in
-            progress?(LoadProgress(phase: .loading, fraction: Double(fraction)))
+            progress?(ModelLoadProgress(phase: .loading, fraction: Double(fraction)))
             return true
         }
     }
 
     /// Returns the file or folder of a model, which is downloaded if it is missing.
     private static func download(
-        _ name: String, _ hub: Hub, _ progress: (@Sendable (LoadProgress) -> Void)?
+        _ name: String, _ hub: Hub, _ progress: (@Sendable (ModelLoadProgress) -> Void)?
     ) async throws -> String {
         do {
             return try hub.find(name: name)
@@ -66,7 +66,7 @@ extension ModelRunner {
             switch event {
             case .progress(let download):
                 let fraction = download.total == 0 ? 0 : Double(download.done) / Double(download.total)
-                progress?(LoadProgress(phase: .downloading, fraction: fraction, download: download))
+                progress?(ModelLoadProgress(phase: .downloading, fraction: fraction, download: download))
             case .ready(let path): return path
             }
         }

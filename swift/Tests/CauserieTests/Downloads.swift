@@ -91,11 +91,11 @@ private func hub(_ fake: FakeHub, _ folder: Folder) throws -> Hub {
 /// Progress that was reported.
 private final class Seen: @unchecked Sendable {
     private let lock = NSLock()
-    private var kept: [LoadProgress] = []
+    private var kept: [ModelLoadProgress] = []
 
-    var all: [LoadProgress] { lock.withLock { kept } }
+    var all: [ModelLoadProgress] { lock.withLock { kept } }
 
-    func add(_ progress: LoadProgress) {
+    func add(_ progress: ModelLoadProgress) {
         lock.withLock { kept.append(progress) }
     }
 }

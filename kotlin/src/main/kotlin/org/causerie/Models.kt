@@ -6,6 +6,8 @@ package org.causerie
 import kotlin.coroutines.cancellation.CancellationException
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
+import org.causerie.ModelLoadProgress.Phase.DOWNLOADING
+import org.causerie.ModelLoadProgress.Phase.LOADING
 
 /** What the companion of [ModelRunner] can do. */
 public interface ModelLoading {
@@ -35,6 +37,70 @@ public interface ModelLoading {
         }
         return loadWatched(path, options, proceed)
     }
+
+    /**
+     * Loads a model by its name. It is downloaded first, unless the cache of the hub has it; then no request is sent.
+     *
+     * ```
+     * val hub = Hub.open(hubOptions { cache = context.noBackupFilesDir.resolve("models").path })
+     * val runner = ModelRunner.load("LiquidAI/LFM2-350M-GGUF:Q4_K_M", hub) { println(it) } // downloading, 34 %
+     * ```
+     *
+     * Cancelling the coroutine ends the download, of which the next one continues what has arrived, or loading.
+     *
+     * @param progress called on other threads with the progress, which begins at 0 in each phase
+     */
+    public suspend fun load(
+        model: String,
+        hub: Hub,
+        options: LoadOptions = LoadOptions(),
+        progress: ((ModelLoadProgress) -> Unit)? = null
+    ): ModelRunner {
+        val path = try {
+            hub.find(model)
+        } catch (_: SdkException.ModelNotFound) {
+            download(model, hub, progress)
+        }
+        return load(path, options, progress?.let { report -> { report(ModelLoadProgress(LOADING, it.toDouble())) } })
+    }
+}
+
+/** The progress of loading a model by its name. */
+public data class ModelLoadProgress(
+    /** What is done. */
+    val phase: Phase,
+    /** The progress of the phase, from 0 to 1. */
+    val fraction: Double,
+    /** The download with its bytes and speed; null while the model is loaded. */
+    val download: PullProgress? = null
+) {
+    /** What is done: a model is downloaded, unless the device has it, and then loaded. */
+    public enum class Phase {
+        /** The model is downloaded. */
+        DOWNLOADING,
+
+        /** The model is loaded. */
+        LOADING
+    }
+
+    /** The phase with its percentage: `downloading, 34 %`. */
+    override fun toString(): String = "${phase.name.lowercase()}, ${(fraction * 100).toInt()} %"
+}
+
+/** Downloads a model, and returns its file or folder. */
+private suspend fun download(model: String, hub: Hub, progress: ((ModelLoadProgress) -> Unit)?): String {
+    var path = ""
+    hub.pull(model).collect { event ->
+        when (event) {
+            is PullEvent.Progress -> {
+                val (done, total) = event.progress.done to event.progress.total
+                val fraction = if (total == 0L) 0.0 else done.toDouble() / total
+                progress?.invoke(ModelLoadProgress(DOWNLOADING, fraction, event.progress))
+            }
+            is PullEvent.Ready -> path = event.path
+        }
+    }
+    return path
 }
 
 /** Loads a model and blocks the thread. [progress] returns whether to continue. See [ModelLoading.load]. */

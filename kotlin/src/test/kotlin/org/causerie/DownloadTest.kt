@@ -3,6 +3,7 @@ package org.causerie
 import java.io.File
 import java.net.URL
 import java.nio.file.Files
+import java.util.Collections
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.last
@@ -56,6 +57,24 @@ class DownloadTest {
         }
         assertEquals("network" to true, err.fault to err.isRetryable)
         folder.deleteRecursively()
+    }
+
+    @Test
+    fun `a model is loaded by its name`() = runBlocking {
+        DownloadPlayer().use { player ->
+            val seen = Collections.synchronizedList(mutableListOf<ModelLoadProgress>())
+            ModelRunner.load("ns/demo:Q4_0", player.hub) { seen += it }.close()
+            val loading = seen.indexOfFirst { it.phase == ModelLoadProgress.Phase.LOADING }
+            assertTrue(0 < loading, "$seen")
+            assertEquals(1, seen.drop(loading).map { it.phase }.toSet().size)
+            assertEquals(seen[loading - 1].download?.total, seen[loading - 1].download?.done)
+            assertTrue(seen.all { it.fraction in 0.0..1.0 })
+            assertEquals("loading, 100 %", seen.last().toString())
+            // The second time, no request is sent.
+            player.fake.tell("")
+            ModelRunner.load("ns/demo:Q4_0", player.hub).close()
+            assertEquals(listOf<String>(), player.fake.tell(""))
+        }
     }
 
     @Test
