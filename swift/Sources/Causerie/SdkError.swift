@@ -96,7 +96,9 @@ extension SdkError {
     /// The kind of ``OutOfMemory(reason:needed:available:)``.
     public static var outOfMemory: Kind { .outOfMemory }
     /// Creates a ``OutOfMemory(reason:needed:available:)``.
-    public static func outOfMemory(reason: String, needed: UInt64, available: UInt64) -> SdkError { .OutOfMemory(reason: reason, needed: needed, available: available) }
+    public static func outOfMemory(reason: String, needed: UInt64, available: UInt64) -> SdkError {
+        .OutOfMemory(reason: reason, needed: needed, available: available)
+    }
 
     /// The kind of ``LoadCancelled(reason:)``.
     public static var loadCancelled: Kind { .loadCancelled }
@@ -121,12 +123,16 @@ extension SdkError {
     /// The kind of ``PromptExceedsContext(reason:needed:available:)``.
     public static var promptExceedsContext: Kind { .promptExceedsContext }
     /// Creates a ``PromptExceedsContext(reason:needed:available:)``.
-    public static func promptExceedsContext(reason: String, needed: Int, available: Int) -> SdkError { .PromptExceedsContext(reason: reason, needed: needed, available: available) }
+    public static func promptExceedsContext(reason: String, needed: Int, available: Int) -> SdkError {
+        .PromptExceedsContext(reason: reason, needed: needed, available: available)
+    }
 
     /// The kind of ``InvalidOption(reason:option:)``.
     public static var invalidOption: Kind { .invalidOption }
     /// Creates a ``InvalidOption(reason:option:)``.
-    public static func invalidOption(reason: String, option: String) -> SdkError { .InvalidOption(reason: reason, option: option) }
+    public static func invalidOption(reason: String, option: String) -> SdkError {
+        .InvalidOption(reason: reason, option: option)
+    }
 
     /// The kind of ``InvalidMessage(reason:)``.
     public static var invalidMessage: Kind { .invalidMessage }
@@ -141,12 +147,16 @@ extension SdkError {
     /// The kind of ``InvalidArgument(reason:argument:)``.
     public static var invalidArgument: Kind { .invalidArgument }
     /// Creates a ``InvalidArgument(reason:argument:)``.
-    public static func invalidArgument(reason: String, argument: String) -> SdkError { .InvalidArgument(reason: reason, argument: argument) }
+    public static func invalidArgument(reason: String, argument: String) -> SdkError {
+        .InvalidArgument(reason: reason, argument: argument)
+    }
 
     /// The kind of ``FunctionCallingUnsupported(reason:)``.
     public static var functionCallingUnsupported: Kind { .functionCallingUnsupported }
     /// Creates a ``FunctionCallingUnsupported(reason:)``.
-    public static func functionCallingUnsupported(reason: String) -> SdkError { .FunctionCallingUnsupported(reason: reason) }
+    public static func functionCallingUnsupported(reason: String) -> SdkError {
+        .FunctionCallingUnsupported(reason: reason)
+    }
 
     /// The kind of ``UnsupportedContent(reason:)``.
     public static var unsupportedContent: Kind { .unsupportedContent }
@@ -171,7 +181,9 @@ extension SdkError {
     /// The kind of ``Download(reason:fault:isRetryable:)``.
     public static var download: Kind { .download }
     /// Creates a ``Download(reason:fault:isRetryable:)``.
-    public static func download(reason: String, fault: String, isRetryable: Bool) -> SdkError { .Download(reason: reason, fault: fault, isRetryable: isRetryable) }
+    public static func download(reason: String, fault: String, isRetryable: Bool) -> SdkError {
+        .Download(reason: reason, fault: fault, isRetryable: isRetryable)
+    }
 
     /// The kind of ``Internal(reason:)``.
     public static var `internal`: Kind { .internal }

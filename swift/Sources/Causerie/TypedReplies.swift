@@ -194,7 +194,8 @@ extension Conversation {
     }
 
     private func reply<Value: Decodable>(
-        to message: ChatMessage?, as type: Value.Type, _ options: GenerationOptions?, _ handlers: FunctionHandlers? = nil
+        to message: ChatMessage?, as type: Value.Type, _ options: GenerationOptions?,
+        _ handlers: FunctionHandlers? = nil
     ) -> TypedResponseStream<Value> {
         do {
             let options = (options ?? GenerationOptions()).with(\.jsonSchemaConstraint, try replySchema(of: type))

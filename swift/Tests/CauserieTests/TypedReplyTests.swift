@@ -71,21 +71,26 @@ private struct Draft: Codable, Equatable {
     }
 
     @Test func refuseTypesThatAreNotSupported() async throws {
-        struct Endless: Decodable { var next: [Endless]; init(from decoder: any Decoder) throws { throw Missing() } }
+        struct Endless: Decodable {
+            init(from decoder: any Decoder) throws { throw Missing() }
+        }
         let conversation = try scripted(#"["a"]"#)
         await #expect(throws: (any Error).self) { try await conversation.respond(to: "Hi", as: Endless.self) }
         #expect(conversation.history.isEmpty)
     }
 
     @Test func areClosedAtAnyPoint() throws {
-        let expected = [
-            ("", nil), ("  ", nil), ("{", "{}"), (#"{"a"#, "{}"), (#"{"a": "#, "{}"), (#"{"a": ""#, #"{"a": ""}"#),
-            (#"{"a": "x"#, #"{"a": "x"}"#), (#"{"a": "x\"#, #"{"a": "x"}"#), (#"{"a": "x\n"#, #"{"a": "x\n"}"#),
-            (#"{"a": 1"#, "{}"), (#"{"a": 1,"#, #"{"a": 1}"#), (#"{"a": tru"#, "{}"), (#"{"a": true "#, #"{"a": true}"#),
-            (#"{"a": [[1, 2"#, #"{"a": [[1]]}"#), (#"[{"b": "]"}, "#, #"[{"b": "]"}]"#),
-            (#""\ud83d"#, #""""#), (#""\ud83d\ude0"#, #""""#), (#""\ud83d\ude00"#, #""\ud83d\ude00""#),
-            (#""\u00e"#, #""""#), (#""\u00e9"#, #""\u00e9""#), (#"{"\"": "v"#, #"{"\"": "v"}"#), ("12", nil), ("[]", "[]"),
-        ] as [(String, String?)]
+        let expected =
+            [
+                ("", nil), ("  ", nil), ("{", "{}"), (#"{"a"#, "{}"), (#"{"a": "#, "{}"), (#"{"a": ""#, #"{"a": ""}"#),
+                (#"{"a": "x"#, #"{"a": "x"}"#), (#"{"a": "x\"#, #"{"a": "x"}"#), (#"{"a": "x\n"#, #"{"a": "x\n"}"#),
+                (#"{"a": 1"#, "{}"), (#"{"a": 1,"#, #"{"a": 1}"#), (#"{"a": tru"#, "{}"),
+                (#"{"a": true "#, #"{"a": true}"#),
+                (#"{"a": [[1, 2"#, #"{"a": [[1]]}"#), (#"[{"b": "]"}, "#, #"[{"b": "]"}]"#),
+                (#""\ud83d"#, #""""#), (#""\ud83d\ude0"#, #""""#), (#""\ud83d\ude00"#, #""\ud83d\ude00""#),
+                (#""\u00e"#, #""""#), (#""\u00e9"#, #""\u00e9""#), (#"{"\"": "v"#, #"{"\"": "v"}"#), ("12", nil),
+                ("[]", "[]"),
+            ] as [(String, String?)]
         for (text, closed) in expected {
             var partial = PartialJson()
             partial.push(text)
@@ -95,7 +100,8 @@ private struct Draft: Codable, Equatable {
 
     /// Foundation reads what is closed after each character.
     @Test func areValidAfterEachCharacter() throws {
-        let text = #" {"a": [1, -2.5e3, {"b\\\"": null}], "é": "\ud83d\ude00 \" \\ x😀", "c": {}, "d": [], "e": [true, false]} "#
+        let text =
+            #" {"a": [1, -2.5e3, {"b\\\"": null}], "é": "\ud83d\ude00 \" \\ x😀", "c": {}, "d": [], "e": [true, false]} "#
         var partial = PartialJson()
         var values = 0
         for character in text {
@@ -105,7 +111,8 @@ private struct Draft: Codable, Equatable {
             values += 1
         }
         #expect(values == text.count - 1)
-        #expect(partial.closed.map { $0.trimmingCharacters(in: .whitespaces) } == text.trimmingCharacters(in: .whitespaces))
+        #expect(
+            partial.closed.map { $0.trimmingCharacters(in: .whitespaces) } == text.trimmingCharacters(in: .whitespaces))
     }
 }
 
