@@ -19,8 +19,9 @@ import Observation
 /// It belongs to the main actor. On Apple's platforms it is observable.
 // The macro is left out on Linux, where a program that links the library Observation of some toolchains cannot be linked.
 #if canImport(Darwin) || CAUSERIE_OBSERVATION
-@available(macOS 14, iOS 17, tvOS 17, watchOS 10, *)@Observable
+@Observable
 #endif
+@available(macOS 14, iOS 17, tvOS 17, watchOS 10, *)
 @MainActor
 public final class ChatSession {
     /// The conversation. While a reply is under way, nothing else may be sent to it.
