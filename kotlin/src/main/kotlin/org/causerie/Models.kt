@@ -61,7 +61,7 @@ public interface ModelLoading {
         } catch (_: SdkException.ModelNotFound) {
             download(model, hub, progress)
         }
-        return load(path, options, progress?.let { report -> { report(ModelLoadProgress(LOADING, it.toDouble())) } })
+        return load(path, options) { fraction -> progress?.invoke(ModelLoadProgress(LOADING, fraction.toDouble())) }
     }
 }
 

@@ -1,10 +1,7 @@
-@file:OptIn(ExperimentalSerializationApi::class)
-
 package org.causerie
 
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
-import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
 import kotlinx.serialization.serializer
 

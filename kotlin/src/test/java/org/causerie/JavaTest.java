@@ -106,7 +106,7 @@ class JavaTest {
             MessageResponse.Complete reply = Causerie.respondBlocking(conversation, "Weather?");
             assertEquals("It is sunny.", Causerie.getText(reply.getFullMessage()));
             SdkException.Generation err =
-                    assertThrows(SdkException.Generation.class, () -> Causerie.respondBlocking(conversation));
+                    assertThrows(SdkException.Generation.class, () -> Causerie.respondBlocking(conversation, "Hi"));
             assertEquals("no memory", err.getReason());
         }
         try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[\"a\", \"b\"], [\"c\"]]}");
