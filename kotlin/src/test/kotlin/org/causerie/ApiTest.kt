@@ -1,6 +1,9 @@
 package org.causerie
 
 import java.io.File
+import kotlin.metadata.Visibility
+import kotlin.metadata.jvm.KotlinClassMetadata
+import kotlin.metadata.visibility
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Test
 
@@ -23,7 +26,14 @@ class ApiTest {
             .map { it.removeSuffix(".class") }
             .filterNot { it.substringBefore('$') in INTERNAL || it.startsWith("Ffi") || it.startsWith("uniffi", true) }
             .map { Class.forName("org.causerie.$it", false, javaClass.classLoader) }
-            .filter { isPublic(it.modifiers) && !it.isAnonymousClass && !it.isLocalClass }
+            .filter { isPublic(it.modifiers) && !it.isAnonymousClass && !it.isLocalClass && !isInternal(it) }
+    }
+
+    /** Whether a class is internal in Kotlin, or within one that is. */
+    private fun isInternal(type: Class<*>): Boolean {
+        val metadata = type.getAnnotation(Metadata::class.java)?.let(KotlinClassMetadata::readLenient)
+        val visibility = (metadata as? KotlinClassMetadata.Class)?.kmClass?.visibility
+        return visibility == Visibility.INTERNAL || type.declaringClass?.let(::isInternal) == true
     }
 
     private fun describe(type: Class<*>): String {
