@@ -1,4 +1,4 @@
-#if canImport(Observation)
+#if canImport(Darwin) || CAUSERIE_OBSERVATION
 import Observation
 #endif
 

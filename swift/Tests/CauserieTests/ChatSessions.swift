@@ -3,8 +3,8 @@ import Testing
 @testable import Causerie
 
 /// The session of a screen.
-@available(macOS 14, iOS 17, *)
 @MainActor @Suite struct ChatSessions {
+    @available(macOS 14, iOS 17, *)
     @Test func showTheReplyAsItGrows() async throws {
         let chat = ChatSession(try scripted(#"["a", "b", {"stall": true}]"#))
         chat.draft = "Hi"
@@ -20,6 +20,7 @@ import Testing
         #expect(chat.messages == chat.conversation.history)
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func sendTheNextMessageAfterTheStoppedReply() async throws {
         let chat = ChatSession(try scripted(#"["a", {"stall": true}]"#, #"["b"]"#))
         chat.send("1")
@@ -31,6 +32,7 @@ import Testing
         #expect(chat.error == nil)
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func keepTheirErrorUntilTheNextMessage() async throws {
         let chat = ChatSession(try scripted(#"[{"fail": "no memory"}]"#, #"["a"]"#))
         chat.send("1")
@@ -42,6 +44,7 @@ import Testing
         #expect(chat.error == nil && chat.messages.last?.text == "a")
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func runFunctionsAndHideTheSystemMessage() async throws {
         var handlers = FunctionHandlers()
         handlers.on(weather) { _ in "It is sunny." }
@@ -55,6 +58,7 @@ import Testing
         #expect(chat.messages.last?.text == "Sunny.")
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func replyAnew() async throws {
         let chat = ChatSession(try scripted(#"["a"]"#, #"["b"]"#))
         chat.regenerate()
@@ -67,6 +71,7 @@ import Testing
         #expect(chat.messages.map(\.text) == ["Hi", "b"] && chat.error == nil)
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func sendNoBlankDraft() throws {
         let chat = ChatSession(try scripted(#"["a"]"#))
         chat.draft = " \n"
@@ -74,6 +79,7 @@ import Testing
         #expect(!chat.isResponding && chat.draft == " \n")
     }
 
+    @available(macOS 14, iOS 17, *)
     @Test func endWithTheirLastReference() async throws {
         let conversation = try scripted(#"["a", {"stall": true}]"#, #"["b"]"#)
         var chat: ChatSession? = ChatSession(conversation)

@@ -103,7 +103,12 @@ class PackageIT {
         val digest = MessageDigest.getInstance("SHA-256").digest(jar.readBytes()).joinToString("") { "%02x".format(it) }
         assertEquals(digest, file.getValue("sha256").jsonPrimitive.content)
         val dependencies = variants[1].getValue("dependencies").jsonArray.map { it.jsonObject.getValue("module") }
-        assertEquals(listOf("kotlin-stdlib", "kotlinx-coroutines-core", "jna"), dependencies.map { it.jsonPrimitive.content })
+        assertEquals(
+            listOf("kotlin-stdlib", "kotlinx-coroutines-core", "jna"),
+            dependencies.map {
+                it.jsonPrimitive.content
+            }
+        )
         val place = variants[3].getValue("available-at").jsonObject.getValue("url").jsonPrimitive.content
         val version = version("kotlin/pom.xml")
         assertEquals("../../causerie-android/$version/causerie-android-$version.module", place)
@@ -168,7 +173,13 @@ class PackageIT {
             .associate { (_, name, value) -> "\${$name}" to value }
         val jar = dependencies("kotlin/pom.xml").map { (name, version) -> name to (properties[version] ?: version) }
         val aar = dependencies("kotlin/android/pom.xml")
-        assertEquals(jar.filter { it.first !in listOf("android", "kotlin-metadata-jvm", "junit-jupiter") }, aar.map { it[0] to it[1] })
+        assertEquals(
+            jar.filter { it.first !in listOf("android", "kotlin-metadata-jvm", "junit-jupiter") },
+            aar.map {
+                it[0] to
+                    it[1]
+            }
+        )
         assertEquals(listOf("jna"), aar.filter { it[2] == "aar" }.map { it[0] })
         assertTrue("<packaging>aar</packaging>" in repository.resolve("kotlin/android/pom.xml").readText())
         assertEquals(version("kotlin/pom.xml"), version("kotlin/android/pom.xml"))

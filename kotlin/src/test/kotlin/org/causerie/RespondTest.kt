@@ -25,7 +25,10 @@ class RespondTest {
 
     @Test
     fun `functions are given where the conversation is created`() = runBlocking {
-        val conversation = scripted(asking, listOf("Sunny.")).createConversation("Be brief.", functions = listOf(weather))
+        val conversation = scripted(
+            asking,
+            listOf("Sunny.")
+        ).createConversation("Be brief.", functions = listOf(weather))
         assertEquals(listOf(weather), conversation.functions)
         assertEquals("Be brief.", conversation.history[0].text)
         val calls = conversation.respond("Weather?").fullMessage.functionCalls
