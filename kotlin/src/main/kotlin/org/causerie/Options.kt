@@ -167,10 +167,8 @@ public class GenerationOptionsBuilder {
     }
 
     /** Sets [functionCallParser], for Java. */
-    public fun functionCallParser(value: FunctionCallParser?): GenerationOptionsBuilder = apply {
-        functionCallParser =
-            value
-    }
+    public fun functionCallParser(value: FunctionCallParser?): GenerationOptionsBuilder =
+        apply { functionCallParser = value }
 
     /** Sets [parserStrictness], for Java. */
     public fun parserStrictness(value: Strictness?): GenerationOptionsBuilder = apply { parserStrictness = value }
@@ -221,10 +219,8 @@ public class GenerationOptionsBuilder {
     public fun allowedTools(value: List<String>?): GenerationOptionsBuilder = apply { allowedTools = value }
 
     /** Sets [toolCallConstraint], for Java. */
-    public fun toolCallConstraint(value: ToolCallConstraint?): GenerationOptionsBuilder = apply {
-        toolCallConstraint =
-            value
-    }
+    public fun toolCallConstraint(value: ToolCallConstraint?): GenerationOptionsBuilder =
+        apply { toolCallConstraint = value }
 
     /** Sets [jsonSchemaConstraint], for Java. */
     public fun jsonSchemaConstraint(value: String?): GenerationOptionsBuilder = apply { jsonSchemaConstraint = value }
@@ -243,10 +239,8 @@ public class GenerationOptionsBuilder {
     public fun inlineThinkingTags(value: Boolean): GenerationOptionsBuilder = apply { inlineThinkingTags = value }
 
     /** Sets [templateVariables], for Java. */
-    public fun templateVariables(value: Map<String, Any?>?): GenerationOptionsBuilder = apply {
-        templateVariables =
-            value
-    }
+    public fun templateVariables(value: Map<String, Any?>?): GenerationOptionsBuilder =
+        apply { templateVariables = value }
 
     /** Sets [stopAfterToolCalls], for Java. */
     public fun stopAfterToolCalls(value: Boolean): GenerationOptionsBuilder = apply { stopAfterToolCalls = value }

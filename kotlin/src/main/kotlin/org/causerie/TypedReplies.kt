@@ -23,14 +23,8 @@ public class ReplySnapshot<T> @PublishedApi internal constructor(
     public val isComplete: Boolean get() = complete != null
 
     /** The members so far, if the value is an object; otherwise none. */
-    public val members: Map<String, Any?> get() = if (json.trimStart().startsWith(
-            '{'
-        )
-    ) {
-        decodeJsonObject(json)
-    } else {
-        mapOf()
-    }
+    public val members: Map<String, Any?>
+        get() = if (json.trimStart().startsWith('{')) decodeJsonObject(json) else mapOf()
 
     /** Decodes the members so far as another class, with defaults for all properties; null if they do not fit. */
     public inline fun <reified P> partial(): P? = partOrNull(serializer<P>(), json)
