@@ -47,11 +47,12 @@ private struct Draft: Codable, Equatable {
     }
 
     @Test func sayThatTheyWereCutShort() async throws {
-        let conversation = try scripted(#"["{\"title\": \"So"]"#, #"["{\"title\": \"So"]"#)
+        let conversation = try scripted(pieces, pieces)
+        let options = GenerationOptions().with(\.maxTokens, 2)
         for type in [0, 1] {
             await #expect {
-                if type == 0 { _ = try await conversation.respond(to: "Soup?", as: Recipe.self) }
-                for try await _ in conversation.generateResponse("Soup?", as: Recipe.self) {}
+                if type == 0 { _ = try await conversation.respond(to: hi, as: Recipe.self, generationOptions: options) }
+                for try await _ in conversation.generateResponse("Hi", as: Recipe.self, generationOptions: options) {}
             } throws: {
                 "\($0)".contains("cut short")
             }
