@@ -149,7 +149,7 @@ extension ModelRunner {
     /// - Parameters:
     ///   - path: the file.
     ///   - handlers: as for ``createConversation(systemPrompt:functions:handlers:)``.
-    /// - Throws: ``SdkError/Session(reason:code:)`` for a file that is damaged or belongs to another model.
+    /// - Throws: ``SdkError/Session(reason:fault:)`` for a file that is damaged or belongs to another model.
     public func restoreSession(path: String, handlers: FunctionHandlers? = nil) throws -> Conversation {
         Conversation(try restoreSessionRaw(path: path), handlers: handlers)
     }

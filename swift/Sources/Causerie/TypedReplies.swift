@@ -167,7 +167,7 @@ extension Conversation {
         try await reply(to: .user(text), as: type, generationOptions, handlers).value()
     }
 
-    /// Sends a message, and returns the reply as a value of a type. See ``respond(to:as:handlers:generationOptions:)``.
+    /// Sends a message, and returns the reply as a value of a type. See `respond(to:as:)` with a text.
     ///
     /// - Parameters:
     ///   - message: as for ``generateResponse(message:generationOptions:)``.
