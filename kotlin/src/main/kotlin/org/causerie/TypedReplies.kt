@@ -1,3 +1,6 @@
+// Members are chosen where no type is written, and these where one is.
+@file:Suppress("EXTENSION_SHADOWED_BY_MEMBER")
+
 package org.causerie
 
 import kotlinx.coroutines.flow.Flow

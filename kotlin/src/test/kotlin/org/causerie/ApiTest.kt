@@ -31,7 +31,7 @@ class ApiTest {
 
     /** Whether a class is internal in Kotlin, or within one that is. */
     private fun isInternal(type: Class<*>): Boolean {
-        val metadata = type.getAnnotation(Metadata::class.java)?.let(KotlinClassMetadata::readLenient)
+        val metadata = type.getAnnotation(Metadata::class.java)?.let { KotlinClassMetadata.readLenient(it) }
         val visibility = (metadata as? KotlinClassMetadata.Class)?.kmClass?.visibility
         return visibility == Visibility.INTERNAL || type.declaringClass?.let(::isInternal) == true
     }
