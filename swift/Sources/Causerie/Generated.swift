@@ -1998,6 +1998,429 @@ func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
 
 
 /**
+ * Watches a model while it is loaded. It is called on the thread that loads.
+ */
+protocol LoadProgress: AnyObject, Sendable {
+
+    /**
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     */
+    func proceed(fraction: Float) throws  -> Bool
+
+}
+/**
+ * Watches a model while it is loaded. It is called on the thread that loads.
+ */
+class LoadProgressImpl: LoadProgress, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_loadprogress(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_loadprogress(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     */
+public func proceed(fraction: Float)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_loadprogress_proceed(
+            self.uniffiCloneHandle(),
+        FfiConverterFloat.lower(fraction),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceLoadProgress {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceLoadProgress = UniffiVTableCallbackInterfaceLoadProgress(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeLoadProgress.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface LoadProgress: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeLoadProgress.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface LoadProgress: handle missing in uniffiClone")
+            }
+        },
+        proceed: { (
+            uniffiHandle: UInt64,
+            fraction: Float,
+            uniffiOutReturn: UnsafeMutablePointer<Int8>,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> Bool in
+                guard let uniffiObj = try? FfiConverterTypeLoadProgress.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.proceed(
+                     fraction: try FfiConverterFloat.lift(fraction)
+                )
+            }
+
+
+            let writeReturn = { uniffiOutReturn.pointee = FfiConverterBool.lower($0) }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceLoadProgress> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceLoadProgress>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitLoadProgress() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress(UniffiCallbackInterfaceLoadProgress.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLoadProgress: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<LoadProgress>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = LoadProgress
+
+    public static func lift(_ handle: UInt64) throws -> LoadProgress {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return LoadProgressImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: LoadProgress) -> UInt64 {
+         if let rustImpl = value as? LoadProgressImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadProgress {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: LoadProgress, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadProgress_lift(_ handle: UInt64) throws -> LoadProgress {
+    return try FfiConverterTypeLoadProgress.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadProgress_lower(_ value: LoadProgress) -> UInt64 {
+    return FfiConverterTypeLoadProgress.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+protocol LogSink: AnyObject, Sendable {
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+    func write(record: RawLogRecord) throws
+
+}
+/**
+ * Takes the engine's log records, one after the other, on a thread that does nothing else.
+ */
+class LogSinkImpl: LogSink, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_logsink(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_logsink(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Takes a record. An error is ignored.
+     */
+public func write(record: RawLogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_logsink_write(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeRawLogRecord_lower(record),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+
+// Put the implementation in a struct so we don't pollute the top-level namespace
+fileprivate struct UniffiCallbackInterfaceLogSink {
+
+    // Create the VTable using a series of closures.
+    // Swift automatically converts these into C callback functions.
+    //
+    // Store the vtable directly.
+    static let vtable: UniffiVTableCallbackInterfaceLogSink = UniffiVTableCallbackInterfaceLogSink(
+        uniffiFree: { (uniffiHandle: UInt64) -> () in
+            do {
+                try FfiConverterTypeLogSink.handleMap.remove(handle: uniffiHandle)
+            } catch {
+                print("Uniffi callback interface LogSink: handle missing in uniffiFree")
+            }
+        },
+        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
+            do {
+                return try FfiConverterTypeLogSink.handleMap.clone(handle: uniffiHandle)
+            } catch {
+                fatalError("Uniffi callback interface LogSink: handle missing in uniffiClone")
+            }
+        },
+        write: { (
+            uniffiHandle: UInt64,
+            record: RustBuffer,
+            uniffiOutReturn: UnsafeMutableRawPointer,
+            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
+        ) in
+            let makeCall = {
+                () throws -> () in
+                guard let uniffiObj = try? FfiConverterTypeLogSink.handleMap.get(handle: uniffiHandle) else {
+                    throw UniffiInternalError.unexpectedStaleHandle
+                }
+                return try uniffiObj.write(
+                     record: try FfiConverterTypeRawLogRecord_lift(record)
+                )
+            }
+
+
+            let writeReturn = { () }
+            uniffiTraitInterfaceCallWithError(
+                callStatus: uniffiCallStatus,
+                makeCall: makeCall,
+                writeReturn: writeReturn,
+                lowerError: FfiConverterTypeSdkError_lower
+            )
+        }
+    )
+
+    // Rust stores this pointer for future callback invocations, so it must live
+    // for the process lifetime (not just for the init function call).
+    //
+    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
+    // This is safe because the pointee is initialized once during static init
+    // and never mutated by either side of the FFI.  Its fields are C function pointers.
+    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceLogSink> = {
+        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceLogSink>.allocate(capacity: 1)
+        ptr.initialize(to: vtable)
+        return UnsafePointer(ptr)
+    }()
+}
+
+private func uniffiCallbackInitLogSink() {
+    uniffi_causerie_ffi_fn_init_callback_vtable_logsink(UniffiCallbackInterfaceLogSink.vtablePtr)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLogSink: FfiConverter {
+    fileprivate static let handleMap = UniffiHandleMap<LogSink>()
+
+    typealias FfiType = UInt64
+    typealias SwiftType = LogSink
+
+    public static func lift(_ handle: UInt64) throws -> LogSink {
+        if ((handle & 1) == 0) {
+            // Rust-generated handle, construct a new class that uses the handle to implement the
+            // interface
+            return LogSinkImpl(unsafeFromHandle: handle)
+        } else {
+            // Swift-generated handle, get the object from the handle map
+            return try handleMap.remove(handle: handle)
+        }
+    }
+
+    public static func lower(_ value: LogSink) -> UInt64 {
+         if let rustImpl = value as? LogSinkImpl {
+             // Rust-implemented object.  Clone the handle and return it
+            return rustImpl.uniffiCloneHandle()
+         } else {
+            // Swift object, generate a new vtable handle and return that.
+            return handleMap.insert(obj: value)
+         }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: LogSink, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogSink_lift(_ handle: UInt64) throws -> LogSink {
+    return try FfiConverterTypeLogSink.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
+    return FfiConverterTypeLogSink.lower(value)
+}
+
+
+
+
+
+
+/**
  * A loaded model, which creates conversations.
  */
 protocol ModelRunnerProtocol: AnyObject, Sendable {
@@ -3241,429 +3664,6 @@ func FfiConverterTypeRawLiveTranscription_lift(_ handle: UInt64) throws -> RawLi
 #endif
 func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
     return FfiConverterTypeRawLiveTranscription.lower(value)
-}
-
-
-
-
-
-
-/**
- * Watches a model while it is loaded. It is called on the thread that loads.
- */
-protocol RawLoadProgress: AnyObject, Sendable {
-
-    /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
-     */
-    func proceed(fraction: Float) throws  -> Bool
-
-}
-/**
- * Watches a model while it is loaded. It is called on the thread that loads.
- */
-class RawLoadProgressImpl: RawLoadProgress, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_loadprogress(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_loadprogress(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
-     */
-public func proceed(fraction: Float)throws  -> Bool  {
-    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_loadprogress_proceed(
-            self.uniffiCloneHandle(),
-        FfiConverterFloat.lower(fraction),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-
-// Put the implementation in a struct so we don't pollute the top-level namespace
-fileprivate struct UniffiCallbackInterfaceRawLoadProgress {
-
-    // Create the VTable using a series of closures.
-    // Swift automatically converts these into C callback functions.
-    //
-    // Store the vtable directly.
-    static let vtable: UniffiVTableCallbackInterfaceRawLoadProgress = UniffiVTableCallbackInterfaceRawLoadProgress(
-        uniffiFree: { (uniffiHandle: UInt64) -> () in
-            do {
-                try FfiConverterTypeRawLoadProgress.handleMap.remove(handle: uniffiHandle)
-            } catch {
-                print("Uniffi callback interface RawLoadProgress: handle missing in uniffiFree")
-            }
-        },
-        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
-            do {
-                return try FfiConverterTypeRawLoadProgress.handleMap.clone(handle: uniffiHandle)
-            } catch {
-                fatalError("Uniffi callback interface RawLoadProgress: handle missing in uniffiClone")
-            }
-        },
-        proceed: { (
-            uniffiHandle: UInt64,
-            fraction: Float,
-            uniffiOutReturn: UnsafeMutablePointer<Int8>,
-            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
-        ) in
-            let makeCall = {
-                () throws -> Bool in
-                guard let uniffiObj = try? FfiConverterTypeRawLoadProgress.handleMap.get(handle: uniffiHandle) else {
-                    throw UniffiInternalError.unexpectedStaleHandle
-                }
-                return try uniffiObj.proceed(
-                     fraction: try FfiConverterFloat.lift(fraction)
-                )
-            }
-
-
-            let writeReturn = { uniffiOutReturn.pointee = FfiConverterBool.lower($0) }
-            uniffiTraitInterfaceCallWithError(
-                callStatus: uniffiCallStatus,
-                makeCall: makeCall,
-                writeReturn: writeReturn,
-                lowerError: FfiConverterTypeSdkError_lower
-            )
-        }
-    )
-
-    // Rust stores this pointer for future callback invocations, so it must live
-    // for the process lifetime (not just for the init function call).
-    //
-    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
-    // This is safe because the pointee is initialized once during static init
-    // and never mutated by either side of the FFI.  Its fields are C function pointers.
-    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceRawLoadProgress> = {
-        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceRawLoadProgress>.allocate(capacity: 1)
-        ptr.initialize(to: vtable)
-        return UnsafePointer(ptr)
-    }()
-}
-
-private func uniffiCallbackInitRawLoadProgress() {
-    uniffi_causerie_ffi_fn_init_callback_vtable_rawloadprogress(UniffiCallbackInterfaceRawLoadProgress.vtablePtr)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRawLoadProgress: FfiConverter {
-    fileprivate static let handleMap = UniffiHandleMap<RawLoadProgress>()
-
-    typealias FfiType = UInt64
-    typealias SwiftType = RawLoadProgress
-
-    public static func lift(_ handle: UInt64) throws -> RawLoadProgress {
-        if ((handle & 1) == 0) {
-            // Rust-generated handle, construct a new class that uses the handle to implement the
-            // interface
-            return RawLoadProgressImpl(unsafeFromHandle: handle)
-        } else {
-            // Swift-generated handle, get the object from the handle map
-            return try handleMap.remove(handle: handle)
-        }
-    }
-
-    public static func lower(_ value: RawLoadProgress) -> UInt64 {
-         if let rustImpl = value as? RawLoadProgressImpl {
-             // Rust-implemented object.  Clone the handle and return it
-            return rustImpl.uniffiCloneHandle()
-         } else {
-            // Swift object, generate a new vtable handle and return that.
-            return handleMap.insert(obj: value)
-         }
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLoadProgress {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: RawLoadProgress, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLoadProgress_lift(_ handle: UInt64) throws -> RawLoadProgress {
-    return try FfiConverterTypeRawLoadProgress.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLoadProgress_lower(_ value: RawLoadProgress) -> UInt64 {
-    return FfiConverterTypeRawLoadProgress.lower(value)
-}
-
-
-
-
-
-
-/**
- * Takes the engine's log records, one after the other, on a thread that does nothing else.
- */
-protocol RawLogSink: AnyObject, Sendable {
-
-    /**
-     * Takes a record. An error is ignored.
-     */
-    func write(record: RawLogRecord) throws
-
-}
-/**
- * Takes the engine's log records, one after the other, on a thread that does nothing else.
- */
-class RawLogSinkImpl: RawLogSink, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_logsink(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_logsink(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Takes a record. An error is ignored.
-     */
-public func write(record: RawLogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_logsink_write(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeRawLogRecord_lower(record),uniffiCallStatus
-    )
-}
-}
-
-
-
-}
-
-
-
-// Put the implementation in a struct so we don't pollute the top-level namespace
-fileprivate struct UniffiCallbackInterfaceRawLogSink {
-
-    // Create the VTable using a series of closures.
-    // Swift automatically converts these into C callback functions.
-    //
-    // Store the vtable directly.
-    static let vtable: UniffiVTableCallbackInterfaceRawLogSink = UniffiVTableCallbackInterfaceRawLogSink(
-        uniffiFree: { (uniffiHandle: UInt64) -> () in
-            do {
-                try FfiConverterTypeRawLogSink.handleMap.remove(handle: uniffiHandle)
-            } catch {
-                print("Uniffi callback interface RawLogSink: handle missing in uniffiFree")
-            }
-        },
-        uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
-            do {
-                return try FfiConverterTypeRawLogSink.handleMap.clone(handle: uniffiHandle)
-            } catch {
-                fatalError("Uniffi callback interface RawLogSink: handle missing in uniffiClone")
-            }
-        },
-        write: { (
-            uniffiHandle: UInt64,
-            record: RustBuffer,
-            uniffiOutReturn: UnsafeMutableRawPointer,
-            uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
-        ) in
-            let makeCall = {
-                () throws -> () in
-                guard let uniffiObj = try? FfiConverterTypeRawLogSink.handleMap.get(handle: uniffiHandle) else {
-                    throw UniffiInternalError.unexpectedStaleHandle
-                }
-                return try uniffiObj.write(
-                     record: try FfiConverterTypeRawLogRecord_lift(record)
-                )
-            }
-
-
-            let writeReturn = { () }
-            uniffiTraitInterfaceCallWithError(
-                callStatus: uniffiCallStatus,
-                makeCall: makeCall,
-                writeReturn: writeReturn,
-                lowerError: FfiConverterTypeSdkError_lower
-            )
-        }
-    )
-
-    // Rust stores this pointer for future callback invocations, so it must live
-    // for the process lifetime (not just for the init function call).
-    //
-    // `nonisolated(unsafe)` is needed under Swift 6 strict concurrency.
-    // This is safe because the pointee is initialized once during static init
-    // and never mutated by either side of the FFI.  Its fields are C function pointers.
-    nonisolated(unsafe) static let vtablePtr: UnsafePointer<UniffiVTableCallbackInterfaceRawLogSink> = {
-        let ptr = UnsafeMutablePointer<UniffiVTableCallbackInterfaceRawLogSink>.allocate(capacity: 1)
-        ptr.initialize(to: vtable)
-        return UnsafePointer(ptr)
-    }()
-}
-
-private func uniffiCallbackInitRawLogSink() {
-    uniffi_causerie_ffi_fn_init_callback_vtable_rawlogsink(UniffiCallbackInterfaceRawLogSink.vtablePtr)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRawLogSink: FfiConverter {
-    fileprivate static let handleMap = UniffiHandleMap<RawLogSink>()
-
-    typealias FfiType = UInt64
-    typealias SwiftType = RawLogSink
-
-    public static func lift(_ handle: UInt64) throws -> RawLogSink {
-        if ((handle & 1) == 0) {
-            // Rust-generated handle, construct a new class that uses the handle to implement the
-            // interface
-            return RawLogSinkImpl(unsafeFromHandle: handle)
-        } else {
-            // Swift-generated handle, get the object from the handle map
-            return try handleMap.remove(handle: handle)
-        }
-    }
-
-    public static func lower(_ value: RawLogSink) -> UInt64 {
-         if let rustImpl = value as? RawLogSinkImpl {
-             // Rust-implemented object.  Clone the handle and return it
-            return rustImpl.uniffiCloneHandle()
-         } else {
-            // Swift object, generate a new vtable handle and return that.
-            return handleMap.insert(obj: value)
-         }
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLogSink {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: RawLogSink, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLogSink_lift(_ handle: UInt64) throws -> RawLogSink {
-    return try FfiConverterTypeRawLogSink.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLogSink_lower(_ value: RawLogSink) -> UInt64 {
-    return FfiConverterTypeRawLogSink.lower(value)
 }
 
 
@@ -13165,8 +13165,8 @@ fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeRawLoadProgress: FfiConverterRustBuffer {
-    typealias SwiftType = RawLoadProgress?
+fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
+    typealias SwiftType = LoadProgress?
 
     public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
@@ -13174,13 +13174,13 @@ fileprivate struct FfiConverterOptionTypeRawLoadProgress: FfiConverterRustBuffer
             return
         }
         writeInt(&buf, Int8(1))
-        FfiConverterTypeRawLoadProgress.write(value, into: &buf)
+        FfiConverterTypeLoadProgress.write(value, into: &buf)
     }
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
-        case 1: return try FfiConverterTypeRawLoadProgress.read(from: &buf)
+        case 1: return try FfiConverterTypeLoadProgress.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -13189,8 +13189,8 @@ fileprivate struct FfiConverterOptionTypeRawLoadProgress: FfiConverterRustBuffer
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeRawLogSink: FfiConverterRustBuffer {
-    typealias SwiftType = RawLogSink?
+fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
+    typealias SwiftType = LogSink?
 
     public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
@@ -13198,13 +13198,13 @@ fileprivate struct FfiConverterOptionTypeRawLogSink: FfiConverterRustBuffer {
             return
         }
         writeInt(&buf, Int8(1))
-        FfiConverterTypeRawLogSink.write(value, into: &buf)
+        FfiConverterTypeLogSink.write(value, into: &buf)
     }
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
-        case 1: return try FfiConverterTypeRawLogSink.read(from: &buf)
+        case 1: return try FfiConverterTypeLogSink.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -15071,10 +15071,10 @@ public func flushLog()  {try! rustCall() {
  * Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
  * before this call, as far as it takes them within two seconds, and none after it.
  */
-func setLogSinkRaw(sink: RawLogSink?)  {try! rustCall() {
+func setLogSinkRaw(sink: LogSink?)  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_set_log_sink(
-        FfiConverterOptionTypeRawLogSink.lower(sink),uniffiCallStatus
+        FfiConverterOptionTypeLogSink.lower(sink),uniffiCallStatus
     )
 }
 }
@@ -15104,11 +15104,11 @@ public func messagesToJson(messages: [ChatMessage]) -> String  {
  * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
  * its own, and stops soon after the caller has stopped waiting.
  */
-func loadModelRaw(path: String, options: LoadOptions, progress: RawLoadProgress? = nil)async throws  -> ModelRunner  {
+func loadModelRaw(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_causerie_ffi_fn_func_load_model(FfiConverterString.lower(path),FfiConverterTypeLoadOptions_lower(options),FfiConverterOptionTypeRawLoadProgress.lower(progress)
+                uniffi_causerie_ffi_fn_func_load_model(FfiConverterString.lower(path),FfiConverterTypeLoadOptions_lower(options),FfiConverterOptionTypeLoadProgress.lower(progress)
                 )
             },
             pollFunc: ffi_causerie_ffi_rust_future_poll_u64,
@@ -15520,8 +15520,8 @@ private let initializationResult: InitializationResult = {
     }
 
     uniffiCallbackInitHttpTransport()
-    uniffiCallbackInitRawLoadProgress()
-    uniffiCallbackInitRawLogSink()
+    uniffiCallbackInitLoadProgress()
+    uniffiCallbackInitLogSink()
     return InitializationResult.ok
 }()
 

@@ -64,7 +64,7 @@ public func readModelInfo(path: String, contextSize: Int? = nil) throws -> Model
 }
 
 /// Forwards the progress of loading, until it is cancelled.
-private final class LoadWatch: RawLoadProgress, @unchecked Sendable {
+private final class LoadWatch: LoadProgress, @unchecked Sendable {
     private let progress: (@Sendable (Float) throws -> Bool)?
     private let lock = NSLock()
     // Both are guarded by the lock.

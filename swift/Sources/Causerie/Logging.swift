@@ -43,7 +43,7 @@ enum Log {
         func set(_ handler: @escaping LogHandler) { lock.withLock { value = handler } }
     }
 
-    private final class Sink: RawLogSink {
+    private final class Sink: LogSink {
         func write(record: RawLogRecord) throws {
             Log.write(record.level, record.message, nil)
         }

@@ -243,16 +243,16 @@ typedef void (*UniffiForeignFutureCompleteVoid)(uint64_t, UniffiForeignFutureRes
     );
 
 #endif
-#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_RAW_LOG_SINK_METHOD0
-#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_RAW_LOG_SINK_METHOD0
-typedef void (*UniffiCallbackInterfaceRawLogSinkMethod0)(uint64_t, RustBuffer, void* _Nonnull,
+#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOG_SINK_METHOD0
+#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOG_SINK_METHOD0
+typedef void (*UniffiCallbackInterfaceLogSinkMethod0)(uint64_t, RustBuffer, void* _Nonnull,
         RustCallStatus *_Nonnull uniffiCallStatus
     );
 
 #endif
-#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_RAW_LOAD_PROGRESS_METHOD0
-#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_RAW_LOAD_PROGRESS_METHOD0
-typedef void (*UniffiCallbackInterfaceRawLoadProgressMethod0)(uint64_t, float, int8_t* _Nonnull,
+#ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
+#define UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
+typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, int8_t* _Nonnull,
         RustCallStatus *_Nonnull uniffiCallStatus
     );
 
@@ -264,22 +264,22 @@ typedef void (*UniffiCallbackInterfaceHttpTransportMethod0)(uint64_t, RustBuffer
     );
 
 #endif
-#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_RAW_LOG_SINK
-#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_RAW_LOG_SINK
-typedef struct UniffiVTableCallbackInterfaceRawLogSink {
+#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOG_SINK
+#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOG_SINK
+typedef struct UniffiVTableCallbackInterfaceLogSink {
     UniffiCallbackInterfaceFree _Nonnull uniffiFree;
     UniffiCallbackInterfaceClone _Nonnull uniffiClone;
-    UniffiCallbackInterfaceRawLogSinkMethod0 _Nonnull write;
-} UniffiVTableCallbackInterfaceRawLogSink;
+    UniffiCallbackInterfaceLogSinkMethod0 _Nonnull write;
+} UniffiVTableCallbackInterfaceLogSink;
 
 #endif
-#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_RAW_LOAD_PROGRESS
-#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_RAW_LOAD_PROGRESS
-typedef struct UniffiVTableCallbackInterfaceRawLoadProgress {
+#ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOAD_PROGRESS
+#define UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_LOAD_PROGRESS
+typedef struct UniffiVTableCallbackInterfaceLoadProgress {
     UniffiCallbackInterfaceFree _Nonnull uniffiFree;
     UniffiCallbackInterfaceClone _Nonnull uniffiClone;
-    UniffiCallbackInterfaceRawLoadProgressMethod0 _Nonnull proceed;
-} UniffiVTableCallbackInterfaceRawLoadProgress;
+    UniffiCallbackInterfaceLoadProgressMethod0 _Nonnull proceed;
+} UniffiVTableCallbackInterfaceLoadProgress;
 
 #endif
 #ifndef UNIFFI_FFIDEF_V_TABLE_CALLBACK_INTERFACE_HTTP_TRANSPORT
@@ -597,9 +597,9 @@ uint64_t uniffi_causerie_ffi_fn_clone_logsink(uint64_t handle, RustCallStatus *_
 void uniffi_causerie_ffi_fn_free_logsink(uint64_t handle, RustCallStatus *_Nonnull out_status
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_RAWLOGSINK
-#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_RAWLOGSINK
-void uniffi_causerie_ffi_fn_init_callback_vtable_rawlogsink(const UniffiVTableCallbackInterfaceRawLogSink* _Nonnull vtable
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOGSINK
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOGSINK
+void uniffi_causerie_ffi_fn_init_callback_vtable_logsink(const UniffiVTableCallbackInterfaceLogSink* _Nonnull vtable
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOGSINK_WRITE
@@ -617,9 +617,9 @@ uint64_t uniffi_causerie_ffi_fn_clone_loadprogress(uint64_t handle, RustCallStat
 void uniffi_causerie_ffi_fn_free_loadprogress(uint64_t handle, RustCallStatus *_Nonnull out_status
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_RAWLOADPROGRESS
-#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_RAWLOADPROGRESS
-void uniffi_causerie_ffi_fn_init_callback_vtable_rawloadprogress(const UniffiVTableCallbackInterfaceRawLoadProgress* _Nonnull vtable
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOADPROGRESS
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_INIT_CALLBACK_VTABLE_LOADPROGRESS
+void uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress(const UniffiVTableCallbackInterfaceLoadProgress* _Nonnull vtable
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOADPROGRESS_PROCEED
