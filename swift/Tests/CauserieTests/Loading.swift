@@ -67,7 +67,7 @@ import Testing
 
     @Test func survivesAnAppThatThrows() async {
         await #expect {
-            try await loadModelWatched(path: demo.path, options: LoadOptions(), progress: Thrower())
+            try await loadModelRaw(path: demo.path, options: LoadOptions(), progress: Thrower())
         } throws: { ($0 as? SdkError)?.caseName == "Internal" }
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-private struct Recipe: Codable, Equatable {
+private struct Dish: Codable, Equatable {
     var title: String
     var steps: [String]
 }
@@ -19,18 +19,18 @@ private struct Draft: Codable, Equatable {
 
     @Test func areValues() async throws {
         let conversation = try scripted(pieces, pieces, pieces)
-        let soup = Recipe(title: "Soup", steps: ["Boil.", "Eat."])
-        #expect(try await conversation.respond(to: "Soup?", as: Recipe.self) == soup)
-        #expect(try await conversation.respond(to: hi, as: Recipe.self) == soup)
+        let soup = Dish(title: "Soup", steps: ["Boil.", "Eat."])
+        #expect(try await conversation.respond(to: "Soup?", as: Dish.self) == soup)
+        #expect(try await conversation.respond(to: hi, as: Dish.self) == soup)
         try conversation.removeLastMessage()
-        #expect(try await conversation.respond(as: Recipe.self) == soup)
+        #expect(try await conversation.respond(as: Dish.self) == soup)
         #expect(conversation.history.map(\.role) == [.user, .assistant, .user, .assistant])
     }
 
     @Test func growWhileTheyAreWritten() async throws {
         let conversation = try scripted(pieces)
-        var snapshots: [ReplySnapshot<Recipe>] = []
-        for try await snapshot in conversation.generateResponse("Soup?", as: Recipe.self) { snapshots.append(snapshot) }
+        var snapshots: [ReplySnapshot<Dish>] = []
+        for try await snapshot in conversation.generateResponse("Soup?", as: Dish.self) { snapshots.append(snapshot) }
         let drafts = snapshots.map { $0.partial(as: Draft.self) }
         // Pieces may arrive joined, so only their order is certain.
         let possible: [Draft] = [
@@ -40,9 +40,9 @@ private struct Draft: Codable, Equatable {
         for draft in drafts {
             at = try #require(possible[at...].firstIndex { $0 == draft })
         }
-        #expect(snapshots.last?.value == Recipe(title: "Soup", steps: ["Boil.", "Eat."]))
+        #expect(snapshots.last?.value == Dish(title: "Soup", steps: ["Boil.", "Eat."]))
         #expect(snapshots.last?.completion?.finishReason == .stop)
-        #expect(snapshots.map(\.isComplete) == snapshots.indices.map { $0 == snapshots.count - 1 })
+        #expect(snapshots.filter(\.isComplete).count == 1)
         #expect(snapshots.last?.dictionary["title"] as? String == "Soup")
     }
 
@@ -51,8 +51,8 @@ private struct Draft: Codable, Equatable {
         let options = GenerationOptions().with(\.maxTokens, 2)
         for type in [0, 1] {
             await #expect {
-                if type == 0 { _ = try await conversation.respond(to: hi, as: Recipe.self, generationOptions: options) }
-                for try await _ in conversation.generateResponse("Hi", as: Recipe.self, generationOptions: options) {}
+                if type == 0 { _ = try await conversation.respond(to: hi, as: Dish.self, generationOptions: options) }
+                for try await _ in conversation.generateResponse("Hi", as: Dish.self, generationOptions: options) {}
             } throws: {
                 "\($0)".contains("cut short")
             }
@@ -61,13 +61,13 @@ private struct Draft: Codable, Equatable {
 
     @Test func endWithTheValueSoFarWhenTheyAreCancelled() async throws {
         let conversation = try scripted(#"["{\"title\": \"Soup\", \"steps\": [", {"stall": true}]"#)
-        let reply = conversation.generateResponse("Soup?", as: Recipe.self)
-        var last: ReplySnapshot<Recipe>?
+        let reply = conversation.generateResponse("Soup?", as: Dish.self)
+        var last: ReplySnapshot<Dish>?
         for try await snapshot in reply {
             last = snapshot
             reply.cancel()
         }
-        #expect(last?.value == Recipe(title: "Soup", steps: []))
+        #expect(last?.value == Dish(title: "Soup", steps: []))
         #expect(last?.completion?.finishReason == .interrupted)
     }
 
