@@ -129,6 +129,7 @@ from causerie.response import (
     TokenLogprob,
 )
 from causerie.runner import ModelInfo, ModelRunner
+from causerie.snapshots import Snapshots
 from causerie.sound_file import SoundFileWriter
 from causerie.typed import decode_call, decode_reply, function_from, reply_schema
 
@@ -223,6 +224,7 @@ __all__ = [
     "SdkObj",
     "SdkStr",
     "Severity",
+    "Snapshots",
     "SoundFileWriter",
     "SoundFormat",
     "SpeechMode",
