@@ -15,6 +15,13 @@ async function app(): Promise<void> {
   // @ts-expect-error: models are loaded
   new ModelRunner();
   console.log(text);
+
+  const running = model.createConversation("Be brief.", [weather, { name: "other" }]);
+  const typed = await running.respond<{ minutes: number }>(["A timer"], { schema: { type: "object" }, functions: [weather] });
+  const minutes: number = typed.value.minutes;
+  for await (const snapshot of running.generateResponse("A timer", { schema: { type: "object" } }).snapshots) console.log(snapshot);
+  // @ts-expect-error: without a schema there is no value
+  console.log((await running.respond("A timer")).value, minutes);
 }
 
 function show(event: MessageResponse): void {
