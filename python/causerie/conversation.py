@@ -24,7 +24,7 @@ from causerie.typed import decode_reply
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from causerie.options import GenerationKeywords
+    from causerie.options import ReplyKeywords
 
 T = TypeVar("T")
 
@@ -146,7 +146,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response: ...
 
     @overload
@@ -157,7 +157,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T],
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Snapshots[T]: ...
 
     def generate_response(
@@ -167,7 +167,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T] | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response | Snapshots[T]:
         """The reply to a message; without one, to the history as it stands. Options may be given as an object or as keywords.
 
@@ -189,7 +189,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Complete: ...
 
     @overload
@@ -200,7 +200,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T],
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> T: ...
 
     def respond(
@@ -210,7 +210,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T] | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Complete | T:
         """Reads a reply, and returns its end, with its `text`; with `as_type`, the value of this type that it is.
 
@@ -230,7 +230,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Complete: ...
 
     @overload
@@ -241,7 +241,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T],
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> T: ...
 
     async def respond_async(
@@ -251,7 +251,7 @@ class Conversation:
         *,
         functions: Functions | None = None,
         as_type: Callable[..., T] | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Complete | T:
         """Like `respond`, without blocking the event loop."""
         response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
@@ -260,7 +260,7 @@ class Conversation:
         return _end(response, as_type)
 
     def continue_response(
-        self, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+        self, options: GenerationOptions | None = None, **keywords: Unpack[ReplyKeywords]
     ) -> Response:
         """The reply to the history as it stands; see `generate_response`."""
         return self._reply(..., None, gathered(GenerationOptions, options, keywords))
@@ -280,7 +280,7 @@ class Conversation:
         message: MessageLike,
         handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to a message with all its function calls. Functions may be given instead of their `FunctionHandlers`.
 
@@ -302,7 +302,7 @@ class Conversation:
         self,
         handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to the history as it stands; see `respond_with_functions`."""
         return self._reply(..., as_handlers(handlers), gathered(GenerationOptions, options, keywords))
@@ -351,7 +351,7 @@ class Conversation:
         return self._ffi.prompt_token_count()
 
     def plan_context(
-        self, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+        self, options: GenerationOptions | None = None, **keywords: Unpack[ReplyKeywords]
     ) -> ContextPlan:
         """What a reply to the history as it stands would leave out of the prompt."""
         return self._ffi.plan_context(gathered(GenerationOptions, options, keywords))

@@ -177,6 +177,9 @@ def checked(name: str, check: Callable[[Any], Any], value: Any) -> Any:
 
 def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
     """Returns options that were given as an object or as keywords."""
+    if options is None and kind is GenerationOptions and "generation_options" in keywords:
+        options = keywords["generation_options"]  # the name of the argument in the specification
+        keywords = {name: value for name, value in keywords.items() if name != "generation_options"}
     if options is not None:
         if not isinstance(options, kind):
             raise SdkError.InvalidOption(f"options must be {kind.__name__}, found {type(options).__name__}", "options")
@@ -364,6 +367,12 @@ class GenerationKeywords(TypedDict, total=False):
     context_policy: ContextPolicy | str | None
     timeout_milliseconds: int | None
     timeout: Duration | None
+
+
+class ReplyKeywords(GenerationKeywords, total=False):
+    """The options of a reply as keyword arguments, or as an object under the specification's name."""
+
+    generation_options: GenerationOptions | None
 
 
 @adopted

@@ -5,12 +5,13 @@ python python/tests/measure.py
 
 import asyncio
 import time
+from typing import Any
 
 from causerie import Conversation, SdkFunction, SdkFunctionCall, validate
 from causerie.testing import load_scripted_model
 
 TOKENS = 20_000
-ARGUMENTS = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "strings": {f"key{at}": "x" * 80 for at in range(11_000)},
     "numbers": {"rows": [[at, at + 0.5] for at in range(66_000)]},
     "one string": {"text": "x" * 1_000_000},

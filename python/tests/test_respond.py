@@ -146,6 +146,18 @@ def test_an_answer_may_be_a_value_of_a_type() -> None:
         assert caught.value.option == "json_schema_constraint"
 
 
+def test_options_may_have_the_name_of_the_specification() -> None:
+    conversation = scripted(["One. ", "Two."], ["[1]"], ["Three."])
+    options = GenerationOptions(max_tokens=1)
+    events = list(conversation.generate_response("Hi", generation_options=options))
+    assert text_of(events) == "One. "
+    assert conversation.respond("Hi", generation_options=None, as_type=list[int]) == [1]
+    with pytest.raises(SdkError.InvalidOption, match="max_tokens must be set in the options object"):
+        conversation.respond("Hi", generation_options=options, max_tokens=2)
+    with pytest.raises(SdkError.InvalidOption, match="generation_options must be set in the options object"):
+        conversation.respond("Hi", options, generation_options=options)
+
+
 def test_options_of_the_app_are_not_changed_by_a_type() -> None:
     options = GenerationOptions(max_tokens=40)
     assert scripted(["[1]"]).respond("Numbers", options, as_type=list[int]) == [1]
