@@ -285,6 +285,11 @@ export class ModelRunner {
   tokenize(text: string): number[];
   /** Completes a prompt as it stands. */
   complete(prompt: string, options?: GenerationOptions): Response;
+  /**
+   * Answers questions about a state, with probabilities, and generates no text. An array of messages is a thread; other values are
+   * shown as JSON.
+   */
+  decide(state: Json | ChatMessage[], questions: DecisionQuestion[], options?: DecisionOptions): Promise<Decisions>;
   /** Cancels all replies and frees the memory. Conversations can still be read. */
   unload(): Promise<void>;
 }
@@ -331,6 +336,82 @@ export class Conversation {
   ): Promise<{ type: "complete"; value: T } & Completion>;
   respond(message?: Sent | null, options?: ReplyOptions): Promise<{ type: "complete" } & Completion>;
 }
+
+/** A label of a question. A string is one without a description. */
+export type DecisionLabel = string | { label: string; description?: string };
+
+/** A question about a state. */
+export type DecisionQuestion =
+  | { type: "predicate"; instructions: string; name?: string; yes?: string; no?: string }
+  | { type: "choice"; instructions: string; name?: string; choices: DecisionLabel[] }
+  | { type: "score"; instructions: string; name?: string; levels: DecisionLabel[] };
+
+/** Options of decisions: docs/decisions.md. */
+export interface DecisionOptions {
+  temperature?: number | { predicate?: number; choice?: number; score?: number };
+  rotations?: number;
+  minLabelProbability?: number;
+}
+
+/** An answer. Probabilities are the ones among the labels: their sum is 1. */
+export type DecisionAnswer = {
+  name: string | null;
+  /** The probability of all labels together. */
+  labelProbability: number;
+  /** Whether that reaches the limit. If not, the answer says next to nothing. */
+  isAnswered: boolean;
+} & (
+  | { type: "predicate"; probability: number }
+  | { type: "choice"; choice: string; index: number; confidence: number; probabilities: LabelProbability[] }
+  | { type: "score"; score: number; confidence: number; probabilities: LabelProbability[] }
+);
+
+export interface LabelProbability {
+  label: string;
+  probability: number;
+}
+
+/** Answers in the order of the questions. */
+export interface Decisions {
+  answers: DecisionAnswer[];
+  usage: { inputTokens: number; cachedTokens: number };
+}
+
+/** Options of embeddings: docs/embeddings.md. */
+export interface EmbedOptions {
+  textUse?: "unspecified" | "query" | "document";
+  prompt?: string;
+  dimensions?: number;
+  normalises?: boolean;
+  truncates?: boolean;
+}
+
+/** A model in memory that embeds texts, or ranks documents. It computes one call at a time. */
+export class EmbeddingModel {
+  private constructor();
+  /** Loads a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. */
+  static load(model: string | URL, options?: { threads?: number; contextSize?: number }): Promise<EmbeddingModel>;
+  readonly info: {
+    architecture: string;
+    dimensions: number;
+    maxTokens: number;
+    embeds: boolean;
+    embedsTokens: boolean;
+    ranks: boolean;
+    prompts: string[];
+  };
+  /** The vectors of texts, in their order. `truncated` are the texts that were cut, as indices. */
+  embed(texts: string[], options?: EmbedOptions): Promise<{ vectors: Float32Array[]; tokenCount: number; truncated: number[] }>;
+  /** The documents that fit a query best, the best first. */
+  rerank(
+    query: string,
+    documents: string[],
+    options?: { topN?: number; instruction?: string },
+  ): Promise<{ results: { index: number; relevance: number }[]; tokenCount: number; truncated: number[] }>;
+}
+
+/** The cosine of the angle between two vectors, from -1 to 1. */
+export function cosineSimilarity(one: ArrayLike<number>, other: ArrayLike<number>): number;
 
 /** Facts from the headers of a model's files. Nothing is loaded. */
 export function readModelInfo(model: string | URL): ModelInfo;

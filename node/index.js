@@ -3,11 +3,12 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { cosineSimilarity, EmbeddingModel } from "./lib/embedding.js";
 import { awaited, call, native, SdkError } from "./lib/native.js";
 import { Response } from "./lib/response.js";
-import { message, optionsJson, tool } from "./lib/values.js";
+import { answer, message, optionsJson, requestJson, tool } from "./lib/values.js";
 
-export { Response, SdkError };
+export { cosineSimilarity, EmbeddingModel, Response, SdkError };
 
 /** The demo model of this package: beside this file, or in the checkout. */
 function demo() {
@@ -63,6 +64,12 @@ export class ModelRunner {
   complete(prompt, options = {}) {
     const chosen = { ...options };
     return new Response(() => this.#native.complete(prompt, optionsJson(chosen)), chosen);
+  }
+
+  /** Answers questions about a state, with probabilities, and generates no text. */
+  async decide(state, questions, options = {}) {
+    const about = Array.isArray(state) && state.length && state.every((item) => item?.role) ? { messages: state.map(message) } : { state };
+    return answer(await awaited(this.#native.decide(requestJson({ ...options, ...about, questions }))));
   }
 
   /** Cancels all replies and frees the memory. Conversations can still be read. */

@@ -44,6 +44,20 @@ export function message(value) {
   return Array.isArray(value.content) ? { ...value, content: value.content.map(part) } : value;
 }
 
+/** A request as JSON, with the names of Rust. What is undefined is left out. */
+export function requestJson(request) {
+  return JSON.stringify(Object.fromEntries(Object.entries(request).map(([name, value]) => [snake(name), value])), finite);
+}
+
+/** An answer of the native part, with names of JavaScript. */
+export function answer(json) {
+  return JSON.parse(json, (_, value) => {
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+    const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), inner]));
+  });
+}
+
 /** A function as an entry of `tools`. Entries of `tools` are passed as they are. */
 export function tool(definition) {
   if (definition.type === "function") return definition;
