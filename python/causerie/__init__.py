@@ -10,6 +10,8 @@
                     print(text, end="", flush=True)
                 case causerie.FunctionCalls(calls):
                     print(calls)
+
+Vectors of texts are in `causerie.embedding`, speech to text in `causerie.transcribe`, and models for tests in `causerie.testing`.
 """
 
 from causerie import embedding, transcribe

@@ -252,9 +252,11 @@ class Hub:
 
 
 def pull(name: str, *, progress: Callable[[PullProgress], object] | None = None) -> Path:
-    """Downloads a model by its name; returns the file or folder to load. See `Hub.pull`.
+    """Downloads a model by its name; returns the file or folder to load:
 
         path = causerie.pull("LiquidAI/LFM2-350M-GGUF:Q4_K_M", progress=print)
+
+    See `Hub.pull`.
     """
     return Hub().pull(name, progress=progress)
 
