@@ -1,4 +1,5 @@
-"""Writes the files beside the text model of LFM2.5-Audio 1.5B with their shapes and random weights: encoder, vocoder, tokenizer.
+"""Writes the files beside the text model of LFM2.5-Audio 1.5B with their shapes and random weights: encoder, vocoder, tokenizer, and a
+vocoder with the tokenizer's tensors in it, which cera reads.
 
     random_speech.py FOLDER q8_0
 
@@ -98,9 +99,35 @@ def encoder(path, matrices):
 
 def vocoder(path, matrices):
     file = File(path, "this model speaks, and cannot be used alone", matrices, 2)
+    add_codes(file)
+    file.finish()
+
+
+def whole_vocoder(path, matrices):
+    file = File(path, "this model speaks, and cannot be used alone", matrices, 4)
+    add_codes(file)
+    add_samples(file)
+    file.finish()
+
+
+def tokenizer(path, matrices):
+    file = File(path, "lfm2", matrices, 3)
+    file.writer.add_block_count(len(IS_ATTENTION))
+    file.writer.add_embedding_length(WIDTH)
+    file.writer.add_sliding_window(30)
+    add_samples(file)
+    file.finish()
+
+
+def add_codes(file):
+    """The network that chooses the codes of a frame."""
+    file.writer.add_uint32("depthformer_n_layer", DEPTH_LAYERS)
+    file.writer.add_uint32("depthformer_n_embd", DEPTH)
     file.matrix("depth_linear.weight", CODEBOOKS * DEPTH, TEXT)
     file.vector("depth_linear.bias", CODEBOOKS * DEPTH, 0)
     file.matrix("audio_embedding.embedding.weight", CODEBOOKS * CODES, TEXT, 0.5)
+    file.vector("audio_embedding.embedding_norm.weight", TEXT)
+    file.matrix("audio_embedding.to_logits.weight", CODEBOOKS * CODES, TEXT)
     for codebook in range(CODEBOOKS):
         name = f"depth_embeddings.{codebook}."
         file.matrix(name + "embedding.weight", CODES, DEPTH, 0.5)
@@ -117,14 +144,10 @@ def vocoder(path, matrices):
         for part, rows, columns in (("w1", DEPTH_INNER, DEPTH), ("w2", DEPTH, DEPTH_INNER), ("w3", DEPTH_INNER, DEPTH)):
             file.matrix(f"{block}feed_forward.{part}.weight", rows, columns)
     file.matrix("emb.emb.weight", CODEBOOKS * (CODES - 1), WIDTH, 1.0)
-    file.finish()
 
 
-def tokenizer(path, matrices):
-    file = File(path, "lfm2", matrices, 3)
-    file.writer.add_block_count(len(IS_ATTENTION))
-    file.writer.add_embedding_length(WIDTH)
-    file.writer.add_sliding_window(30)
+def add_samples(file):
+    """The network that makes samples of codes."""
     file.vector("token_embd_norm.weight", WIDTH)
     for layer, is_attention in enumerate(IS_ATTENTION):
         block = f"blk.{layer}."
@@ -143,10 +166,10 @@ def tokenizer(path, matrices):
             file.matrix(block + "shortconv.out_proj.weight", WIDTH, WIDTH)
     file.matrix("dense_2.weight", SPECTRUM, WIDTH)
     file.vector("dense_2.bias", SPECTRUM, 0)
-    file.finish()
 
 
 if __name__ == "__main__":
     folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
-    for write, part in ((encoder, "mmproj"), (vocoder, "vocoder"), (tokenizer, "tokenizer")):
+    writers = {"mmproj": encoder, "vocoder": vocoder, "tokenizer": tokenizer, "whole": whole_vocoder}
+    for part, write in writers.items():
         write(folder / f"{part}-audio-1.2b-{kind}.gguf", TYPES[kind])

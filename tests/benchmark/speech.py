@@ -1,18 +1,21 @@
-"""Measures a model with the shapes of LFM2.5-Audio 1.5B: causerie hears and speaks, llama.cpp hears. Prints a table.
+"""Measures a model with the shapes of LFM2.5-Audio 1.5B: causerie and cera hear and speak, llama.cpp hears. Prints two tables.
 
     cargo build --release -p causerie-tests --example speech
     python3 -m venv speech-venv
     speech-venv/bin/pip install gguf==0.19.0 numpy xllamacpp==2026.10.11549 llama-cpp-py-sync==0.11548
+    tests/benchmark/rivals/build ~/.cache/causerie/bench
     speech-venv/bin/python tests/benchmark/speech.py --causerie target/release/examples/speech
 
 Random weights. `hear` is the time from four seconds of samples to the rows of the prompt, `sound` the time from the question to its first
-sound, `frame` the time for a frame of 80 ms of sound, of which `text` is the part of the text model. llama.cpp has no parts that speak for
-this model. Each measurement is a process of its own; the ratio compares results of one round. Run nothing else meanwhile.
+sound, `frame` the time for a frame of 80 ms of sound, of which `text` is the part of the text model; `speak` is the rest, the codes and
+the samples. Of cera, its functions for each of these parts are measured alone. llama.cpp has no parts that speak for this model. Each measurement is a process of its own; the ratio compares results of one round. Run nothing else meanwhile.
 """
 
 import argparse
 import json
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -72,19 +75,20 @@ def measure_llama(model, projector, n_threads):
 def model_of(kind, folder):
     """The folder of a model's files; they are written if they are missing."""
     place = folder / f"speech-{kind}"
-    if not place.exists():
+    if not (place / f"whole-audio-1.2b-{kind}.gguf").exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             aside = pathlib.Path(aside) / "files"
             aside.mkdir()
             subprocess.run([sys.executable, HERE / "random_speech.py", aside, kind], check=True)
             subprocess.run([sys.executable, HERE / "random_lfm2.py", aside / f"audio-1.2b-{kind}.gguf"], check=True)
+            shutil.rmtree(place, ignore_errors=True)
             aside.rename(place)
-    return place / f"audio-1.2b-{kind}.gguf", place / f"mmproj-audio-1.2b-{kind}.gguf"
+    return (place / f"{part}audio-1.2b-{kind}.gguf" for part in ("", "mmproj-", "whole-"))
 
 
-def run(command):
-    output = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+def run(command, **environment):
+    output = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
     if output.returncode != 0:
         sys.exit(f"{command[0]} failed: {output.stderr.strip()}")
     return json.loads(output.stdout)
@@ -98,23 +102,36 @@ def main():
     runs = {case: [] for case in cases}
     for _ in range(options.rounds):
         for kind, threads in cases:
-            model, projector = model_of(kind, options.models)
+            model, projector, vocoder = model_of(kind, options.models)
             ours = run([options.causerie, model, threads, REPEATS, FRAMES])
             theirs = run([sys.executable, __file__, "--llama", model, projector, threads])
-            runs[kind, threads].append((ours, theirs))
+            counts = {name: str(threads) for name in ("CERA_THREADS", "CERA_DECODE_THREADS", "RAYON_NUM_THREADS")}
+            cera = run([options.models / "rivals/release/cera-speech", projector, vocoder, REPEATS, FRAMES], **counts)
+            runs[kind, threads].append((ours, theirs, cera))
     print(f"medians of {options.rounds} rounds, in milliseconds")
     columns = ["weights", "threads", "hear", "llama.cpp", "times as fast", "sound", "frame", "text", "real time"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for (kind, threads), found in runs.items():
-        def median(key):
-            return statistics.median(ours[key] for ours, _ in found)
+        def median(value):
+            return statistics.median(value(*round) for round in found)
 
-        theirs = statistics.median(theirs["hearing_seconds"] for _, theirs in found)
-        ratio = statistics.median(theirs["hearing_seconds"] / ours["hearing_seconds"] for ours, theirs in found)
-        times = [median("hearing_seconds"), theirs]
-        later = [median(key) for key in ("first_sound_seconds", "frame_seconds", "text_seconds")]
+        times = [median(lambda ours, *_: ours["hearing_seconds"]), median(lambda _, llama, __: llama["hearing_seconds"])]
+        ratio = median(lambda ours, llama, _: llama["hearing_seconds"] / ours["hearing_seconds"])
+        later = [median(lambda ours, *_: ours[key]) for key in ("first_sound_seconds", "frame_seconds", "text_seconds")]
         cells = [kind, threads, *(f"{1000 * seconds:.0f}" for seconds in times), f"{ratio:.2f}",
                  *(f"{1000 * seconds:.0f}" for seconds in later), f"{later[1] / 0.08:.2f}"]
+        print("| " + " | ".join(map(str, cells)) + " |")
+    columns = ["weights", "threads", "hear", "cera", "times as fast", "speak", "cera", "times as fast"]
+    print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for (kind, threads), found in runs.items():
+        cells = [kind, threads]
+        for ours_of, cera_of in (
+            (lambda ours: ours["hearing_seconds"], lambda cera: cera["hearing_seconds"]),
+            (lambda ours: ours["frame_seconds"] - ours["text_seconds"], lambda cera: cera["depth_seconds"] + cera["sound_seconds"]),
+        ):
+            pairs = [(ours_of(ours), cera_of(cera)) for ours, _, cera in found]
+            cells += [f"{1000 * statistics.median(times):.0f}" for times in zip(*pairs)]
+            cells.append(f"{statistics.median(cera / ours for ours, cera in pairs):.2f}")
         print("| " + " | ".join(map(str, cells)) + " |")
 
 

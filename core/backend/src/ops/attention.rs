@@ -21,6 +21,23 @@ const STEP: usize = 8;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
+/// Repeats a block for each number below a constant, which is at most 8. Arrays of vectors stay in registers only if all their
+/// indices are constants, and whether a compiler unrolls a loop depends on more than its function: on the optimisation of the
+/// program that it is linked into, for one.
+macro_rules! unrolled {
+    ($n:expr, $at:ident, $block:block) => {
+        unrolled!($n, $at, $block, 0 1 2 3 4 5 6 7)
+    };
+    ($n:expr, $at:ident, $block:block, $($number:literal)*) => {
+        {
+            $(if $number < $n {
+                const $at: usize = $number;
+                $block
+            })*
+        }
+    };
+}
+
 /// Which tokens of its sequence a token attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionMask {
@@ -247,63 +264,45 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
     let mut scores = [[0.0; PAGE]; Q];
     for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
         let mut rows = [keys.elements; V];
-        for (at, row) in rows.iter_mut().enumerate() {
-            *row = &keys.elements[(vector + at) * head_dim..][..head_dim];
-        }
+        unrolled!(V, AT, { rows[AT] = &keys.elements[(vector + AT) * head_dim..][..head_dim] });
         let mut sums = [[simd.splat(0.0); V]; Q];
         let mut scale = [simd.splat(1.0); V];
         for first in (0..head_dim).step_by(STEP) {
             if T::HAS_SCALE && first % GROUP == 0 {
-                for at in 0..V {
-                    scale[at] = simd.load(&scales[(vector + at) * head_dim.div_ceil(GROUP) + first / GROUP]);
-                }
+                unrolled!(V, AT, {
+                    scale[AT] = simd.load(&scales[(vector + AT) * head_dim.div_ceil(GROUP) + first / GROUP]);
+                });
             }
             for at in 0..V {
                 prefetch(simd, soon, (vector + at) * head_dim + first);
             }
-            // A number of dimensions that the compiler knows, so that no index is checked.
-            match head_dim - first {
-                STEP.. => add_dims(simd, (&rows, scale), queries, (first, STEP), &mut sums),
-                rest => add_dims(simd, (&rows, scale), queries, (first, rest), &mut sums),
+            let (keys, x) = (rows.each_ref(), queries.each_ref());
+            let (mut dim_keys, mut dim_x) = ([&rows[0][first]; V], [0.0; Q]);
+            if first + STEP <= head_dim {
+                // Arrays, so that no index is checked.
+                let (mut key_steps, mut x_steps) =
+                    ([&rows[0].as_chunks::<STEP>().0[first / STEP]; V], [&[0.0; STEP]; Q]);
+                unrolled!(V, AT, { key_steps[AT] = &keys[AT].as_chunks::<STEP>().0[first / STEP] });
+                unrolled!(Q, AT, { x_steps[AT] = &x[AT].as_chunks::<STEP>().0[first / STEP] });
+                unrolled!(STEP, DIM, {
+                    unrolled!(V, AT, { dim_keys[AT] = &key_steps[AT][DIM] });
+                    unrolled!(Q, AT, { dim_x[AT] = x_steps[AT][DIM] });
+                    add_keys(simd, (dim_keys, scale), dim_x, &mut sums);
+                });
+            } else {
+                for dim in first..head_dim {
+                    unrolled!(V, AT, { dim_keys[AT] = &keys[AT][dim] });
+                    unrolled!(Q, AT, { dim_x[AT] = x[AT][dim] });
+                    add_keys(simd, (dim_keys, scale), dim_x, &mut sums);
+                }
             }
         }
-        for at in 0..Q {
-            let (to, _) = scores[at].as_chunks_mut::<LANES>();
-            for (to, sum) in to[vector..].iter_mut().zip(sums[at]) {
-                simd.store(sum, to);
-            }
-        }
+        unrolled!(Q, AT, {
+            let to = &mut scores[AT].as_chunks_mut::<LANES>().0[vector..][..V];
+            unrolled!(V, VECTOR, { simd.store(sums[AT][VECTOR], &mut to[VECTOR]) });
+        });
     }
     scores
-}
-
-/// Adds the products of some dimensions of `V` vectors of keys and of `Q` queries. Loops fill the arrays: closures might be kept
-/// separate, and then pass vectors through memory.
-#[inline(always)]
-fn add_dims<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
-    simd: S,
-    (rows, scale): (&[&[[T; LANES]]; V], [S::Floats; V]),
-    queries: &[&[f32]; Q],
-    (first, n_dims): (usize, usize),
-    sums: &mut [[S::Floats; V]; Q],
-) {
-    let (mut keys, mut parts) = (*rows, *queries);
-    for keys in &mut keys {
-        *keys = &keys[first..][..n_dims];
-    }
-    for part in &mut parts {
-        *part = &part[first..][..n_dims];
-    }
-    for dim in 0..n_dims {
-        let (mut dim_keys, mut x) = ([&keys[0][dim]; V], [0.0; Q]);
-        for at in 0..V {
-            dim_keys[at] = &keys[at][dim];
-        }
-        for at in 0..Q {
-            x[at] = parts[at][dim];
-        }
-        add_keys(simd, (dim_keys, scale), x, sums);
-    }
 }
 
 /// Adds the products of a dimension of `V` vectors of keys and of `Q` queries.
@@ -315,18 +314,16 @@ fn add_keys<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
     sums: &mut [[S::Floats; V]; Q],
 ) {
     let mut key = [simd.splat(0.0); V];
-    for at in 0..V {
-        key[at] = T::load(simd, keys[at]);
+    unrolled!(V, VECTOR, {
+        key[VECTOR] = T::load(simd, keys[VECTOR]);
         if T::HAS_SCALE {
-            key[at] = simd.mul(key[at], scale[at]);
+            key[VECTOR] = simd.mul(key[VECTOR], scale[VECTOR]);
         }
-    }
-    for at in 0..Q {
-        let x = simd.splat(x[at]);
-        for vector in 0..V {
-            sums[at][vector] = simd.mul_add(key[vector], x, sums[at][vector]);
-        }
-    }
+    });
+    unrolled!(Q, AT, {
+        let x = simd.splat(x[AT]);
+        unrolled!(V, VECTOR, { sums[AT][VECTOR] = simd.mul_add(key[VECTOR], x, sums[AT][VECTOR]) });
+    });
 }
 
 /// Prefetches `STEP` vectors from an index on.
@@ -388,33 +385,58 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     soon: &[[T; LANES]],
 ) -> usize {
     let mut sums = [[simd.splat(0.0); D]; Q];
-    for at in 0..Q {
-        for offset in 0..D {
-            let part = &out[at][((dim + offset) * LANES).min(out[at].len())..];
-            sums[at][offset] = simd.mul(simd.load_first(part, 0.0), simd.splat(shrinks[at]));
+    unrolled!(Q, AT, {
+        match out[AT].as_chunks::<LANES>().0.get(dim..dim + D) {
+            Some(vectors) => unrolled!(D, OFFSET, {
+                sums[AT][OFFSET] = simd.mul(simd.load(&vectors[OFFSET]), simd.splat(shrinks[AT]));
+            }),
+            None => sums[AT] = load_some(simd, &out[AT][dim * LANES..], shrinks[AT]),
         }
-    }
+    });
     let n_groups = values.scales.len() / PAGE;
     for (token, row) in values.elements.chunks_exact(n_dims).take(n_tokens).enumerate() {
         let row = &row[dim..][..D];
-        for offset in 0..D {
-            if token.is_multiple_of(STEP) {
+        if token.is_multiple_of(STEP) {
+            for offset in 0..D {
                 prefetch(simd, soon, token * n_dims + (dim + offset) * STEP);
             }
-            let mut value = T::load(simd, &row[offset]);
+        }
+        let mut value = [simd.splat(0.0); D];
+        unrolled!(D, OFFSET, {
+            value[OFFSET] = T::load(simd, &row[OFFSET]);
             if T::HAS_SCALE {
-                let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
-                value = simd.mul(value, simd.splat(scale));
+                let scale = values.scales[token * n_groups + (dim + OFFSET) * LANES / GROUP];
+                value[OFFSET] = simd.mul(value[OFFSET], simd.splat(scale));
             }
-            for at in 0..Q {
-                sums[at][offset] = simd.mul_add(value, simd.splat(weights[at][token]), sums[at][offset]);
-            }
-        }
+        });
+        unrolled!(Q, AT, {
+            let weight = simd.splat(weights[AT][token]);
+            unrolled!(D, OFFSET, { sums[AT][OFFSET] = simd.mul_add(value[OFFSET], weight, sums[AT][OFFSET]) });
+        });
     }
-    for at in 0..Q {
-        for offset in 0..D {
-            simd.store_first(sums[at][offset], &mut out[at][(dim + offset) * LANES..]);
+    unrolled!(Q, AT, {
+        match out[AT].as_chunks_mut::<LANES>().0.get_mut(dim..dim + D) {
+            Some(vectors) => unrolled!(D, OFFSET, { simd.store(sums[AT][OFFSET], &mut vectors[OFFSET]) }),
+            None => store_some(simd, sums[AT], &mut out[AT][dim * LANES..]),
         }
-    }
+    });
     D
+}
+
+/// Loads the sums of a head whose last vector is not full, and shrinks them.
+#[inline(always)]
+fn load_some<S: Simd, const D: usize>(simd: S, from: &[f32], shrink: f32) -> [S::Floats; D] {
+    let mut sums = [simd.splat(0.0); D];
+    for offset in 0..D {
+        sums[offset] = simd.mul(simd.load_first(&from[offset * LANES..], 0.0), simd.splat(shrink));
+    }
+    sums
+}
+
+/// Stores the sums of a head whose last vector is not full.
+#[inline(always)]
+fn store_some<S: Simd, const D: usize>(simd: S, sums: [S::Floats; D], to: &mut [f32]) {
+    for offset in 0..D {
+        simd.store_first(sums[offset], &mut to[offset * LANES..]);
+    }
 }
