@@ -1,4 +1,5 @@
 //! Embedding models.
+#![allow(unreachable_pub)] // napi exports public functions only
 
 use causerie::embedding::EmbeddingModel;
 use causerie_plain::{
@@ -33,7 +34,7 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> causerie::Result<T> + 
 
 /// Loads an embedding model. Options are a JSON object.
 #[napi]
-pub(crate) async fn load_embedding_model(path: String, options: String) -> napi::Result<NativeEmbeddingModel> {
+pub async fn load_embedding_model(path: String, options: String) -> napi::Result<NativeEmbeddingModel> {
     let options = embedding_options(&options).map_err(failed)?;
     Ok(NativeEmbeddingModel { model: beside(move || EmbeddingModel::load_with(&path, options)).await? })
 }
