@@ -64,8 +64,8 @@ export interface GenerationOptions {
   parallelToolCalls?: boolean;
   allowedTools?: string[] | null;
   toolCallConstraint?: "off" | "typed";
-  /** A JSON Schema as a string, which the text of the reply must fit. */
-  jsonSchemaConstraint?: string | null;
+  /** A JSON Schema, which the text of the reply must fit. With `schema`, the value of the reply is read as well. */
+  jsonSchemaConstraint?: string | object | null;
   injectSchemaIntoPrompt?: boolean;
   continueFinalMessage?: boolean;
   enableThinking?: boolean;
@@ -82,6 +82,17 @@ export interface GenerationOptions {
   timeout?: number | null;
   /** Cancels the reply. */
   signal?: AbortSignal;
+}
+
+/** A function, or an entry of `tools`. One with `run` is run by the replies of its conversation. */
+export type OfferedFunction = FunctionDefinition | RunnableFunction | { type: "function"; function: FunctionDefinition };
+
+/** Options of a reply in a conversation. */
+export interface ReplyOptions extends FunctionOptions {
+  /** Functions to offer beside the functions of the conversation. Calls of those with `run` are run. They stay offered afterwards. */
+  functions?: OfferedFunction[];
+  /** A JSON Schema. The reply is constrained to it, and its value is read: `value` of the completion, and `snapshots`. */
+  schema?: object;
 }
 
 /** Options of a reply with functions. */
@@ -124,6 +135,9 @@ export type ContentPart =
   | { type: "audio"; data: Uint8Array }
   | { type: "image_url"; image_url: { url: string } }
   | { type: "input_audio"; input_audio: { data: string; format?: string } };
+
+/** What is sent: a message, or the text or the parts of a message of the user. */
+export type Sent = string | ContentPart[] | ChatMessage;
 
 /** A message in the form of chat completions. */
 export interface ChatMessage {
@@ -245,6 +259,11 @@ export class Response implements AsyncIterable<MessageResponse> {
   [Symbol.asyncIterator](): AsyncGenerator<MessageResponse, void, void>;
   /** The text alone. */
   readonly text: AsyncIterable<string>;
+  /**
+   * The value of a reply in JSON, again and again while it is being written: strings, arrays and objects grow, and what is not known
+   * yet is missing. The last one is complete; for a reply that was cut short, `SdkError` is thrown instead.
+   */
+  readonly snapshots: AsyncIterable<Json>;
   /** Reads the reply to its end, and returns its last event. */
   complete(): Promise<{ type: "complete" } & Completion>;
   /**
@@ -259,12 +278,18 @@ export class ModelRunner {
   /** Loads a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`. */
   static load(model: string | URL, options?: LoadOptions): Promise<ModelRunner>;
   readonly info: ModelInfo;
-  createConversation(systemPrompt?: string): Conversation;
-  createConversationFromHistory(history: ChatMessage[]): Conversation;
-  restoreSession(path: string): Conversation;
+  /** Creates a conversation. Every reply runs the functions that have `run`; calls of the others are left to the app. */
+  createConversation(systemPrompt?: string | null, functions?: OfferedFunction[]): Conversation;
+  createConversationFromHistory(history: ChatMessage[], functions?: OfferedFunction[]): Conversation;
+  restoreSession(path: string, functions?: OfferedFunction[]): Conversation;
   tokenize(text: string): number[];
   /** Completes a prompt as it stands. */
   complete(prompt: string, options?: GenerationOptions): Response;
+  /**
+   * Answers questions about a state, with probabilities, and generates no text. An array of messages is a thread; other values are
+   * shown as JSON.
+   */
+  decide(state: Json | ChatMessage[], questions: DecisionQuestion[], options?: DecisionOptions): Promise<Decisions>;
   /** Cancels all replies and frees the memory. Conversations can still be read. */
   unload(): Promise<void>;
 }
@@ -279,31 +304,114 @@ export class Conversation {
   /** Tokens of the prompt for the history as it stands. */
   readonly promptTokenCount: number;
   /** Offers a function to the model. If it has `run`, `respondWithFunctions` runs it. */
-  registerFunction(definition: FunctionDefinition | RunnableFunction | { type: "function"; function: FunctionDefinition }): void;
+  registerFunction(definition: OfferedFunction): void;
   /** Returns false if no function has this name. */
   unregisterFunction(name: string): boolean;
   /** Adds a message without a reply. */
-  append(message: string | ChatMessage): void;
+  append(message: Sent): void;
   removeLastMessage(): ChatMessage | undefined;
   /** Keeps the first messages only. `count` is an integer from 0 on. */
   truncate(count: number): void;
   /** An independent conversation with the same history. */
   fork(): Conversation;
   saveSession(path: string, options?: { includeCache?: boolean }): void;
-  /** The stream of the reply to a message, or without one, to the history as it stands. */
-  generateResponse(message?: string | ChatMessage | null, options?: GenerationOptions): Response;
+  /**
+   * The stream of the reply to a message, or without one, to the history as it stands. Functions with `run` that the conversation was
+   * made with, or that are given here, are run, and the reply goes on with their results.
+   */
+  generateResponse(message?: Sent | null, options?: ReplyOptions): Response;
   /**
    * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
    * the message; an object has handlers of registered functions, by name.
    */
   respondWithFunctions(
-    message?: string | ChatMessage | null,
+    message?: Sent | null,
     functions?: RunnableFunction[] | Record<string, RunnableFunction["run"]>,
     options?: FunctionOptions,
   ): Response;
-  /** The whole answer: the last event of the reply. */
-  respond(message?: string | ChatMessage | null, options?: GenerationOptions): Promise<{ type: "complete" } & Completion>;
+  /** The whole answer: the last event of the reply, with its `value` if there is a `schema`. */
+  respond<T = Json>(
+    message: Sent | null | undefined,
+    options: ReplyOptions & { schema: object },
+  ): Promise<{ type: "complete"; value: T } & Completion>;
+  respond(message?: Sent | null, options?: ReplyOptions): Promise<{ type: "complete" } & Completion>;
 }
+
+/** A label of a question. A string is one without a description. */
+export type DecisionLabel = string | { label: string; description?: string };
+
+/** A question about a state. */
+export type DecisionQuestion =
+  | { type: "predicate"; instructions: string; name?: string; yes?: string; no?: string }
+  | { type: "choice"; instructions: string; name?: string; choices: DecisionLabel[] }
+  | { type: "score"; instructions: string; name?: string; levels: DecisionLabel[] };
+
+/** Options of decisions: docs/decisions.md. */
+export interface DecisionOptions {
+  temperature?: number | { predicate?: number; choice?: number; score?: number };
+  rotations?: number;
+  minLabelProbability?: number;
+}
+
+/** An answer. Probabilities are the ones among the labels: their sum is 1. */
+export type DecisionAnswer = {
+  name: string | null;
+  /** The probability of all labels together. */
+  labelProbability: number;
+  /** Whether that reaches the limit. If not, the answer says next to nothing. */
+  isAnswered: boolean;
+} & (
+  | { type: "predicate"; probability: number }
+  | { type: "choice"; choice: string; index: number; confidence: number; probabilities: LabelProbability[] }
+  | { type: "score"; score: number; confidence: number; probabilities: LabelProbability[] }
+);
+
+export interface LabelProbability {
+  label: string;
+  probability: number;
+}
+
+/** Answers in the order of the questions. */
+export interface Decisions {
+  answers: DecisionAnswer[];
+  usage: { inputTokens: number; cachedTokens: number };
+}
+
+/** Options of embeddings: docs/embeddings.md. */
+export interface EmbedOptions {
+  textUse?: "unspecified" | "query" | "document";
+  prompt?: string;
+  dimensions?: number;
+  normalises?: boolean;
+  truncates?: boolean;
+}
+
+/** A model in memory that embeds texts, or ranks documents. It computes one call at a time. */
+export class EmbeddingModel {
+  private constructor();
+  /** Loads a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. */
+  static load(model: string | URL, options?: { threads?: number; contextSize?: number }): Promise<EmbeddingModel>;
+  readonly info: {
+    architecture: string;
+    dimensions: number;
+    maxTokens: number;
+    embeds: boolean;
+    embedsTokens: boolean;
+    ranks: boolean;
+    prompts: string[];
+  };
+  /** The vectors of texts, in their order. `truncated` are the texts that were cut, as indices. */
+  embed(texts: string[], options?: EmbedOptions): Promise<{ vectors: Float32Array[]; tokenCount: number; truncated: number[] }>;
+  /** The documents that fit a query best, the best first. */
+  rerank(
+    query: string,
+    documents: string[],
+    options?: { topN?: number; instruction?: string },
+  ): Promise<{ results: { index: number; relevance: number }[]; tokenCount: number; truncated: number[] }>;
+}
+
+/** The cosine of the angle between two vectors, from -1 to 1. */
+export function cosineSimilarity(one: ArrayLike<number>, other: ArrayLike<number>): number;
 
 /** Facts from the headers of a model's files. Nothing is loaded. */
 export function readModelInfo(model: string | URL): ModelInfo;

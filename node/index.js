@@ -3,11 +3,12 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { cosineSimilarity, EmbeddingModel } from "./lib/embedding.js";
 import { awaited, call, native, SdkError } from "./lib/native.js";
 import { Response } from "./lib/response.js";
-import { message, optionsJson, tool } from "./lib/values.js";
+import { answer, message, optionsJson, requestJson, tool } from "./lib/values.js";
 
-export { Response, SdkError };
+export { cosineSimilarity, EmbeddingModel, Response, SdkError };
 
 /** The demo model of this package: beside this file, or in the checkout. */
 function demo() {
@@ -41,17 +42,18 @@ export class ModelRunner {
     return JSON.parse(this.#native.info());
   }
 
-  createConversation(systemPrompt = "") {
-    return new Conversation(this.#native.createConversation(systemPrompt));
+  /** Creates a conversation. Every reply runs the functions that have `run`; calls of the others are left to the app. */
+  createConversation(systemPrompt = "", functions = []) {
+    return new Conversation(this.#native.createConversation(systemPrompt ?? ""), functions);
   }
 
-  createConversationFromHistory(history) {
+  createConversationFromHistory(history, functions = []) {
     const json = JSON.stringify(history.map(message));
-    return new Conversation(call(() => this.#native.createConversationFromHistory(json)));
+    return new Conversation(call(() => this.#native.createConversationFromHistory(json)), functions);
   }
 
-  restoreSession(path) {
-    return new Conversation(call(() => this.#native.restoreSession(path)));
+  restoreSession(path, functions = []) {
+    return new Conversation(call(() => this.#native.restoreSession(path)), functions);
   }
 
   tokenize(text) {
@@ -64,6 +66,12 @@ export class ModelRunner {
     return new Response(() => this.#native.complete(prompt, optionsJson(chosen)), chosen);
   }
 
+  /** Answers questions about a state, with probabilities, and generates no text. */
+  async decide(state, questions, options = {}) {
+    const about = Array.isArray(state) && state.length && state.every((item) => item?.role) ? { messages: state.map(message) } : { state };
+    return answer(await awaited(this.#native.decide(requestJson({ ...options, ...about, questions }))));
+  }
+
   /** Cancels all replies and frees the memory. Conversations can still be read. */
   async unload() {
     await awaited(this.#native.unload());
@@ -73,13 +81,21 @@ export class ModelRunner {
 /** A conversation: a history that grows by messages and replies. */
 export class Conversation {
   #native;
+  /** What runs functions by their names, for replies that run them. */
   #handlers = new Map();
+  /** The names of functions that every reply runs. */
+  #run = new Set();
 
   /** Use the methods of `ModelRunner`. */
-  constructor(created, handlers = []) {
+  constructor(created, functions = []) {
     if (!(created instanceof native.NativeConversation)) throw new TypeError("use ModelRunner to create a conversation");
     this.#native = created;
-    this.#handlers = new Map(handlers);
+    if (!Array.isArray(functions)) throw new TypeError("functions must be an array of functions");
+    if (functions.length) call(() => created.registerFunctions(JSON.stringify(functions.map(tool))));
+    for (const { name, run } of functions.filter(({ run }) => run)) {
+      this.#handlers.set(name, run);
+      this.#run.add(name);
+    }
   }
 
   get history() {
@@ -102,11 +118,15 @@ export class Conversation {
   /** Offers a function to the model. If it has `run`, `respondWithFunctions` runs it. */
   registerFunction(definition) {
     call(() => this.#native.registerFunctions(JSON.stringify([tool(definition)])));
+    const name = definition.function?.name ?? definition.name;
+    this.#handlers.delete(name);
+    this.#run.delete(name);
     if (definition.run) this.#handlers.set(definition.name, definition.run);
   }
 
   unregisterFunction(name) {
     this.#handlers.delete(name);
+    this.#run.delete(name);
     return call(() => this.#native.unregisterFunction(name));
   }
 
@@ -127,16 +147,28 @@ export class Conversation {
   }
 
   fork() {
-    return new Conversation(this.#native.fork(), this.#handlers);
+    const fork = new Conversation(this.#native.fork());
+    fork.#handlers = new Map(this.#handlers);
+    fork.#run = new Set(this.#run);
+    return fork;
   }
 
   saveSession(path, { includeCache = false } = {}) {
     call(() => this.#native.saveSession(path, includeCache));
   }
 
-  /** The stream of the reply to a message, or without one, to the history as it stands. */
+  /**
+   * The stream of the reply to a message, or without one, to the history as it stands. The option `functions` offers some beside the
+   * functions of the conversation, and runs those that have `run`. With `schema`, the reply is JSON of this schema.
+   */
   generateResponse(sent, options = {}) {
-    return this.#response(sent, options);
+    const { functions } = options;
+    if (!functions && !this.#run.size) return this.#response(sent, options);
+    const own = [...this.#handlers].filter(([name]) => this.#run.has(name));
+    const added = (functions ?? []).map((offered) => [offered.function?.name ?? offered.name, offered.run]);
+    const handlers = new Map([...own, ...added].filter(([, run]) => run));
+    for (const [name, run] of added) if (!run) handlers.delete(name);
+    return this.#response(sent, options, handlers, JSON.stringify((functions ?? []).map(tool)));
   }
 
   /**
@@ -150,7 +182,7 @@ export class Conversation {
     return this.#response(sent, options, handlers, JSON.stringify(offered.map(tool)));
   }
 
-  /** The whole answer: the last event of the reply. */
+  /** The whole answer: the last event of the reply, with its `value` if there is a `schema`. */
   respond(sent, options = {}) {
     return this.generateResponse(sent, options).complete();
   }

@@ -1,6 +1,7 @@
 // A reply: events that are pulled one by one, and functions that run along with it.
 
 import { awaited, call, SdkError } from "./native.js";
+import { PartialJson } from "./partial.js";
 
 /** A function has not returned within its time limit, or until its reply was cancelled, which ends without its outcome. */
 const timedOut = Symbol("timed out");
@@ -44,6 +45,7 @@ export class Response {
   #handlers;
   #limits;
   #signal;
+  #isTyped;
   #stream;
   #isCancelled = false;
   #read = false;
@@ -52,11 +54,12 @@ export class Response {
   #cancelled = new Promise((resolve) => (this.#stopWaiting = resolve));
 
   /** `start` begins the native stream. */
-  constructor(start, { handlers = new Map(), timeLimit, inParallel, signal } = {}) {
+  constructor(start, { handlers = new Map(), timeLimit, inParallel, signal, schema } = {}) {
     this.#start = start;
     this.#handlers = handlers;
     this.#limits = { timeLimit, inParallel };
     this.#signal = signal;
+    this.#isTyped = schema !== undefined && schema !== null;
   }
 
   /** Stops the reply within one token, and does not wait for functions. Its last event is `complete` with the reason `interrupted`. */
@@ -131,10 +134,39 @@ export class Response {
     })();
   }
 
-  /** Reads the reply to its end, and returns its last event. */
+  /**
+   * The value of a reply with a schema, again and again while it is being written: strings, arrays and objects grow, and what is not
+   * known yet is missing. The last one is complete.
+   */
+  get snapshots() {
+    const [events, valueOf] = [this, (event) => this.#valueOf(event)];
+    return (async function* () {
+      const written = new PartialJson();
+      let last;
+      for await (const event of events) {
+        if (event.type === "complete" && event.finishReason !== "interrupted") yield valueOf(event);
+        if (event.type !== "chunk") continue;
+        written.push(event.text);
+        const json = written.json();
+        if (json === undefined || json === last) continue;
+        last = json;
+        yield valueOf({ text: json });
+      }
+    })();
+  }
+
+  /** Reads the reply to its end, and returns its last event; with a schema, its `value` is the value of the reply. */
   async complete() {
     let last;
     for await (const event of this) last = event;
-    return last;
+    return this.#isTyped && last.finishReason !== "interrupted" ? { ...last, value: this.#valueOf(last) } : last;
+  }
+
+  #valueOf({ text }) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new SdkError("invalid_argument", `the reply must be JSON, and may have been cut short, found: ${error.message}`);
+    }
   }
 }

@@ -12,7 +12,9 @@ function finite(name, value) {
 
 /** Options as JSON, with the names of Rust. Those that are undefined keep their defaults. */
 export function optionsJson(options = {}) {
-  const { signal, ...rest } = options;
+  const { signal, schema, functions, ...rest } = options;
+  const constraint = schema ?? rest.jsonSchemaConstraint;
+  if (constraint !== null && typeof constraint === "object") rest.jsonSchemaConstraint = JSON.stringify(constraint);
   const entries = Object.entries(rest).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])), finite);
 }
@@ -35,10 +37,25 @@ function part(content) {
   return content;
 }
 
-/** A message in the form of chat completions. A string is a message of the user. */
+/** A message in the form of chat completions. A string, or an array of parts, is a message of the user. */
 export function message(value) {
   if (typeof value === "string") return { role: "user", content: value };
+  if (Array.isArray(value)) return message({ role: "user", content: value });
   return Array.isArray(value.content) ? { ...value, content: value.content.map(part) } : value;
+}
+
+/** A request as JSON, with the names of Rust. What is undefined is left out. */
+export function requestJson(request) {
+  return JSON.stringify(Object.fromEntries(Object.entries(request).map(([name, value]) => [snake(name), value])), finite);
+}
+
+/** An answer of the native part, with names of JavaScript. */
+export function answer(json) {
+  return JSON.parse(json, (_, value) => {
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+    const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), inner]));
+  });
 }
 
 /** A function as an entry of `tools`. Entries of `tools` are passed as they are. */

@@ -1,6 +1,7 @@
 //! The native part of the Node package: models, conversations and streams, whose values are passed as JSON. `index.js` makes the
 //! package's own classes of them, and is the only user.
 
+mod embedding;
 mod event;
 mod failure;
 mod values;
@@ -12,6 +13,7 @@ use causerie::{
     CancelHandle, FunctionHandlers, FunctionOutcome, ResponseStream, functions_from_json, functions_to_json,
     messages_from_json, messages_to_json,
 };
+use causerie_plain::{DecisionRequest, decisions_json};
 use futures_util::lock::Mutex;
 use napi::bindgen_prelude::Float32Array;
 use napi_derive::napi;
@@ -112,6 +114,13 @@ impl NativeModel {
     #[napi]
     pub fn complete(&self, prompt: String, options: String) -> napi::Result<NativeStream> {
         Ok(NativeStream::new(self.runner.complete(prompt, options_of(&options)?.generation)))
+    }
+
+    /// Answers questions about a state: a request and answers as JSON.
+    #[napi]
+    pub async fn decide(&self, request: String) -> napi::Result<String> {
+        let DecisionRequest { state, questions, options } = DecisionRequest::from_json(&request).map_err(failed)?;
+        Ok(decisions_json(&self.runner.decide_async(state, questions, options).await.map_err(failed)?))
     }
 
     /// Cancels all replies of the model and frees its memory.

@@ -1,5 +1,5 @@
 // Compiled, not run: the types as an app uses them.
-import { ModelRunner, SdkError, type MessageResponse, type FunctionCall } from "causerie";
+import { cosineSimilarity, EmbeddingModel, ModelRunner, SdkError, type MessageResponse, type FunctionCall } from "causerie";
 
 async function app(): Promise<void> {
   const model = await ModelRunner.load("causerie/demo", { contextSize: 2048 });
@@ -15,6 +15,25 @@ async function app(): Promise<void> {
   // @ts-expect-error: models are loaded
   new ModelRunner();
   console.log(text);
+
+  const running = model.createConversation("Be brief.", [weather, { name: "other" }]);
+  const typed = await running.respond<{ minutes: number }>(["A timer"], { schema: { type: "object" }, functions: [weather] });
+  const minutes: number = typed.value.minutes;
+  for await (const snapshot of running.generateResponse("A timer", { schema: { type: "object" } }).snapshots) console.log(snapshot);
+  // @ts-expect-error: without a schema there is no value
+  console.log((await running.respond("A timer")).value, minutes);
+
+  const { answers } = await model.decide("The kettle boils.", [
+    { type: "predicate", instructions: "Is the water hot?" },
+    { type: "choice", instructions: "Which room?", choices: ["kitchen", { label: "hall", description: "the entry" }] },
+  ]);
+  for (const answer of answers) {
+    if (answer.type === "predicate") console.log(answer.probability);
+    if (answer.type === "choice") console.log(answer.choice, answer.isAnswered);
+  }
+  const embedder = await EmbeddingModel.load("model.gguf", { threads: 2 });
+  const { vectors } = await embedder.embed(["tea", "coffee"], { textUse: "document" });
+  console.log(cosineSimilarity(vectors[0], vectors[1]), (await embedder.rerank("tea", ["a"], { topN: 1 })).results[0].relevance);
 }
 
 function show(event: MessageResponse): void {

@@ -10,6 +10,8 @@
                     print(text, end="", flush=True)
                 case causerie.FunctionCalls(calls):
                     print(calls)
+
+Vectors of texts are in `causerie.embedding`, speech to text in `causerie.transcribe`, and models for tests in `causerie.testing`.
 """
 
 from causerie import embedding, transcribe
@@ -129,6 +131,7 @@ from causerie.response import (
     TokenLogprob,
 )
 from causerie.runner import ModelInfo, ModelRunner
+from causerie.snapshots import Snapshots
 from causerie.sound_file import SoundFileWriter
 from causerie.typed import decode_call, decode_reply, function_from, reply_schema
 
@@ -223,6 +226,7 @@ __all__ = [
     "SdkObj",
     "SdkStr",
     "Severity",
+    "Snapshots",
     "SoundFileWriter",
     "SoundFormat",
     "SpeechMode",

@@ -1,7 +1,7 @@
 """JSON with integers of any size.
 
 Python refuses to convert very long integers to strings and back, because the time grows with the square of their length. The
-integers here were generated token by token and are short enough, so they are converted in pieces.
+integers here were generated token by token and are short enough, so they are converted in pieces where Python refuses.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ _PIECE = 10**_DIGITS
 
 def loads(text: str) -> Any:
     """Returns the value of JSON text."""
-    return json.loads(text, parse_int=_integer)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(text, parse_int=_integer)
 
 
 def dumps(value: Any) -> str:
     """Returns the JSON text of a value. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        pass  # a long integer, a mapping that is no dict, or an error, which is raised again
     long_numbers: list[str] = []
     text = json.dumps(_with_marks(value, long_numbers), allow_nan=False)
     for index, digits in enumerate(long_numbers):

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_functions
-from causerie.handlers import FunctionHandlers, as_handlers
+from causerie.handlers import FunctionHandlers, Functions, as_handlers, separated
 from causerie.message import ChatMessage, MessageLike, as_message
-from causerie.options import GenerationOptions, gathered
+from causerie.options import Duration, GenerationOptions, gathered
 from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
+from causerie.snapshots import Snapshots
+from causerie.typed import decode_reply
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
-    from causerie.options import GenerationKeywords
+    from causerie.options import ReplyKeywords
+
+T = TypeVar("T")
 
 
 @adopted
@@ -62,12 +67,21 @@ class Conversation:
     `SdkError.Busy`.
     """
 
-    def __init__(self, model_runner: ModelRunner, conversation: ffi.Conversation) -> None:
-        if not isinstance(conversation, ffi.Conversation):
-            raise TypeError("a Conversation is created by create_conversation() of a ModelRunner")
-        self._model_runner = model_runner
-        self._ffi = conversation
-        self._readers = Readers()
+    _model_runner: ModelRunner
+    _ffi: ffi.Conversation
+    _handlers: FunctionHandlers
+    """The functions that every reply runs."""
+    _readers: Readers
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Conversation is created by create_conversation() of a ModelRunner")
+
+    @classmethod
+    def _new(cls, model_runner: ModelRunner, conversation: ffi.Conversation, handlers: FunctionHandlers) -> Self:
+        made = cls.__new__(cls)
+        made._model_runner, made._ffi, made._readers = model_runner, conversation, Readers()
+        made._handlers = FunctionHandlers()._joined(handlers)
+        return made
 
     def __repr__(self) -> str:
         history = self.history
@@ -111,73 +125,162 @@ class Conversation:
         self.register_functions([function])
 
     def register_functions(self, functions: Iterable[FunctionLike]) -> None:
-        """Offers several functions to the model, all or none."""
+        """Offers several functions to the model, all or none. Calls of them are left to the app."""
         self._prepare_change()
-        self._ffi.register_functions(as_functions(functions))
+        offered = as_functions(functions)
+        self._ffi.register_functions(offered)
+        for function in offered:
+            self._handlers._forget(function.name)
 
     def unregister_function(self, name: str) -> bool:
         """Stops offering a function. Returns false if none has this name."""
         self._prepare_change()
+        self._handlers._forget(name)
         return self._ffi.unregister_function(name)
+
+    @overload
+    def generate_response(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Response: ...
+
+    @overload
+    def generate_response(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T],
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Snapshots[T]: ...
 
     def generate_response(
         self,
         message: MessageLike | EllipsisType = ...,
         options: GenerationOptions | None = None,
-        **keywords: Unpack[GenerationKeywords],
-    ) -> Response:
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T] | None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Response | Snapshots[T]:
         """The reply to a message; without one, to the history as it stands. Options may be given as an object or as keywords.
+
+        `functions` are offered beside the functions of the conversation, and run as in `create_conversation`. With `as_type`, the
+        reply is constrained to this type, and read as values of it; see `Snapshots`.
 
         Reading it raises `SdkError.Busy` while another reply is being generated, `SdkError.PromptExceedsContext`,
         `SdkError.InvalidMessage`, `SdkError.InvalidOption`, `SdkError.FunctionCallingUnsupported`,
         `SdkError.UnsupportedContent`, `SdkError.ModelUnloaded`, and `SdkError.Generation` if the computation fails.
         """
-        if isinstance(message, EllipsisType):
-            return self.continue_response(options, **keywords)
-        chosen = gathered(GenerationOptions, options, keywords)
-        return self._response(self._ffi.start_response(as_message(message), chosen))
+        response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
+        return response if as_type is None else Snapshots._new_typed(response, as_type)
+
+    @overload
+    def respond(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete: ...
+
+    @overload
+    def respond(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T],
+        **keywords: Unpack[ReplyKeywords],
+    ) -> T: ...
 
     def respond(
-        self, message: MessageLike, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
-    ) -> Complete:
-        """Sends a message, reads the reply, and returns its end, with its `text`. Raises the errors of `generate_response`."""
-        response = self.generate_response(message, options, **keywords)
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T] | None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete | T:
+        """Reads a reply, and returns its end, with its `text`; with `as_type`, the value of this type that it is.
+
+        It takes what `generate_response` takes, and raises its errors, and `SdkError.InvalidArgument` for a reply that is not of
+        the type: one that was cut short, for example.
+        """
+        response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
         for _ in response:
             pass
-        return _end(response)
+        return _end(response, as_type)
+
+    @overload
+    async def respond_async(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete: ...
+
+    @overload
+    async def respond_async(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T],
+        **keywords: Unpack[ReplyKeywords],
+    ) -> T: ...
 
     async def respond_async(
-        self, message: MessageLike, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
-    ) -> Complete:
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Callable[..., T] | None = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete | T:
         """Like `respond`, without blocking the event loop."""
-        response = self.generate_response(message, options, **keywords)
+        response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
         async for _ in response:
             pass
-        return _end(response)
+        return _end(response, as_type)
 
     def continue_response(
-        self, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+        self, options: GenerationOptions | None = None, **keywords: Unpack[ReplyKeywords]
     ) -> Response:
         """The reply to the history as it stands; see `generate_response`."""
-        chosen = gathered(GenerationOptions, options, keywords)
-        return self._response(self._ffi.start_continuation(chosen))
+        return self._reply(..., None, gathered(GenerationOptions, options, keywords))
 
-    def interrupt(self, played_until: float) -> None:
+    def interrupt(self, played_until: Duration) -> None:
         """Interrupts the reply that the listener hears, at the end of what was played.
 
-        `played_until` is the time in seconds from the beginning of the sound of the replies to the last message of the user. A
+        `played_until` is the time, in seconds or as a `timedelta`, from the beginning of the sound of the replies to the last message of the user. A
         reply under way is cancelled, and the message of the reply is cut to what was heard: all up to the last frame of which
         something was played, also the text before it. If nothing was heard, no message remains. Calls stay, and a reply without
         sound keeps its text. The next reply goes on from the prefix cache.
         """
-        self._ffi.interrupt(played_until)
+        self._ffi.interrupt(played_until.total_seconds() if isinstance(played_until, timedelta) else played_until)
 
     def respond_with_functions(
         self,
         message: MessageLike,
         handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to a message with all its function calls. Functions may be given instead of their `FunctionHandlers`.
 
@@ -193,29 +296,32 @@ class Conversation:
         Reading it raises the errors of `generate_response`, and `SdkError.InvalidOption` for a handler of a function that is
         not registered.
         """
-        return self._with_functions(as_message(message), handlers, gathered(GenerationOptions, options, keywords))
+        return self._reply(message, as_handlers(handlers), gathered(GenerationOptions, options, keywords))
 
     def continue_with_functions(
         self,
         handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
-        **keywords: Unpack[GenerationKeywords],
+        **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to the history as it stands; see `respond_with_functions`."""
-        return self._with_functions(None, handlers, gathered(GenerationOptions, options, keywords))
+        return self._reply(..., as_handlers(handlers), gathered(GenerationOptions, options, keywords))
 
-    def _with_functions(
-        self,
-        message: ChatMessage | None,
-        handlers: FunctionHandlers | Iterable[Callable[..., Any]],
-        options: GenerationOptions,
+    def _reply(
+        self, message: MessageLike | EllipsisType, functions: Functions | None, options: GenerationOptions
     ) -> Response:
-        handlers = as_handlers(handlers)
-        names, rounds = list(handlers._handlers), handlers._options()
-        stream = self._ffi.start_response_with_functions(message, names, handlers.functions, rounds, options)
-        return self._response(stream, handlers)
-
-    def _response(self, stream: ffi.ResponseStream, handlers: FunctionHandlers | None = None) -> Response:
+        sent = None if isinstance(message, EllipsisType) else as_message(message)
+        offered, given = ([], self._handlers) if functions is None else separated(functions)
+        handlers = self._handlers._joined(given)
+        for function in offered:
+            handlers._forget(function.name)
+        if functions is not None or handlers._handlers:
+            names, rounds, new = list(handlers._handlers), handlers._options(), [*offered, *given.functions]
+            stream = self._ffi.start_response_with_functions(sent, names, new, rounds, options)
+        elif sent is None:
+            stream = self._ffi.start_continuation(options)
+        else:
+            stream = self._ffi.start_response(sent, options)
         return self._model_runner._response(stream, self._readers, handlers)
 
     def append_to_history(self, message: MessageLike) -> None:
@@ -238,14 +344,14 @@ class Conversation:
 
     def fork(self) -> Conversation:
         """Creates an independent conversation with the same history."""
-        return Conversation(self._model_runner, self._ffi.fork())
+        return Conversation._new(self._model_runner, self._ffi.fork(), self._handlers)
 
     def prompt_token_count(self) -> int:
         """Number of prompt tokens for the history as it stands, including functions."""
         return self._ffi.prompt_token_count()
 
     def plan_context(
-        self, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+        self, options: GenerationOptions | None = None, **keywords: Unpack[ReplyKeywords]
     ) -> ContextPlan:
         """What a reply to the history as it stands would leave out of the prompt."""
         return self._ffi.plan_context(gathered(GenerationOptions, options, keywords))
@@ -265,7 +371,17 @@ class Conversation:
         self._readers.end_cancelled()
 
 
-def _end(response: Response) -> Complete:
+def _typed(options: GenerationOptions, of: Any) -> GenerationOptions:
+    """The options of a reply that is of a type, if one is given."""
+    if of is None:
+        return options
+    if options.json_schema_constraint is not None:
+        reason = "json_schema_constraint must not be given beside as_type"
+        raise SdkError.InvalidOption(reason, "json_schema_constraint")
+    return replace(options, json_schema_constraint=of)
+
+
+def _end(response: Response, of: Callable[..., T] | None) -> Complete | T:
     if response.completion is None:
         raise SdkError.Internal("the reply has no end")
-    return response.completion
+    return response.completion if of is None else decode_reply(response.completion.text, of)

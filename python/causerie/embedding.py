@@ -218,11 +218,17 @@ class Ranking:
 class EmbeddingModel:
     """A model in memory that embeds texts, or ranks documents. It may be used from any thread, and computes one call at a time."""
 
-    def __init__(self, model: ffi.EmbeddingModel) -> None:
-        if not isinstance(model, ffi.EmbeddingModel):
-            raise TypeError("an EmbeddingModel is created by EmbeddingModel.load(path)")
-        self._ffi = model
-        self._fork_count = fork_count()
+    _ffi: ffi.EmbeddingModel
+    _fork_count: int
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("an EmbeddingModel is created by EmbeddingModel.load(path)")
+
+    @classmethod
+    def _new(cls, model: ffi.EmbeddingModel) -> EmbeddingModel:
+        made = cls.__new__(cls)
+        made._ffi, made._fork_count = model, fork_count()
+        return made
 
     @classmethod
     def load(
@@ -237,7 +243,7 @@ class EmbeddingModel:
         `SdkError.InvalidOption`.
         """
         check_can_load()
-        return cls(wait(ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords))))
+        return cls._new(wait(ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords))))
 
     @classmethod
     async def load_async(
@@ -248,7 +254,7 @@ class EmbeddingModel:
     ) -> EmbeddingModel:
         """Like `load`, without blocking the event loop."""
         check_can_load()
-        return cls(await ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords)))
+        return cls._new(await ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords)))
 
     @property
     def info(self) -> EmbeddingModelInfo:

@@ -10,17 +10,17 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, Union, cast
 
 from causerie import causerie_ffi as ffi
 from causerie._logging import log
 from causerie._waiting import pull
 from causerie.error import SdkError
-from causerie.function import SdkFunction, SdkFunctionCall, json_text
-from causerie.options import RoundOptions
+from causerie.function import FunctionLike, SdkFunction, SdkFunctionCall, as_function, json_text
+from causerie.options import Duration, RoundOptions, seconds
 from causerie.response import FunctionResult, MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
@@ -40,7 +40,7 @@ class FunctionHandlers:
 
     The model reads a returned string as it is, any other value as JSON. An exception becomes an error that the model
     reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A call that takes longer
-    than `time_limit` seconds becomes an error as well; its thread keeps running, and its result is dropped. `SystemExit`
+    than `time_limit` becomes an error as well; its thread keeps running, and its result is dropped. `SystemExit`
     and other exceptions that do not derive from `Exception` are raised to the reader, and so is an
     `SdkError.Serialization` for a result that JSON cannot represent. Functions
     may be asynchronous. With `for` they run on the reading thread; with `async for`, a time limit or in parallel on
@@ -52,13 +52,13 @@ class FunctionHandlers:
         self,
         *functions: Callable[..., Any],
         max_rounds: int = 8,
-        time_limit: float | None = None,
+        time_limit: Duration | None = None,
         in_parallel: bool = False,
     ) -> None:
         self.max_rounds = max_rounds
         """Maximum number of replies whose calls are run."""
         self.time_limit = time_limit
-        """Seconds that a function may take."""
+        """How long a function may take: seconds, or a `timedelta`."""
         self.in_parallel = in_parallel
         """Whether all calls of a reply run at once. Their results come in order."""
         self._options()
@@ -89,6 +89,21 @@ class FunctionHandlers:
     def _options(self) -> RoundOptions:
         return RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
 
+    def _seconds(self) -> float | None:
+        return None if self.time_limit is None else seconds(self.time_limit)
+
+    def _joined(self, others: FunctionHandlers) -> FunctionHandlers:
+        """All handlers of both, with the options of the others, whose functions replace ones of the same name."""
+        joined = FunctionHandlers(max_rounds=others.max_rounds, time_limit=others.time_limit, in_parallel=others.in_parallel)
+        joined._functions = {**self._functions, **others._functions}
+        joined._handlers = {**self._handlers, **others._handlers}
+        return joined
+
+    def _forget(self, name: str) -> None:
+        """Leaves the calls of a function to the app."""
+        self._functions.pop(name, None)
+        self._handlers.pop(name, None)
+
     # With `for`.
 
     def _run(self, calls: list[SdkFunctionCall], is_cancelled: Callable[[], bool]) -> list[Outcome]:
@@ -105,7 +120,8 @@ class FunctionHandlers:
         for index, call in enumerate(calls):
             _start(functools.partial(run, index, call))
         outcomes = [_TIMED_OUT] * len(calls)
-        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        limit = self._seconds()
+        deadline = None if limit is None else time.monotonic() + limit
         for _ in calls:
             try:
                 index, outcome = _get(finished, deadline, is_cancelled)
@@ -140,7 +156,7 @@ class FunctionHandlers:
 
     async def _limited(self, call: SdkFunctionCall) -> Outcome:
         try:
-            return await asyncio.wait_for(self._outcome_async(call), self.time_limit)
+            return await asyncio.wait_for(self._outcome_async(call), self._seconds())
         except asyncio.TimeoutError:
             return _TIMED_OUT
 
@@ -193,6 +209,27 @@ class FunctionHandlers:
             task.cancel()
         raised = asyncio.CancelledError() if task.cancelled() else task.exception()
         return None if raised else task.result(), raised
+
+
+Functions: TypeAlias = Union[FunctionHandlers, Iterable[FunctionLike]]
+"""Functions for the model. Python functions, and the functions of a `FunctionHandlers`, are run during the reply; calls of definitions
+(an `SdkFunction`, a dict, a class) are left to the app.
+"""
+
+
+def separated(functions: Functions) -> tuple[list[SdkFunction], FunctionHandlers]:
+    """Returns functions that are only offered, and those that are also run."""
+    if isinstance(functions, FunctionHandlers):
+        return [], functions
+    if isinstance(functions, (str, Mapping, type)) or not isinstance(functions, Iterable):
+        raise TypeError(f"functions must be a FunctionHandlers or a list of functions, not {type(functions).__name__}")
+    offered, handlers = [], FunctionHandlers()
+    for function in functions:
+        if isinstance(function, (SdkFunction, Mapping, type)) or not callable(function):
+            offered.append(as_function(function))
+        else:
+            handlers.function(function)
+    return offered, handlers
 
 
 def as_handlers(handlers: object) -> FunctionHandlers:

@@ -13,6 +13,7 @@ from causerie import _waiting
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, uncopyable, variant
 from causerie._waiting import wait
+from causerie.options import Duration, checked, milliseconds
 
 
 @adopted
@@ -100,8 +101,16 @@ PullEvent = Union[Progress, Ready]
 class DownloadPlan:
     """The files of one model at one commit, with their digests. As JSON it survives a restart of the app."""
 
-    def __init__(self, plan: ffi.DownloadPlan) -> None:
-        self._ffi = plan
+    _ffi: ffi.DownloadPlan
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a DownloadPlan is made by Hub.plan(name) or DownloadPlan.from_json(json)")
+
+    @classmethod
+    def _new(cls, plan: ffi.DownloadPlan) -> DownloadPlan:
+        made = cls.__new__(cls)
+        made._ffi = plan
+        return made
 
     def __repr__(self) -> str:
         return f"<DownloadPlan of {self.name} at {self.commit}, {self.size} bytes>"
@@ -109,7 +118,7 @@ class DownloadPlan:
     @classmethod
     def from_json(cls, json: str) -> DownloadPlan:
         """Reads a plan from JSON. Raises `SdkError.Serialization`."""
-        return cls(ffi.DownloadPlan.from_json(json))
+        return cls._new(ffi.DownloadPlan.from_json(json))
 
     def to_json(self) -> str:
         """Returns the plan as JSON."""
@@ -146,8 +155,8 @@ class Hub:
     """Downloads models by name into the cache that Hugging Face's tools share, and lists what it holds.
 
     Options that are left out come from the environment: `HF_HUB_CACHE` and the like, `HF_ENDPOINT`, `HF_TOKEN`,
-    `HF_HUB_OFFLINE`. `idle_timeout` is how many seconds a transfer may be without a byte, and `retry_pause` how many seconds
-    pass before a failed request is tried again. Without `uses_links`, which `HF_HUB_DISABLE_SYMLINKS` switches off, the files
+    `HF_HUB_OFFLINE`. `idle_timeout` is how long a transfer may be without a byte, and `retry_pause` how long a failed
+    request waits before it is tried again: seconds, or a `timedelta`. Without `uses_links`, which `HF_HUB_DISABLE_SYMLINKS` switches off, the files
     of a model stand in its folder themselves.
     """
 
@@ -159,8 +168,8 @@ class Hub:
         token: str | None = None,
         is_offline: bool | None = None,
         checks_space: bool | None = None,
-        idle_timeout: float | None = None,
-        retry_pause: float | None = None,
+        idle_timeout: Duration | None = None,
+        retry_pause: Duration | None = None,
         uses_links: bool | None = None,
     ) -> None:
         options = ffi.HubOptions(
@@ -169,8 +178,8 @@ class Hub:
             token=token,
             is_offline=is_offline,
             checks_space=checks_space,
-            idle_timeout_milliseconds=None if idle_timeout is None else round(1000 * idle_timeout),
-            retry_pause_milliseconds=None if retry_pause is None else round(1000 * retry_pause),
+            idle_timeout_milliseconds=None if idle_timeout is None else checked("idle_timeout", milliseconds, idle_timeout),
+            retry_pause_milliseconds=None if retry_pause is None else checked("retry_pause", milliseconds, retry_pause),
             uses_links=uses_links,
         )
         self._ffi = ffi.Hub(options, None)
@@ -207,7 +216,7 @@ class Hub:
 
     def plan(self, name: str) -> DownloadPlan:
         """Asks the hub which files a name means now, and what they are. Downloads no model. See `pull` for errors."""
-        return DownloadPlan(wait(self._ffi.plan(name)))
+        return DownloadPlan._new(wait(self._ffi.plan(name)))
 
     def missing_bytes(self, plan: DownloadPlan) -> int:
         """Returns the number of bytes of a plan that are not there."""
@@ -243,16 +252,18 @@ class Hub:
 
 
 def pull(name: str, *, progress: Callable[[PullProgress], object] | None = None) -> Path:
-    """Downloads a model by its name; returns the file or folder to load. See `Hub.pull`.
+    """Downloads a model by its name; returns the file or folder to load:
 
         path = causerie.pull("LiquidAI/LFM2-350M-GGUF:Q4_K_M", progress=print)
+
+    See `Hub.pull`.
     """
     return Hub().pull(name, progress=progress)
 
 
 def plans_from_lock(json: str) -> list[DownloadPlan]:
     """Reads the plans of a lock file, as `causerie pull --lock` writes it. Raises `SdkError.Serialization`."""
-    return [DownloadPlan(plan) for plan in ffi.plans_from_lock(json)]
+    return [DownloadPlan._new(plan) for plan in ffi.plans_from_lock(json)]
 
 
 def _read(stream: ffi.DownloadStream, report: Callable[[PullProgress], object] | None) -> Path:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union, overload
 
 from causerie._border import uncopyable
+from causerie._reading import Read, ReadOnce
 from causerie.error import SdkError
 from causerie.function import FunctionLike, as_functions
 from causerie.message import Image, ImageSource, MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
-from causerie.response import Chunk, Complete, FinishReason, GenerationStats, Response, ResponseIterator
+from causerie.response import Chunk, Complete, FinishReason, GenerationStats, MessageResponse
 from causerie.runner import ModelRunner
 
 if TYPE_CHECKING:
@@ -192,70 +193,21 @@ class TextPiece(str):
 
 
 @uncopyable("read it once, and keep its pieces")
-class TextStream:
+class TextStream(ReadOnce[TextPiece]):
     """Pieces of text as they are generated. It can be read once, with `for` or `async for`, like a `Response`."""
 
-    def __init__(self, response: Response) -> None:
-        self._response = response
-
-    def __repr__(self) -> str:
-        return f"<TextStream of {self._response!r}>"
-
-    def cancel(self) -> None:
-        """Stops the reply within one token."""
-        self._response.cancel()
-
-    def __iter__(self) -> TextIterator:
-        return TextIterator(self._response)
-
-    def __aiter__(self) -> TextIterator:
-        return TextIterator(self._response)
-
-    def __enter__(self) -> TextStream:
-        return self
-
-    def __exit__(self, *end: object) -> None:
-        self._response._leave()
-
-    async def __aenter__(self) -> TextStream:
-        return self
-
-    async def __aexit__(self, *end: object) -> None:
-        self._response._leave()
+    def _read(self) -> Read[TextPiece]:
+        return _piece
 
 
-@uncopyable("read it once, and keep its pieces")
-class TextIterator:
-    """Reads a stream of text. Stops the reply when it is garbage-collected."""
-
-    def __init__(self, response: Response) -> None:
-        self._events = ResponseIterator(response)
-
-    def __iter__(self) -> TextIterator:
-        return self
-
-    def __aiter__(self) -> TextIterator:
-        return self
-
-    def __next__(self) -> TextPiece:
-        for event in self._events:
-            if isinstance(event, (Chunk, Complete)):
-                return _piece(event)
-        raise StopIteration
-
-    async def __anext__(self) -> TextPiece:
-        async for event in self._events:
-            if isinstance(event, (Chunk, Complete)):
-                return _piece(event)
-        raise StopAsyncIteration
-
-
-def _piece(event: Chunk | Complete) -> TextPiece:
+def _piece(event: MessageResponse) -> tuple[TextPiece] | None:
     if isinstance(event, Chunk):
-        return TextPiece(event.text)
+        return (TextPiece(event.text),)
+    if not isinstance(event, Complete):
+        return None
     last = TextPiece()
     last._completion = event
-    return last
+    return (last,)
 
 
 Images: TypeAlias = Union[Image, ImageSource, Sequence[Union[Image, ImageSource]]]
@@ -293,11 +245,11 @@ def stream_generate(
     options.function_call_parser = None
     images = image if isinstance(image, (list, tuple)) else [] if image is None else [image]
     if not images:
-        return TextStream(model.complete(prompt, options))
+        return TextStream._new(model.complete(prompt, options))
     if not isinstance(prompt, str):
         reason = "a prompt with images must be text, found token ids; apply the chat template with tokenize=False"
         raise SdkError.InvalidMessage(reason)
-    return TextStream(model.complete_with_images(prompt, images, options))
+    return TextStream._new(model.complete_with_images(prompt, images, options))
 
 
 @overload

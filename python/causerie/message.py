@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias, Union
+from typing import Any, ClassVar, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
@@ -31,9 +31,20 @@ class ChatMessageRole(str, Enum):
     """The result of a function call."""
 
 
+class ChatMessageContent(ffi.ChatMessageContent):
+    """One part of a message: `Text`, `Image` or `Audio`, which are also members of this class: `ChatMessageContent.Text("Hello!")`."""
+
+    Text: ClassVar[type[_Text]]
+    Image: ClassVar[type[_Image]]
+    Audio: ClassVar[type[_Audio]]
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a part of a message is a Text, an Image or an Audio")
+
+
 @variant(ffi.ChatMessageContent, "TEXT")
 @dataclass
-class Text(ffi.ChatMessageContent):
+class Text(ChatMessageContent):
     """Text."""
 
     text: str
@@ -41,7 +52,7 @@ class Text(ffi.ChatMessageContent):
 
 @variant(ffi.ChatMessageContent, "IMAGE")
 @dataclass
-class Image(ffi.ChatMessageContent):
+class Image(ChatMessageContent):
     """An image: `Image("photo.jpg")`. It may be given as the path of a file, or as what `ImageSource` names."""
 
     data: bytes
@@ -58,7 +69,7 @@ class Image(ffi.ChatMessageContent):
 
 @variant(ffi.ChatMessageContent, "AUDIO")
 @dataclass
-class Audio(ffi.ChatMessageContent):
+class Audio(ChatMessageContent):
     """Sound: `Audio("question.wav")`, or `Audio(samples, 48_000)` for samples of one channel and their number per second."""
 
     data: bytes
@@ -88,8 +99,14 @@ AudioSource: TypeAlias = Union[str, os.PathLike[str], bytes, bytearray, memoryvi
 one of numpy, another buffer of floats, or a sequence of numbers.
 """
 
-ChatMessageContent: TypeAlias = Union[Text, Image, Audio]
-"""One part of a message."""
+ChatMessageContent.Text, ChatMessageContent.Image, ChatMessageContent.Audio = Text, Image, Audio
+_Text: TypeAlias = Text
+_Image: TypeAlias = Image
+_Audio: TypeAlias = Audio
+
+Part: TypeAlias = Union[Text, Image, Audio]
+PartLike: TypeAlias = Union[ChatMessageContent, Mapping[str, Any], str]
+"""A part of a message, a part in the form of chat completions, or text."""
 
 
 @adopted
@@ -98,7 +115,7 @@ class ChatMessage:
     """One message of a conversation: `ChatMessage("user", "Hello!")`."""
 
     role: ChatMessageRole
-    content: list[ChatMessageContent]
+    content: list[Part]
     """The parts, in order. A string is accepted as a text part, a dict as a part in the form of chat completions, and one part
     without a list. Empty for a reply of only calls."""
     reasoning_content: str | None = None
@@ -121,7 +138,7 @@ class ChatMessage:
     def __init__(
         self,
         role: ChatMessageRole | str,
-        content: str | ChatMessageContent | Iterable[ChatMessageContent | Mapping[str, Any] | str] = (),
+        content: PartLike | Iterable[PartLike] = (),
         reasoning_content: str | None = None,
         function_calls: list[SdkFunctionCall] | None = None,
         rejected_calls: Iterable[RejectedCall] = (),
@@ -162,8 +179,8 @@ class ChatMessage:
         return messages_from_json(json_text([dict(message)]))[0]
 
 
-MessageLike: TypeAlias = Union[ChatMessage, Mapping[str, Any], str]
-"""A message, a message in the form of chat completions, or the text of a user message."""
+MessageLike: TypeAlias = Union[ChatMessage, Mapping[str, Any], str, ChatMessageContent, Sequence[PartLike]]
+"""A message, a message in the form of chat completions, or the text, a part or the parts of a user message."""
 
 
 def messages_to_json(messages: Iterable[ChatMessage]) -> str:
@@ -176,14 +193,12 @@ def messages_from_json(text: str) -> list[ChatMessage]:
     return ffi.messages_from_json(text)
 
 
-def as_parts(
-    content: str | ChatMessageContent | Iterable[ChatMessageContent | Mapping[str, Any] | str],
-) -> list[ChatMessageContent]:
-    parts = [content] if isinstance(content, (str, Mapping, Text, Image, Audio)) else content
+def as_parts(content: PartLike | Iterable[PartLike]) -> list[Part]:
+    parts = [content] if isinstance(content, (str, Mapping, ChatMessageContent)) else content
     return [_as_part(part) for part in parts]
 
 
-def _as_part(part: ChatMessageContent | Mapping[str, Any] | str) -> ChatMessageContent:
+def _as_part(part: PartLike) -> Part:
     if isinstance(part, (Text, Image, Audio)):
         return part
     if isinstance(part, str):
@@ -200,11 +215,11 @@ def as_image(image: Image | ImageSource) -> Image:
 def as_message(message: MessageLike) -> ChatMessage:
     if isinstance(message, ChatMessage):
         return message
-    if isinstance(message, str):
-        return ChatMessage(ChatMessageRole.USER, message)
     if isinstance(message, Mapping):
         return ChatMessage.from_dict(message)
-    raise TypeError(f"a message must be a ChatMessage, a dict or a string, found {type(message).__name__}")
+    if isinstance(message, (str, ChatMessageContent, list, tuple)):
+        return ChatMessage(ChatMessageRole.USER, message)
+    raise TypeError(f"a message must be a ChatMessage, a dict, a string or parts, found {type(message).__name__}")
 
 
 def as_messages(messages: Iterable[MessageLike]) -> list[ChatMessage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import functools
 import math
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
-from typing import Any, ClassVar, TypedDict, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypedDict, TypeVar, Union
 
 from causerie._border import adopted
 from causerie._json import dumps
@@ -37,6 +38,11 @@ from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")
 
+Duration: TypeAlias = Union[float, datetime.timedelta]
+"""A number of seconds, or a `timedelta`."""
+
+_FROM_MILLISECONDS: Any = object()
+
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -46,11 +52,21 @@ def _number(value: Any) -> float:
     return number
 
 
-def _seconds(value: Any) -> float:
-    number = _number(value)
-    if math.isnan(number):
-        raise TypeError("a number of seconds")
-    return number
+def seconds(value: Any) -> float:
+    """Returns the seconds of a duration, which is a number of seconds or a `timedelta`."""
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+        raise TypeError("a number of seconds or a timedelta")
+    return _number(value)
+
+
+def milliseconds(duration: Duration) -> int:
+    """Returns a duration in whole milliseconds. One that is not 0 takes at least one."""
+    given = seconds(duration)
+    if not 0 <= given * 1000 < 1 << 64:
+        raise TypeError("a number of seconds or a timedelta, 0 or more")
+    return math.ceil(given * 1000)
 
 
 def _integer(bits: int) -> Callable[[Any], int]:
@@ -147,16 +163,23 @@ class CheckedOptions:
         check = self._checks.get(name)
         if check is None:
             raise _unknown(name, type(self))
-        try:
-            checked = None if value is None and check not in (_flag, _strings) else check(value)
-        except (TypeError, ValueError, OverflowError) as err:
-            reason = f"{name} must be {err}, found {value!r}"
-            raise SdkError.InvalidOption(reason, name) from None
-        object.__setattr__(self, name, checked)
+        is_default = value is None and check not in (_flag, _strings)
+        object.__setattr__(self, name, None if is_default else checked(name, check, value))
+
+
+def checked(name: str, check: Callable[[Any], Any], value: Any) -> Any:
+    """Returns a checked value. Raises `SdkError.InvalidOption`, which names the option."""
+    try:
+        return check(value)
+    except (TypeError, ValueError, OverflowError) as err:
+        raise SdkError.InvalidOption(f"{name} must be {err}, found {value!r}", name) from None
 
 
 def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
     """Returns options that were given as an object or as keywords."""
+    if options is None and kind is GenerationOptions and "generation_options" in keywords:
+        options = keywords["generation_options"]  # the name of the argument in the specification
+        keywords = {name: value for name, value in keywords.items() if name != "generation_options"}
     if options is not None:
         if not isinstance(options, kind):
             raise SdkError.InvalidOption(f"options must be {kind.__name__}, found {type(options).__name__}", "options")
@@ -222,6 +245,7 @@ class GenerationOptions(CheckedOptions):
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
         "timeout_milliseconds": _integer(64),
+        "timeout": seconds,
     }
 
     function_call_parser: FunctionCallParser | str | None = FunctionCallParser.MODEL
@@ -292,7 +316,18 @@ class GenerationOptions(CheckedOptions):
     context_policy: ContextPolicy | str | None = None
     """How a history that does not fit the context is treated. Default: an error."""
     timeout_milliseconds: int | None = None
-    """Milliseconds after which the reply is cancelled. Default: never."""
+    """The same as `timeout`, in milliseconds."""
+    timeout: Duration | None = _FROM_MILLISECONDS
+    """Seconds, or a `timedelta`, after which the reply is cancelled. It reads as seconds. Default: never."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "timeout":
+            super().__setattr__(name, value)
+            if name == "timeout_milliseconds":
+                object.__setattr__(self, "timeout", None if value is None else value / 1000)
+        elif value is not _FROM_MILLISECONDS:
+            object.__setattr__(self, "timeout_milliseconds", None if value is None else checked(name, milliseconds, value))
+            super().__setattr__(name, value)
 
 
 class GenerationKeywords(TypedDict, total=False):
@@ -331,6 +366,13 @@ class GenerationKeywords(TypedDict, total=False):
     on_busy: OnBusy | str | None
     context_policy: ContextPolicy | str | None
     timeout_milliseconds: int | None
+    timeout: Duration | None
+
+
+class ReplyKeywords(GenerationKeywords, total=False):
+    """The options of a reply as keyword arguments, or as an object under the specification's name."""
+
+    generation_options: GenerationOptions | None
 
 
 @adopted
@@ -338,10 +380,10 @@ class GenerationKeywords(TypedDict, total=False):
 class RoundOptions(CheckedOptions):
     """Options for running functions; see `FunctionHandlers`."""
 
-    _checks = {"max_rounds": _integer(32), "time_limit": _seconds, "in_parallel": _flag}
+    _checks = {"max_rounds": _integer(32), "time_limit": seconds, "in_parallel": _flag}
 
     max_rounds: int | None = None
-    time_limit: float | None = None
+    time_limit: Duration | None = None
     in_parallel: bool = False
 
 

@@ -326,12 +326,20 @@ class Response:
     task that reads.
     """
 
-    def __init__(self, stream: Stream, fork_count: int, readers: Readers) -> None:
-        self._stream: Stream | None = stream
-        self._fork_count = fork_count
-        self._readers = readers
-        self._completion: Complete | None = None
-        self._has_begun = False
+    _stream: Stream | None
+    _fork_count: int
+    _readers: Readers
+    _completion: Complete | None = None
+    _has_begun = False
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Response is made by generate_response() of a Conversation")
+
+    @classmethod
+    def _new(cls, stream: Stream, fork_count: int, readers: Readers) -> Response:
+        made = cls.__new__(cls)
+        made._stream, made._fork_count, made._readers = stream, fork_count, readers
+        return made
 
     def __repr__(self) -> str:
         if self._completion:
@@ -349,7 +357,7 @@ class Response:
         """The text of the reply, in pieces, instead of its events."""
         from causerie.library import TextStream
 
-        return TextStream(self)
+        return TextStream._new(self)
 
     def cancel(self) -> None:
         """Stops the reply within one token. It then ends with a `Complete` whose finish reason is `INTERRUPTED`.

@@ -15,7 +15,7 @@ from causerie._waiting import is_ending, wait
 from causerie.choices import SpeechVoice, chosen
 from causerie.decide import DecisionOptions, DecisionQuestion, Decisions, DecisionState, as_questions, as_state
 from causerie.error import SdkError
-from causerie.handlers import FunctionHandlers, ReplyStream
+from causerie.handlers import FunctionHandlers, Functions, ReplyStream, separated
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
 from causerie.notations import FunctionCallParser
 from causerie.options import GenerationOptions, LoadOptions, gathered
@@ -92,11 +92,17 @@ class ModelRunner:
     conversations raise `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
     """
 
-    def __init__(self, runner: ffi.ModelRunner) -> None:
-        if not isinstance(runner, ffi.ModelRunner):
-            raise TypeError("a ModelRunner is created by ModelRunner.load(path)")
-        self._ffi = runner
-        self._fork_count = fork_count()
+    _ffi: ffi.ModelRunner
+    _fork_count: int
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a ModelRunner is created by ModelRunner.load(path)")
+
+    @classmethod
+    def _new(cls, runner: ffi.ModelRunner) -> ModelRunner:
+        made = cls.__new__(cls)
+        made._ffi, made._fork_count = runner, fork_count()
+        return made
 
     @classmethod
     def load(
@@ -119,7 +125,7 @@ class ModelRunner:
         check_can_load()
         watch = _Progress(progress) if progress else None
         try:
-            return cls(wait(ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch)))
+            return cls._new(wait(ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch)))
         except SdkError as err:
             raise (watch and watch.raised) or err from None
 
@@ -136,22 +142,32 @@ class ModelRunner:
         check_can_load()
         watch = _Progress(progress) if progress else None
         try:
-            return cls(await ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch))
+            return cls._new(await ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch))
         except SdkError as err:
             raise (watch and watch.raised) or err from None
 
-    def create_conversation(self, system_prompt: str = "") -> Conversation:
-        """Creates a conversation with a system prompt; without one if it is empty."""
-        return self._conversation(self._ffi.create_conversation(system_prompt))
+    def create_conversation(self, system_prompt: str | None = "", functions: Functions = ()) -> Conversation:
+        """Creates a conversation with a system prompt, if there is one, and with functions for the model.
 
-    def create_conversation_from_history(self, history: Iterable[MessageLike]) -> Conversation:
-        """Creates a conversation that continues a history, with the functions in its system message."""
-        return self._conversation(self._ffi.create_conversation_from_history(as_messages(history)))
+        Every reply runs the Python functions among them, and the functions of a `FunctionHandlers`, and goes on with their results; see
+        `Conversation.respond_with_functions`. Calls of the others (an `SdkFunction`, a dict, a class) are left to the app.
 
-    def restore_session(self, path: str | os.PathLike[str]) -> Conversation:
-        """Restores a conversation that was saved to a file. Raises `SdkError.Session`."""
+        Raises `SdkError.InvalidFunction`.
+        """
+        return self._conversation(self._ffi.create_conversation(system_prompt or ""), functions)
+
+    def create_conversation_from_history(
+        self, history: Iterable[MessageLike], functions: Functions = ()
+    ) -> Conversation:
+        """Creates a conversation that continues a history, with the functions in its system message, and with further ones as in
+        `create_conversation`."""
+        return self._conversation(self._ffi.create_conversation_from_history(as_messages(history)), functions)
+
+    def restore_session(self, path: str | os.PathLike[str], functions: Functions = ()) -> Conversation:
+        """Restores a conversation that was saved to a file, with its functions, and with further ones as in
+        `create_conversation`. Raises `SdkError.Session`."""
         check_not_forked(self._fork_count)
-        return self._conversation(self._ffi.restore_session(os.fspath(path)))
+        return self._conversation(self._ffi.restore_session(os.fspath(path)), functions)
 
     def complete(
         self,
@@ -286,15 +302,18 @@ class ModelRunner:
     def __repr__(self) -> str:
         return f"<ModelRunner {self.info.architecture}, context of {self.context_size} tokens>"
 
-    def _conversation(self, conversation: ffi.Conversation) -> Conversation:
+    def _conversation(self, conversation: ffi.Conversation, functions: Functions) -> Conversation:
         from causerie.conversation import Conversation
 
-        return Conversation(self, conversation)
+        offered, handlers = separated(functions)
+        if new := [*offered, *handlers.functions]:
+            conversation.register_functions(new)
+        return Conversation._new(self, conversation, handlers)
 
     def _response(
         self, stream: ffi.ResponseStream, readers: Readers | None = None, handlers: FunctionHandlers | None = None
     ) -> Response:
-        return Response(ReplyStream(stream, handlers), self._fork_count, readers or Readers())
+        return Response._new(ReplyStream(stream, handlers), self._fork_count, readers or Readers())
 
 
 class _Progress(ffi.LoadProgress):

@@ -19,4 +19,4 @@ def load_scripted_model(script: Mapping[str, Any] | str) -> ModelRunner:
     replaced; everything else is the real engine. Raises `SdkError.Serialization`.
     """
     check_can_load()
-    return ModelRunner(ffi.load_scripted_model(script if isinstance(script, str) else json_text(dict(script))))
+    return ModelRunner._new(ffi.load_scripted_model(script if isinstance(script, str) else json_text(dict(script))))

@@ -275,11 +275,17 @@ class Transcriber:
     It does not survive `os.fork()`: start processes with `spawn`.
     """
 
-    def __init__(self, transcriber: ffi.Transcriber) -> None:
-        if not isinstance(transcriber, ffi.Transcriber):
-            raise TypeError("a Transcriber is created by Transcriber.load(path)")
-        self._ffi = transcriber
-        self._fork_count = fork_count()
+    _ffi: ffi.Transcriber
+    _fork_count: int
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Transcriber is created by Transcriber.load(path)")
+
+    @classmethod
+    def _new(cls, transcriber: ffi.Transcriber) -> Transcriber:
+        made = cls.__new__(cls)
+        made._ffi, made._fork_count = transcriber, fork_count()
+        return made
 
     @classmethod
     def load(
@@ -290,7 +296,7 @@ class Transcriber:
         Raises `SdkError.ModelNotFound`, `SdkError.ModelLoad`, `SdkError.OutOfMemory` and `SdkError.InvalidOption`.
         """
         check_can_load()
-        return cls(wait(ffi.load_transcriber(os.fspath(model), gathered(TranscriberOptions, options, keywords))))
+        return cls._new(wait(ffi.load_transcriber(os.fspath(model), gathered(TranscriberOptions, options, keywords))))
 
     @classmethod
     async def load_async(
@@ -298,7 +304,7 @@ class Transcriber:
     ) -> Transcriber:
         """Like `load`, without blocking the event loop."""
         check_can_load()
-        return cls(await ffi.load_transcriber(os.fspath(model), gathered(TranscriberOptions, options, keywords)))
+        return cls._new(await ffi.load_transcriber(os.fspath(model), gathered(TranscriberOptions, options, keywords)))
 
     @property
     def languages(self) -> list[str]:
@@ -348,7 +354,7 @@ class Transcriber:
         else:
             samples = sample_bytes(sound)
             stream = self._ffi.start_transcription_of_samples(samples, as_rate(sample_rate), chosen)
-        return TranscriptStream(stream, self._fork_count)
+        return TranscriptStream._new(stream, self._fork_count)
 
     def live(
         self, sample_rate: int, options: TranscribeOptions | None = None, **keywords: Unpack[TranscribeKeywords]
@@ -357,7 +363,7 @@ class Transcriber:
         `SdkError.UnsupportedContent` for a rate that no sound has."""
         check_not_forked(self._fork_count)
         chosen = gathered(TranscribeOptions, options, keywords)
-        return LiveTranscription(self._ffi.start_live_transcription(as_rate(sample_rate), chosen), self._fork_count)
+        return LiveTranscription._new(self._ffi.start_live_transcription(as_rate(sample_rate), chosen), self._fork_count)
 
     def __repr__(self) -> str:
         n_languages = len(self.languages)
@@ -377,9 +383,17 @@ Source = TypeVar("Source", bound=_Pulled)
 class _Events(Generic[Source]):
     """The events of a transcription. Leaving the loop by an error, the end of a `with` block and garbage collection stop it."""
 
-    def __init__(self, stream: Source, fork_count: int) -> None:
-        self._ffi: Source = stream
-        self._fork_count = fork_count
+    _ffi: Source
+    _fork_count: int
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError(f"a {type(self).__name__} is made by a Transcriber")
+
+    @classmethod
+    def _new(cls, stream: Source, fork_count: int) -> Self:
+        made = cls.__new__(cls)
+        made._ffi, made._fork_count = stream, fork_count
+        return made
 
     def __iter__(self) -> Iterator[TranscriptEvent]:
         return self

@@ -94,6 +94,13 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
     return value
 
 
+def value_of(hint: Any, written: Any) -> Any:
+    """Returns what the model wrote as a value of a type. Raises `SdkError.InvalidArgument`, or `TypeError` for another type."""
+    if hint is not Any and written is None:
+        return None
+    return _type(hint).value(written, "")
+
+
 def _fitting(call: SdkFunctionCall, function: SdkFunction) -> dict[str, Any]:
     validation = validate(dataclasses.replace(call, name=function.name), [function])
     for diagnostic in validation.diagnostics:

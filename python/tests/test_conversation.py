@@ -128,7 +128,7 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
     with pytest.raises(SdkError.InvalidOption):
         conversation.generate_response("Hi", options, temperature=0)
     with pytest.raises(SdkError.InvalidOption):
-        conversation.generate_response("Hi", {"max_tokens": 1})  # type: ignore[arg-type]
+        conversation.generate_response("Hi", {"max_tokens": 1})  # type: ignore[call-overload]
     with pytest.raises(SdkError.InvalidOption):
         options.on_cancel = "explode"
     with pytest.raises(SdkError.InvalidOption):

@@ -68,7 +68,7 @@ class Chat(Conversation):
 
 def test_subclasses_and_holders_are_not_copied_either() -> None:
     model = runner(["a"])
-    chat = Chat(model, model.create_conversation()._ffi)
+    chat = Chat._new(model, model.create_conversation()._ffi, FunctionHandlers())
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="^Chat must not be copied or pickled: .*use fork"):
             copied(chat)

@@ -23,7 +23,7 @@ INSTALLED = Path(causerie.__file__).parent
 def test_the_tests_run_against_the_installed_wheel() -> None:
     assert INSTALLED.parent.name == "site-packages"
     files = {str(file) for file in importlib.metadata.files("causerie") or []}
-    assert {"causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
+    assert {"causerie/demo.gguf", "causerie/demo-mmproj.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
     licences = {f"causerie-{causerie.__version__}.dist-info/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")}
     assert licences <= files
     assert any(file.startswith(("causerie/libcauserie_ffi.", "causerie/causerie_ffi.dll")) for file in files)

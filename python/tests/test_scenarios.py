@@ -111,7 +111,8 @@ class Player:
         if "handlers" not in step:
             if message is None:
                 return self.conversation.continue_response(**options)
-            return self.conversation.generate_response(message, **options)
+            response: Response = self.conversation.generate_response(message, **options)
+            return response
         handlers = FunctionHandlers(**step.get("rounds", {}))
         for name, script in step["handlers"].items():
             handlers.on(name, self.handler(iter(script), lambda: response.cancel()))

@@ -167,7 +167,7 @@ def test_loading_fails_with_typed_errors() -> None:
     with pytest.raises(SdkError.InvalidOption, match="threads"):
         Transcriber.load(FOLDER, threads=0)
     with pytest.raises(TypeError, match=r"Transcriber\.load"):
-        Transcriber(ModelRunner)  # type: ignore[arg-type]
+        Transcriber(ModelRunner)
 
 
 def test_a_file_of_ggml_is_loaded_and_quantised() -> None:

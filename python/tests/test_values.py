@@ -6,6 +6,7 @@ import copy
 import enum
 import inspect
 import pickle
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -13,7 +14,18 @@ import pytest
 from support import CALL_END, CALL_START, STALL, runner
 
 import causerie
-from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _border, _json
+from causerie import (
+    ChatMessage,
+    ChatMessageContent,
+    Chunk,
+    Complete,
+    FinishReason,
+    FunctionCalls,
+    SdkError,
+    SdkFunction,
+    _border,
+    _json,
+)
 from causerie.decide import DecisionKeywords, DecisionOptions
 from causerie.embedding import (
     EmbeddingModelKeywords,
@@ -159,8 +171,8 @@ def test_a_class_has_the_members_of_the_generated_one(generated: Any, ours: Any)
         assert {kind.__name__ for kind in SdkError.__subclasses__()} == kinds
     else:
         names = list(inspect.signature(generated.__init__).parameters)
-        # The exception of a function stays in this package.
-        added = ["error"] if ours is causerie.FunctionResult else []
+        # The exception of a function stays in this package, and the time in seconds is passed in milliseconds.
+        added = {causerie.FunctionResult: ["error"], causerie.GenerationOptions: ["timeout"]}.get(ours, [])
         assert [field.name for field in fields(ours)] == names[1:] + added
 
 
@@ -186,10 +198,31 @@ def test_parts_of_a_message_may_be_strings_and_dicts() -> None:
 
 
 def test_constructors_that_apps_cannot_use_say_what_to_call() -> None:
-    with pytest.raises(TypeError, match=r"ModelRunner\.load"):
-        causerie.ModelRunner("model.gguf")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="create_conversation"):
-        causerie.Conversation(runner(), "Be brief.")  # type: ignore[arg-type]
+    for kind, advice in [
+        (causerie.ModelRunner, "ModelRunner.load"),
+        (causerie.Conversation, "create_conversation"),
+        (causerie.Response, "generate_response"),
+        (causerie.TextStream, "generate_response"),
+        (causerie.DownloadPlan, "Hub.plan"),
+        (causerie.embedding.EmbeddingModel, "EmbeddingModel.load"),
+        (causerie.transcribe.Transcriber, "Transcriber.load"),
+        (causerie.transcribe.LiveTranscription, "Transcriber"),
+        (ChatMessageContent, "Text"),
+    ]:
+        for given in ((), ("model.gguf",), (runner(), "Be brief.")):
+            with pytest.raises(TypeError, match=re.escape(advice)):
+                kind(*given)
+
+
+def test_parts_are_members_of_their_class_and_match() -> None:
+    message = ChatMessage("user", [ChatMessageContent.Text("See"), ChatMessageContent.Image(b"GIF89a"), ChatMessageContent.Audio(b"")])
+    assert message.content == [causerie.Text("See"), causerie.Image(b"GIF89a"), causerie.Audio(b"")]
+    assert all(isinstance(part, ChatMessageContent) for part in message.content)
+    match message.content[0]:
+        case ChatMessageContent.Text(text):
+            assert text == "See"
+        case _:
+            raise AssertionError
 
 
 def test_objects_say_what_they_are() -> None:

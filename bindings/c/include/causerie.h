@@ -60,6 +60,7 @@ typedef enum causerie_status {
 typedef struct causerie_options causerie_options;
 typedef struct causerie_model causerie_model;
 typedef struct causerie_info causerie_info;
+typedef struct causerie_embedding_model causerie_embedding_model;
 typedef struct causerie_message causerie_message;
 typedef struct causerie_conversation causerie_conversation;
 typedef struct causerie_stream causerie_stream;
@@ -144,6 +145,22 @@ causerie_status causerie_info_read(const char *path, causerie_info **info);
 causerie_status causerie_info_string(causerie_info *info, causerie_info_string_kind kind, const char **value);
 causerie_status causerie_info_number(causerie_info *info, causerie_info_number_kind kind, uint64_t *value);
 causerie_status causerie_info_free(causerie_info *info);
+
+/* ---- Decisions and embeddings: requests and answers are JSON (docs/c.md) ---- */
+
+/* Answers questions about a state, with probabilities. The answers are a string to free. */
+causerie_status causerie_model_decide(causerie_model *model, const char *request, const char **decisions);
+/* Loads a GGUF file, a Hugging Face folder, or "<namespace>/<name>" in the local cache. options may be NULL. */
+causerie_status causerie_embedding_model_load(const char *path, const char *options, causerie_embedding_model **model);
+/* What the model is and can do, as a string to free. */
+causerie_status causerie_embedding_model_info(causerie_embedding_model *model, const char **info);
+/* Copies the vectors of texts, one after the other, at most capacity values. count is how many values there are. details, a string to
+ * free, has the number of tokens and the texts that were cut. Each but model and request may be NULL. */
+causerie_status causerie_embedding_model_embed(causerie_embedding_model *model, const char *request, float *vectors, size_t capacity,
+                                               size_t *count, const char **details);
+/* The documents that fit a query best, the best first, as a string to free. */
+causerie_status causerie_embedding_model_rerank(causerie_embedding_model *model, const char *request, const char **ranking);
+causerie_status causerie_embedding_model_free(causerie_embedding_model *model);
 
 /* ---- Messages ---- */
 

@@ -11,6 +11,7 @@ mod strings;
 // Objects and their functions.
 mod options;
 mod model;
+mod embedding;
 mod message;
 mod conversation;
 mod stream;

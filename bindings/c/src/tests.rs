@@ -9,6 +9,10 @@ use causerie::{Conversation, MessageResponse, ModelRunner};
 
 use crate::border::caller::{buffer, bytes, flag, given, no_text, nowhere, out, text};
 use crate::conversation::{causerie_conversation_ask, causerie_conversation_free, causerie_conversation_new};
+use crate::embedding::{
+    causerie_embedding_model_embed, causerie_embedding_model_free, causerie_embedding_model_load,
+    causerie_embedding_model_rerank, causerie_model_decide,
+};
 use crate::event::{causerie_event_call, causerie_event_samples};
 use crate::fault::{Fault, Status, guarded};
 use crate::handles::Handle;
@@ -192,4 +196,47 @@ fn a_stream_that_is_freed_ends_for_the_thread_that_waits_for_it() {
     assert_eq!(causerie_stream_free(stream), Status::Ok);
     // Either the thread had the stream already, and gets its last event, or it came too late.
     assert!([Status::Ok, Status::InvalidHandle].contains(&waiting.join().unwrap()));
+}
+
+#[test]
+fn embeddings_and_rankings_are_given() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/models/bert");
+    let path = std::ffi::CString::new(path).unwrap();
+    let mut model = Handle::NULL;
+    assert_eq!(causerie_embedding_model_load(text(&path), text(c"{\"threads\": 1}"), out(&mut model)), Status::Ok);
+    let (mut values, mut count, mut details) = ([0.0f32; 40], 0, ptr::null());
+    let request = c"{\"texts\": [\"bread\", \"a rocket\"]}";
+    let status = causerie_embedding_model_embed(
+        model,
+        text(request),
+        buffer(&mut values),
+        40,
+        out(&mut count),
+        out(&mut details),
+    );
+    assert_eq!((status, count), (Status::Ok, 64));
+    // The first vector, whose length is 1, and the beginning of the second.
+    let length = values[..32].iter().map(|value| value * value).sum::<f32>();
+    assert!((length - 1.0).abs() < 1e-5, "found {length}"); // the rounding of 32 values in F32
+    assert!(values[32..].iter().all(|value| *value != 0.0));
+    assert!(crate::border::caller::read(details).contains("token_count"));
+    assert_eq!(causerie_string_free(given(details)), Status::Ok);
+    let mut ranking = ptr::null();
+    let status =
+        causerie_embedding_model_rerank(model, text(c"{\"query\": \"a\", \"documents\": [\"b\"]}"), out(&mut ranking));
+    assert_eq!(status, Status::UnsupportedContent);
+    assert_eq!(causerie_embedding_model_free(model), Status::Ok);
+    let status = causerie_embedding_model_embed(model, text(request), buffer(&mut values), 40, nowhere(), nowhere());
+    assert_eq!(status, Status::InvalidHandle);
+}
+
+#[test]
+fn wrong_decisions_are_refused_by_name() {
+    let model = scripted(c"{\"replies\": []}");
+    let mut decisions = ptr::null();
+    let status = causerie_model_decide(model, text(c"{\"questions\": [{\"type\": \"riddle\"}]}"), out(&mut decisions));
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(reason().contains("questions[0]"), "{}", reason());
+    assert_eq!(causerie_model_decide(model, text(c"{"), nowhere()), Status::InvalidArgument);
+    assert_eq!(causerie_model_free(model), Status::Ok);
 }

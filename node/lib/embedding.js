@@ -1,0 +1,51 @@
+// Embedding models: texts as vectors, and documents in the order in which they fit a query.
+
+import { fileURLToPath } from "node:url";
+
+import { awaited, call, native } from "./native.js";
+import { answer, requestJson } from "./values.js";
+
+/** A model in memory that embeds texts, or ranks documents. It computes one call at a time. */
+export class EmbeddingModel {
+  #native;
+
+  /** Use `EmbeddingModel.load`. */
+  constructor(loaded) {
+    if (!(loaded instanceof native.NativeEmbeddingModel)) throw new TypeError("use EmbeddingModel.load to load a model");
+    this.#native = loaded;
+  }
+
+  /** Loads a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. */
+  static async load(model, options = {}) {
+    const path = model instanceof URL ? fileURLToPath(model) : model;
+    return new EmbeddingModel(await awaited(native.loadEmbeddingModel(path, call(() => requestJson(options)))));
+  }
+
+  get info() {
+    return answer(this.#native.info());
+  }
+
+  /** The vectors of texts, in their order. */
+  async embed(texts, options = {}) {
+    const { values, dimensions, json } = await awaited(this.#native.embed(requestJson({ ...options, texts })));
+    const vectors = texts.map((_, at) => values.subarray(at * dimensions, (at + 1) * dimensions));
+    return { vectors, ...answer(json) };
+  }
+
+  /** The documents that fit a query best, the best first. */
+  async rerank(query, documents, options = {}) {
+    return answer(await awaited(this.#native.rerank(requestJson({ ...options, query, documents }))));
+  }
+}
+
+/** The cosine of the angle between two vectors, from -1 to 1. */
+export function cosineSimilarity(one, other) {
+  if (one.length !== other.length) throw new RangeError(`vectors must have the same size, found ${one.length} and ${other.length}`);
+  let [product, ofOne, ofOther] = [0, 0, 0];
+  for (let at = 0; at < one.length; at++) {
+    product += one[at] * other[at];
+    ofOne += one[at] ** 2;
+    ofOther += other[at] ** 2;
+  }
+  return product === 0 ? 0 : product / Math.sqrt(ofOne * ofOther);
+}
