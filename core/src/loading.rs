@@ -5,19 +5,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::checkpoint::is_decision_model;
+use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type, mask_token};
 use crate::deep_stack;
-use crate::engine::LoadedModel;
+use crate::engine::{LoadedModel, OptionDecider};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
+use crate::model::{
+    Compute, EmbeddingModelNetwork, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes,
+};
 use crate::options::{Device, LoadOptions};
 use crate::packing::{packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
-use crate::prompt::{DecisionPrompts, PromptRenderer};
+use crate::prompt::{DecisionPrompts, OptionTokens, PromptRenderer};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision;
 use crate::voice::{self, VoiceFiles};
@@ -81,10 +83,15 @@ pub(crate) fn load_model(
     let (decoder, codec) = (options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref());
     let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
     let mut begin = 0.0;
-    let packed = packed_weights(weights, &options, &compute, &mut |share| {
-        begin = share * PACKING_SHARE;
-        progress(LoadPhase::Packing, begin)
-    })?;
+    let decision_type = decision_type(weights)?;
+    let scores_options = decision_type == Some(DecisionType::Options);
+    let packed = match scores_options {
+        true => None,
+        false => packed_weights(weights, &options, &compute, &mut |share| {
+            begin = share * PACKING_SHARE;
+            progress(LoadPhase::Packing, begin)
+        })?,
+    };
     let is_mapped = packed.as_ref().is_some_and(|packed| packed.is_mapped());
     let phase = if is_mapped { LoadPhase::Mapping } else { LoadPhase::Reading };
     let progress: LoadProgress<'_> = &mut |share| match share {
@@ -107,7 +114,10 @@ pub(crate) fn load_model(
         Ok((tokenizer, renderer))
     };
     let load = |progress: LoadProgress<'_>| {
-        let model = Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?;
+        let (model, scorer) = match scores_options {
+            true => load_scorer(weights, &compute, context_size)?,
+            false => (Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?, None),
+        };
         let tower = match &parts.vision {
             PartFiles::Found(found, architecture) => {
                 let tower = compute.load_vision(found.weights(), architecture)?;
@@ -132,9 +142,9 @@ pub(crate) fn load_model(
             }
             VoiceFiles::None => None,
         };
-        Ok((model, tower, encoder, voice))
+        Ok((model, scorer, tower, encoder, voice))
     };
-    let ((tokenizer, renderer), (model, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, scorer, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
     info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
@@ -170,19 +180,37 @@ pub(crate) fn load_model(
             format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
         ));
     }
-    let decisions = match is_decision_model(weights)? {
-        true => {
+    let decisions = match decision_type {
+        Some(DecisionType::Logits) => {
             let images = renderer.as_ref().map(PromptRenderer::images);
             Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer, images)?)
         }
-        false => None,
+        Some(DecisionType::Options) | None => None,
     };
+    let decider = scorer.map(|network| {
+        let tokens = OptionTokens::find(&tokenizer, mask_token(weights)?)?;
+        Ok::<_, SdkError>(OptionDecider { network, tokens, temperatures: OptionTemperatures::read(weights)? })
+    });
+    let decider = decider.transpose()?;
     let context_size = model.context_size();
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    let loaded = LoadedModel { decisions, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    let loaded = LoadedModel { decisions, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
     Ok((loaded, info, options))
+}
+
+/// A decision model that scores options: it writes nothing.
+fn load_scorer(
+    weights: &Weights,
+    compute: &Compute,
+    context_size: usize,
+) -> Result<(Model, Option<EmbeddingModelNetwork>)> {
+    let mut checkpoint = EmbeddingCheckpoint::read_scorer(weights)?;
+    checkpoint.network.limit_context(context_size);
+    let network = compute.load_embedding(&checkpoint)?;
+    let model = Model::silent(network.n_vocabulary(), network.hidden(), network.n_positions());
+    Ok((model, Some(network)))
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a

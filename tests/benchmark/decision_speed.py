@@ -206,9 +206,9 @@ def embeddings(options):
     with Server(options, "--embedding-model", options.embedder) as server, tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "model.gguf"
         gguf_of(options.embedder, file)
-        server.post("/v1/embeddings", {"input": embedded[:32]})
+        server.post("/v1/embeddings", {"model": "m", "input": embedded[:32]})
         for _ in range(options.rounds):
-            answer, seconds = server.post("/v1/embeddings", {"input": embedded})
+            answer, seconds = server.post("/v1/embeddings", {"model": "m", "input": embedded})
             found.setdefault("causerie", []).append(seconds)
             theirs = llama(options, "embeddings", file, embedded)
             found.setdefault("llama.cpp", []).append(theirs["seconds"])

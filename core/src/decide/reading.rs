@@ -104,7 +104,7 @@ impl PendingReading {
 }
 
 /// The model was unloaded meanwhile, which ends a reply, but leaves nothing to read.
-fn unread() -> SdkError {
+pub(super) fn unread() -> SdkError {
     SdkError::new(ErrorKind::ModelUnloaded, "the model was unloaded")
 }
 

@@ -29,6 +29,7 @@ mod per_layer;
 mod progress;
 mod saved_state;
 mod short_convolution;
+mod silent;
 mod sizes;
 pub(crate) mod speech;
 mod stack;
@@ -48,6 +49,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{PackedWeights, Weights};
 
 use backend::CopyOutcome;
+use silent::SilentNetwork;
 
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
@@ -102,6 +104,11 @@ impl Model {
     /// A model of any network.
     pub(crate) fn new(network: Box<dyn Network>, context_size: usize) -> Self {
         Self { network, context_size, packed: None, copies: AtomicBool::new(false) }
+    }
+
+    /// A model that writes nothing: replies are errors.
+    pub(crate) fn silent(n_vocabulary: usize, hidden: usize, context_size: usize) -> Self {
+        Self::new(Box::new(SilentNetwork { n_vocabulary, hidden }), context_size)
     }
 
     /// Copies mapped weights to memory that is read faster, for some milliseconds. Returns whether more are to be copied.
