@@ -84,8 +84,8 @@ pub(crate) fn load_model(
     let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
     let mut begin = 0.0;
     let decision_type = decision_type(weights)?;
-    let scores_options = decision_type == Some(DecisionType::Options);
-    let packed = match scores_options {
+    let is_silent = matches!(decision_type, Some(DecisionType::Options | DecisionType::WholeLogits));
+    let packed = match is_silent {
         true => None,
         false => packed_weights(weights, &options, &compute, &mut |share| {
             begin = share * PACKING_SHARE;
@@ -114,9 +114,20 @@ pub(crate) fn load_model(
         Ok((tokenizer, renderer))
     };
     let load = |progress: LoadProgress<'_>| {
-        let (model, scorer) = match scores_options {
-            true => load_scorer(weights, &compute, context_size)?,
-            false => (Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?, None),
+        let (mut whole, mut scorer) = (None, None);
+        let model = match decision_type {
+            Some(DecisionType::Options) => {
+                let network = scorer.insert(load_scorer(weights, &compute, context_size)?);
+                Model::silent(network.n_vocabulary(), network.hidden(), network.n_positions())
+            }
+            Some(DecisionType::WholeLogits) => {
+                let decoder = Model::load_whole(weights, compute.clone(), context_size, progress)?;
+                let decoder = whole.insert(decoder);
+                Model::silent(decoder.n_vocabulary(), decoder.hidden_size(), decoder.context_size())
+            }
+            Some(DecisionType::Logits) | None => {
+                Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?
+            }
         };
         let tower = match &parts.vision {
             PartFiles::Found(found, architecture) => {
@@ -142,9 +153,9 @@ pub(crate) fn load_model(
             }
             VoiceFiles::None => None,
         };
-        Ok((model, scorer, tower, encoder, voice))
+        Ok((model, whole, scorer, tower, encoder, voice))
     };
-    let ((tokenizer, renderer), (model, scorer, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, whole, scorer, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
     info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
@@ -181,9 +192,15 @@ pub(crate) fn load_model(
         ));
     }
     let decisions = match decision_type {
-        Some(DecisionType::Logits) => {
+        Some(DecisionType::Logits | DecisionType::WholeLogits) => {
+            let template = decision_template(weights)?;
+            if template.is_none() && decision_type == Some(DecisionType::WholeLogits) {
+                let message = "metadata tokenizer.chat_template.systemone is missing: how the questions of this type of decision \
+                               model are put is not known otherwise";
+                return Err(SdkError::new(ErrorKind::ModelLoad, message));
+            }
             let images = renderer.as_ref().map(PromptRenderer::images);
-            Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer, images)?)
+            Some(DecisionPrompts::new(template, &tokenizer, images)?)
         }
         Some(DecisionType::Options) | None => None,
     };
@@ -196,21 +213,15 @@ pub(crate) fn load_model(
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    let loaded = LoadedModel { decisions, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    let loaded = LoadedModel { decisions, whole, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
     Ok((loaded, info, options))
 }
 
-/// A decision model that scores options: it writes nothing.
-fn load_scorer(
-    weights: &Weights,
-    compute: &Compute,
-    context_size: usize,
-) -> Result<(Model, Option<EmbeddingModelNetwork>)> {
+/// The network of a decision model that scores options.
+fn load_scorer(weights: &Weights, compute: &Compute, context_size: usize) -> Result<EmbeddingModelNetwork> {
     let mut checkpoint = EmbeddingCheckpoint::read_scorer(weights)?;
     checkpoint.network.limit_context(context_size);
-    let network = compute.load_embedding(&checkpoint)?;
-    let model = Model::silent(network.n_vocabulary(), network.hidden(), network.n_positions());
-    Ok((model, Some(network)))
+    compute.load_embedding(&checkpoint)
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a

@@ -1,11 +1,19 @@
 //! Decision models: language models that answer questions with probabilities instead of text.
 
+use serde_json::Value as Json;
+
 use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
 use crate::weights::{GgufFile, Weights};
 
 /// The types that are supported, by their names in files.
-const TYPES: [(&str, DecisionType); 2] = [("lfm2-d1", DecisionType::Logits), ("lfm2-d1-omni", DecisionType::Options)];
+const TYPES: [(&str, &str, DecisionType); 3] = [
+    ("lfm2", "lfm2-d1", DecisionType::Logits),
+    ("lfm2", "lfm2-d1-omni", DecisionType::Options),
+    ("lfm3", "lfm3-d1", DecisionType::WholeLogits),
+];
+/// How the class of such models ends in folders that bring their own code.
+const FOLDER_CLASSES: [(&str, &str); 2] = [("D1Model", "lfm2-d1"), ("D1OmniModel", "lfm2-d1-omni")];
 /// The kinds of questions, by their names in files.
 pub(crate) const QUESTION_TYPES: [&str; 3] = ["choice", "score", "noul"];
 /// The numbers of options that have temperatures of their own, by the names in files: up to two, up to five, up to ten, and more.
@@ -16,6 +24,8 @@ const BUCKETS: [(&str, usize); 4] = [("2", 2), ("3_5", 5), ("6_10", 10), ("11", 
 pub(crate) enum DecisionType {
     /// By the logits after a prompt.
     Logits,
+    /// By the logits after a prompt that is computed as a whole: some layers attend to both sides.
+    WholeLogits,
     /// By a score for each option, whose row a network that reads in both directions gives.
     Options,
 }
@@ -51,7 +61,22 @@ pub(crate) fn mask_token(files: &Weights) -> Result<Option<usize>> {
 pub(crate) fn decision_type(files: &Weights) -> Result<Option<DecisionType>> {
     match files {
         Weights::Gguf(file) => type_of(file),
-        Weights::Folder(_) => Ok(None),
+        Weights::Folder(folder) => type_of_class(folder.config()),
+    }
+}
+
+/// The type of a folder whose class of its own is a decision model's.
+fn type_of_class(config: &Json) -> Result<Option<DecisionType>> {
+    let class = config.pointer("/auto_map/AutoModel").and_then(Json::as_str).and_then(|class| class.rsplit('.').next());
+    let found = FOLDER_CLASSES.iter().find(|(known, _)| Some(*known) == class);
+    let is_omni = config.get("model_type").is_some_and(|name| name == "d1_omni");
+    match found.map(|(_, name)| *name) {
+        Some("lfm2-d1") => Ok(Some(DecisionType::Logits)),
+        name if is_omni || name.is_some() => {
+            let name = name.unwrap_or("lfm2-d1-omni");
+            Err(invalid(format!("a decision model of type {name} must be a GGUF file, found a folder")))
+        }
+        _ => Ok(None),
     }
 }
 
@@ -60,11 +85,15 @@ pub(super) fn type_of(file: &GgufFile) -> Result<Option<DecisionType>> {
     let Some(architecture) = file.text("general.architecture")? else { return Ok(None) };
     let key = format!("{architecture}.decision.type");
     let Some(name) = file.text(&key)? else { return Ok(None) };
-    match TYPES.iter().find(|(known, _)| architecture == "lfm2" && *known == name) {
-        Some((_, decision_type)) => Ok(Some(*decision_type)),
+    match TYPES.iter().find(|(of, known, _)| *of == architecture && *known == name) {
+        Some((.., decision_type)) => Ok(Some(*decision_type)),
         None => {
-            let names = TYPES.map(|(name, _)| format!("{name:?}")).join(" or ");
-            Err(invalid(format!("metadata {key} must be {names} of an lfm2 model, found {name:?}")))
+            let names = TYPES.iter().filter(|(of, ..)| *of == architecture).map(|(_, name, _)| format!("{name:?}"));
+            let rule = match names.collect::<Vec<_>>().join(" or ") {
+                names if names.is_empty() => "is not supported with this architecture".to_owned(),
+                names => format!("must be {names}"),
+            };
+            Err(invalid(format!("metadata {key} {rule}, found {name:?}")))
         }
     }
 }

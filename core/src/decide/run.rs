@@ -7,8 +7,8 @@ use crate::decide::beside::beside;
 use crate::decide::labels::{Label, Slot, WantedTokens, scores, wanted};
 use crate::decide::options::DecisionOptions;
 use crate::decide::prompts::PromptMaker;
-use crate::decide::question::{DecisionKind, DecisionQuestion};
-use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, unread};
+use crate::decide::question::DecisionQuestion;
+use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole, unread};
 use crate::decide::rotations::{orders, rotations};
 use crate::decide::scored;
 use crate::decide::state::DecisionState;
@@ -122,6 +122,11 @@ impl ModelRunner {
                 .await;
             }
             let asked = AskedQuestions::new(&loaded, questions, &options)?;
+            if loaded.whole.is_some() {
+                let jobs = asked.jobs(state);
+                let read = beside(move |is_cancelled| read_whole(&loaded, jobs, is_cancelled)).await?;
+                return Ok(asked.decisions(&read, &options));
+            }
             drop(loaded); // an unloaded model frees its memory while the questions wait
             let read = read_all(&runner, asked.jobs(state)).await?;
             Ok(asked.decisions(&read, &options))

@@ -46,6 +46,8 @@ pub(crate) struct LoadedModel {
     pub(crate) renderer: Option<PromptRenderer>,
     /// `None` for a model that is not a decision model.
     pub(crate) decisions: Option<DecisionPrompts>,
+    /// The decoder that answers by the logits after a whole prompt, beside the engine; `None` for other models.
+    pub(crate) whole: Option<Model>,
     /// `None` for a model that scores no options.
     pub(crate) decider: Option<OptionDecider>,
     /// `None` for a model that does not speak.
@@ -76,6 +78,7 @@ impl LoadedModel {
             tokenizer,
             renderer,
             decisions: None,
+            whole: None,
             decider: None,
             voice: None,
             context_size,

@@ -91,8 +91,28 @@ impl Model {
         context_size: usize,
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
-        let mut checkpoint = Checkpoint::read(files)?;
+        let checkpoint = Checkpoint::read(files)?;
         checkpoint.check_writes()?;
+        Self::of_checkpoint(checkpoint, packed, compute, context_size, progress)
+    }
+
+    /// As [`load`](Self::load), for a model whose prompts are computed as a whole, each in one step.
+    pub(crate) fn load_whole(
+        files: &Weights,
+        compute: Compute,
+        context_size: usize,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
+        Self::of_checkpoint(Checkpoint::read(files)?, None, compute, context_size, progress)
+    }
+
+    fn of_checkpoint(
+        mut checkpoint: Checkpoint,
+        packed: Option<Arc<PackedWeights>>,
+        compute: Compute,
+        context_size: usize,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
         packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));

@@ -1,12 +1,14 @@
 //! A decision model that scores options: a network that reads in both directions, with a part of its own.
 
-use serde_json::Value as Json;
+use std::ops::ControlFlow;
+
+use serde_json::{Value as Json, json};
 
 use super::networks::lfm2;
-use super::tiny::{Naming, TinyModel};
-use crate::checkpoint::{EmbeddingCheckpoint, OptionTemperatures};
+use super::tiny::{Naming, TinyModel, values};
+use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
 use crate::error::ErrorKind;
-use crate::model::{Compute, EmbeddingModelNetwork};
+use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
 use crate::options::CacheType;
 use crate::weights::{MetadataValue, Weights};
 
@@ -50,6 +52,63 @@ fn tiny() -> TinyModel {
     model
 }
 
+/// The tiny lfm3 of the reference: convolutions, a window in the second layer and full attention in the fourth.
+fn lfm3(decision_type: &str) -> TinyModel {
+    let metadata = [
+        ("block_count", MetadataValue::Count(5)),
+        ("context_length", MetadataValue::Count(64)),
+        ("embedding_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
+        ("attention.head_count_kv", MetadataValue::Integers(vec![0, 2, 0, 2, 0])),
+        ("attention.key_length", MetadataValue::Count(16)),
+        ("attention.value_length", MetadataValue::Count(16)),
+        ("attention.layer_norm_rms_epsilon", MetadataValue::Float(1e-5)),
+        ("attention.causal", false.into()),
+        ("attention.sliding_window", MetadataValue::Count(4)),
+        ("attention.sliding_window_pattern", MetadataValue::Flags(vec![false, true, false, false, false])),
+        ("rope.freq_base", MetadataValue::Float(1e6)),
+        ("rope.freq_base_swa", MetadataValue::Float(1e4)),
+        ("decision.type", decision_type.into()),
+    ];
+    let mut model = TinyModel::new("lfm3", Json::Null, &metadata);
+    let mut add = |name: &str, shape: &[usize]| model.add(Naming::Gguf, &format!("{name}.weight"), "unused", shape);
+    add("token_embd", &[384, 64]);
+    add("output_norm", &[64]);
+    for layer in 0..5 {
+        let mut parts = vec![
+            ("attn_norm", vec![64]),
+            ("ffn_norm", vec![64]),
+            ("post_attention_norm", vec![64]),
+            ("post_ffw_norm", vec![64]),
+            ("ffn_gate", vec![128, 64]),
+            ("ffn_up", vec![128, 64]),
+            ("ffn_down", vec![64, 128]),
+        ];
+        parts.extend(match layer % 2 {
+            0 => vec![
+                ("shortconv.in_proj", vec![192, 64]),
+                ("shortconv.conv", vec![64, 3]),
+                ("shortconv.out_proj", vec![64, 64]),
+            ],
+            _ => vec![
+                ("attn_q", vec![64, 64]),
+                ("attn_k", vec![32, 64]),
+                ("attn_v", vec![32, 64]),
+                ("attn_output", vec![64, 64]),
+                ("attn_gate", vec![4, 64]),
+                ("attn_q_norm", vec![16]),
+                ("attn_k_norm", vec![16]),
+            ],
+        });
+        parts.iter().for_each(|(name, shape)| add(&format!("blk.{layer}.{name}"), shape));
+    }
+    // From 1 to 4.
+    let values = values("rope_freqs.weight", &[8], Naming::HuggingFace);
+    let values = values.iter().map(|value| 1.0 + 3.0 * (2.0 * (value - 1.0) + 0.5)).collect();
+    model.tensors.push(("rope_freqs.weight".to_owned(), "unused".to_owned(), vec![8], values));
+    model
+}
+
 fn network(files: &Weights) -> EmbeddingModelNetwork {
     let checkpoint = EmbeddingCheckpoint::read_scorer(files).unwrap();
     Compute::native(2, CacheType::F16).load_embedding(&checkpoint).unwrap()
@@ -74,6 +133,41 @@ fn scores_are_those_of_other_implementations() {
     }
     assert_eq!(network.scores(&[1, 2], 0, &[2]).unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(network.scores(&[1, 384], 0, &[0]).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn logits_after_whole_prompts_are_those_of_other_implementations() {
+    let golden = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/decisions.json")).unwrap();
+    let golden: Json = serde_json::from_slice(&golden).unwrap();
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let compute = Compute::native(2, CacheType::F32);
+    let model = Model::load_whole(&lfm3("lfm3-d1").gguf(&[]), compute.clone(), 64, go_on).unwrap();
+    for name in ["a", "b"] {
+        let ids: Vec<u32> = serde_json::from_value(golden["ids"][name].clone()).unwrap();
+        let expect: Vec<f32> = serde_json::from_value(golden["whole_logits"][name].clone()).unwrap();
+        let mut logits = Vec::new();
+        model.forward_one(Inputs::Tokens(&ids), &mut *model.start().unwrap(), &mut logits).unwrap();
+        // f32 against double precision, for logits up to 19.
+        let furthest = logits.iter().zip(&expect).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(furthest < 1e-4, "{name}: {furthest}");
+    }
+    // It writes nothing, and its type belongs to its architecture.
+    assert!(Model::load(&lfm3("lfm3-d1").gguf(&[]), None, compute.clone(), 64, go_on).is_err());
+    let other = Model::load_whole(&lfm3("lfm2-d1").gguf(&[]), compute, 64, go_on).err().unwrap();
+    assert!(other.message().contains("lfm3.decision.type must be \"lfm3-d1\", found \"lfm2-d1\""), "{other}");
+}
+
+#[test]
+fn folders_are_known_by_their_class() {
+    let of_class = |class: &str| {
+        let mut model = lfm2(false);
+        model.config["auto_map"] = json!({ "AutoModel": class });
+        decision_type(&model.folder().open())
+    };
+    assert_eq!(of_class("modeling_d1.D1Model").unwrap(), Some(DecisionType::Logits));
+    assert_eq!(of_class("modeling.Lfm2Model").unwrap(), None);
+    let err = of_class("modeling_omni.D1OmniModel").unwrap_err();
+    assert!(err.message().contains("of type lfm2-d1-omni must be a GGUF file"), "{err}");
 }
 
 #[test]
