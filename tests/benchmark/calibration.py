@@ -87,32 +87,37 @@ def rotated(question, shift):
 
 def forms(question):
     """The ways in which a question is asked."""
-    asked = {"plain": question}
+    asked = {"plain": question, "empty": question}
     if question["type"] == "choice":
         asked |= {f"rotated {shift}": rotated(question, shift) for shift in range(1, len(question["criteria"]))}
-    if question["type"] == "noul":
-        letters = {"type": "choice", "instructions": question["instructions"], "criteria": {"yes": None, "no": None}}
-        asked |= {"letters": letters, "letters rotated": rotated(letters, 1)}
+    else:
+        labels = ["yes", "no"] if question["type"] == "noul" else question["criteria"]
+        letters = {"type": "choice", "instructions": question["instructions"], "criteria": dict.fromkeys(labels)}
+        asked |= {"letters": letters, "letters rotated": rotated(letters, len(labels) // 2)}
     return asked
 
 
 def ask_all(examples, answers, file, server, end):
     """Asks the questions of one state together."""
     by_state = {}
-    for at, example in enumerate(examples):
-        if str(at) not in answers:
-            by_state.setdefault(example["state"], []).append(at)
-    for state, places in by_state.items():
+    for at, form, question in missing(examples, answers):
+        state = NOTHING if form == "empty" else examples[at]["state"]
+        by_state.setdefault((state, at if form == "empty" else None), {})[f"{at} {form}"] = question
+    for (state, _), asked in by_state.items():
         if end < time.monotonic():
             break
-        asked = {f"{at} {form}": question for at in places for form, question in forms(examples[at]["question"]).items()}
-        answered = server.ask(state, asked)
-        empty = {f"{at} empty": examples[at]["question"] for at in places}
-        answered |= server.ask(NOTHING, empty)
-        for at in places:
-            mine = [(name, value) for name, value in answered.items() if name.split()[0] == str(at)]
-            answers[str(at)] = {name.split(" ", 1)[1]: value for name, value in mine}
+        for name, value in server.ask(state, asked).items():
+            at, form = name.split(" ", 1)
+            answers.setdefault(at, {})[form] = value
     file.write_text(json.dumps(answers))
+
+
+def missing(examples, answers):
+    """What has not been asked yet: the number of an example, the form, and the question."""
+    for at, example in enumerate(examples):
+        for form, question in forms(example["question"]).items():
+            if form not in answers.get(str(at), {}):
+                yield at, form, question
 
 
 def normalised(logs, temperature=1):
@@ -142,7 +147,8 @@ def without_prior(answers):
 
 def of_letters(answers):
     plain, turned = answers["letters"][0], answers["letters rotated"][0]
-    return normalised([(log(plain[at]) + log(turned[1 - at])) / 2 for at in range(2)])
+    n_labels = len(plain)
+    return normalised([(log(plain[at]) + log(turned[(at - n_labels // 2) % n_labels])) / 2 for at in range(n_labels)])
 
 
 WAYS = {
@@ -161,6 +167,8 @@ WAYS = {
     "score": {
         "digits": lambda answers: answers["plain"][0],
         "without the prior of no content": without_prior,
+        "letters": lambda answers: answers["letters"][0],
+        "letters, two rotations": of_letters,
     },
 }
 
@@ -201,7 +209,8 @@ def measured(read):
 def report(examples, answers):
     print("| kind | read as | right | Brier | calibration error | temperature | Brier, fitted | calibration error, fitted |\n|---|---|---:|---:|---:|---:|---:|---:|")
     for kind, ways in WAYS.items():
-        places = [at for at, example in enumerate(examples) if example["question"]["type"] == kind and str(at) in answers]
+        unasked = {at for at, _, _ in missing(examples, answers)}
+        places = [at for at, example in enumerate(examples) if example["question"]["type"] == kind and at not in unasked]
         if not places:
             continue
         for name, way in ways.items():
@@ -220,14 +229,13 @@ def main():
     options = arguments()
     examples = [json.loads(line) for line in QUESTIONS.read_text().splitlines()]
     answers = json.loads(options.answers.read_text()) if options.answers.exists() else {}
-    if len(answers) < len(examples):
+    if any(missing(examples, answers)):
         server = Server(options.causerie, options.model)
         try:
             ask_all(examples, answers, options.answers, server, time.monotonic() + options.seconds)
         finally:
             server.process.terminate()
             server.process.wait()
-    print(f"{len(answers)} of {len(examples)} answered")
     report(examples, answers)
 
 
