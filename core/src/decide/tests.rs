@@ -185,7 +185,11 @@ fn labels_of_several_tokens_are_scored_along_their_paths() {
 
 /// A question in the form of /v1/systemone.
 pub(super) fn question_of(json: &Json) -> DecisionQuestion {
-    let text = |json: &Json| json.as_str().map(str::to_owned);
+    let text = |json: &Json| match json {
+        Json::Null => None,
+        Json::String(text) => Some(text.clone()),
+        json => Some(Value::from(json.clone()).to_string()),
+    };
     let criteria = &json["criteria"];
     let kind = match json["type"].as_str().unwrap() {
         "noul" => {

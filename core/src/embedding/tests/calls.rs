@@ -175,8 +175,11 @@ fn functions_are_chosen_by_their_names_and_descriptions() {
     let function = |name: &str, description: &str| SdkFunction::new(name, description, vec![]);
     let functions = [function("eat_bread", "a man eats"), function("fly", "the rocket flies"), function("sing", "a song")];
     let message = "the rocket eats bread";
-    let texts = model.embed(["eat bread: a man eats", "fly: the rocket flies", "sing: a song"], EmbedOptions::default());
-    let (texts, query) = (texts.unwrap(), model.embed([message], EmbedOptions::default()).unwrap());
+    // The fixture's prompts for queries and documents differ.
+    let for_use = |text_use| EmbedOptions { text_use, ..Default::default() };
+    let described = ["eat bread: a man eats", "fly: the rocket flies", "sing: a song"];
+    let texts = model.embed(described, for_use(TextUse::Document)).unwrap();
+    let query = model.embed([message], for_use(TextUse::Query)).unwrap();
     let mut order: Vec<usize> = (0..3).collect();
     order.sort_by(|a, b| query.similarity(0, &texts, *b).unwrap().total_cmp(&query.similarity(0, &texts, *a).unwrap()));
     let expect: Vec<&str> = order.iter().take(2).map(|at| functions[*at].name.as_str()).collect();

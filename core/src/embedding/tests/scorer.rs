@@ -7,9 +7,11 @@ use serde_json::{Value as Json, json};
 use super::networks::lfm2;
 use super::tiny::{Naming, TinyModel, values};
 use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
-use crate::error::ErrorKind;
+use crate::decide::{DecisionQuestion, DecisionState};
+use crate::error::{ErrorKind, Result};
 use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
-use crate::options::CacheType;
+use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::runner::{EngineSettings, ModelRunner};
 use crate::weights::{MetadataValue, Weights};
 
 /// The tiny model of the reference: four layers, and two that score.
@@ -200,4 +202,118 @@ fn a_model_that_scores_options_is_described_whole() {
     let checkpoint = EmbeddingCheckpoint::read_scorer(&model.gguf(&[])).unwrap();
     let err = Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap();
     assert!(err.message().contains("blk.5.attn_qkv.bias"), "{err}");
+}
+
+/// A vocabulary whose tokens are bytes: ASCII from 256 on, as in the reference, and delimiters among the first ids.
+fn vocabulary() -> Vec<(&'static str, MetadataValue)> {
+    let hidden = (0..=255u8).filter(|byte| !matches!(byte, 33..=126 | 161..=172 | 174..=255));
+    let stand_ins: Vec<(u8, char)> = hidden.zip('\u{100}'..).collect();
+    let symbol = |byte: u8| {
+        let stand_in = stand_ins.iter().find(|(hidden, _)| *hidden == byte);
+        stand_in.map_or(char::from(byte), |(_, symbol)| *symbol)
+    };
+    let control = |id: usize| match id {
+        1 => "<|startoftext|>".to_owned(),
+        2 => "<|im_start|>".to_owned(),
+        3 => "<|im_end|>".to_owned(),
+        7..=11 => format!("<|reserved_{id}|>"),
+        12 => "<|mask|>".to_owned(),
+        _ => format!("<|unused_{id}|>"),
+    };
+    let token = |id: usize| match id {
+        13..=140 => symbol((id - 13 + 128) as u8).to_string(), // 128 to 255
+        256..=383 => symbol((id - 256) as u8).to_string(),     // ASCII
+        id => control(id),
+    };
+    let is_text = |id: usize| matches!(id, 13..=140 | 256..=383);
+    vec![
+        ("tokenizer.ggml.model", "gpt2".into()),
+        ("tokenizer.ggml.pre", "lfm2".into()),
+        ("tokenizer.ggml.tokens", MetadataValue::Texts((0..384).map(token).collect())),
+        ("tokenizer.ggml.token_type", MetadataValue::Integers((0..384).map(|id| if is_text(id) { 1 } else { 3 }).collect())),
+        ("tokenizer.ggml.merges", MetadataValue::Texts(Vec::new())),
+        ("tokenizer.ggml.bos_token_id", MetadataValue::Count(1)),
+        ("tokenizer.ggml.eos_token_id", MetadataValue::Count(3)),
+        ("tokenizer.ggml.mask_token_id", MetadataValue::Count(12)),
+        ("tokenizer.ggml.add_bos_token", false.into()),
+    ]
+}
+
+/// The same model for more tokens than the reference's texts have.
+fn longer(mut model: TinyModel) -> TinyModel {
+    let length = model.metadata.iter_mut().find(|(key, _)| key.ends_with("context_length"));
+    length.unwrap().1 = MetadataValue::Count(512);
+    model
+}
+
+fn runner(model: &TinyModel, more: &[(&str, MetadataValue)]) -> Result<ModelRunner> {
+    let files = model.gguf(&[vocabulary(), more.to_vec()].concat());
+    let go_on = &mut |_, _| ControlFlow::Continue(());
+    ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), go_on)
+}
+
+#[test]
+fn a_model_that_scores_options_decides_and_writes_nothing() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let state = "The kettle boils.";
+    let questions = [
+        DecisionQuestion::predicate("Is the water hot?"),
+        DecisionQuestion::choice("Which?", ["hall", "kitchen", "garden"]),
+        DecisionQuestion::score("How urgent?", ["calm", "soon"]),
+    ];
+    let decisions = runner.decide(state, &questions).unwrap();
+    // The sequences, byte by byte, and the scores by the network, whose values are compared above.
+    let bytes = |text: &str| text.bytes().map(|byte| 256 + u32::from(byte)).collect::<Vec<u32>>();
+    let network = network(&longer(tiny()).gguf(&[]));
+    for (at, (question, options, question_type, temperature)) in [
+        ("Is the water hot?", &[" false: no, the statement does not hold", " true: yes, the statement holds"][..], 2, 0.75),
+        ("Which?", &[" hall", " kitchen", " garden"], 0, 1.5),
+        ("How urgent?", &[" level 0: calm", " level 1: soon"], 1, 1.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut ids = [vec![1, 7], bytes(state), vec![8], bytes(question)].concat();
+        let mut marks = Vec::new();
+        for option in options {
+            marks.push(ids.len() + 1);
+            ids.extend([vec![9, 12], bytes(option), vec![10]].concat());
+        }
+        ids.push(11);
+        let scores = network.scores(&ids, question_type, &marks).unwrap();
+        let powers: Vec<f64> = scores.iter().map(|score| (f64::from(*score) / temperature).exp()).collect();
+        let mut expect: Vec<f64> = powers.iter().map(|power| power / powers.iter().sum::<f64>()).collect();
+        if question_type == 2 {
+            expect.reverse(); // yes comes first in answers
+        }
+        let answer = &decisions.answers[at];
+        let found = answer.outcome.probabilities();
+        assert!(found.iter().zip(&expect).all(|(a, b)| (a - b).abs() < 1e-12), "{question}: {found:?}, {expect:?}");
+        assert!(answer.is_answered && answer.label_probability == 1.0);
+    }
+    assert_eq!(decisions.usage.cached_tokens, 0);
+    let reply = runner.complete("The kettle", GenerationOptions::default()).into_iter().find_map(|event| event.err());
+    assert_eq!(reply.unwrap().kind(), ErrorKind::UnsupportedContent);
+    let pictured = runner.decide(DecisionState::from("At noon:").with_image(b"GIF89a".to_vec()), &questions[..1]);
+    assert_eq!(pictured.unwrap_err().kind(), ErrorKind::UnsupportedContent);
+}
+
+#[test]
+fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
+    let missing = runner(&longer(lfm3("lfm3-d1")), &[]).unwrap_err();
+    assert!(missing.message().contains("tokenizer.chat_template.systemone is missing"), "{missing}");
+    let template = "{{ bos_token }}{{ state }} {{ instructions }} ";
+    let template = ("tokenizer.chat_template.systemone", template.into());
+    let runner = runner(&longer(lfm3("lfm3-d1")), &[template]).unwrap();
+    let question = DecisionQuestion::choice("Which?", ["hall", "garden"]);
+    let answer = runner.decide("It boils.", &[question]).unwrap().answers.remove(0);
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let model = Model::load_whole(&longer(lfm3("lfm3-d1")).gguf(&[]), Compute::native(1, CacheType::F16), 512, go_on).unwrap();
+    let ids: Vec<u32> = [1].into_iter().chain("It boils. Which? ".bytes().map(|byte| 256 + u32::from(byte))).collect();
+    let mut logits = Vec::new();
+    model.forward_one(Inputs::Tokens(&ids), &mut *model.start().unwrap(), &mut logits).unwrap();
+    let logit = |code: u8| f64::from(logits[256 + usize::from(code)]);
+    let expect = 1.0 / (1.0 + (logit(b'B') - logit(b'A')).exp());
+    let found = answer.outcome.probabilities();
+    assert!((found[0] - expect).abs() < 1e-12, "{found:?}, {expect}");
 }
