@@ -12,7 +12,7 @@ once. llama.cpp computes the same prompts one by one through its library, and ch
 what a prompt has in common with the one before. Nothing else of its server is counted: no HTTP, no template, no text. A fresh state is
 one that the engine has not seen; then the same state is asked other questions.
 
-Embeddings: 256 texts of 5 to 200 words. sentence-transformers is measured if --transformers names a Python that has it; its texts are
+Embeddings: 256 texts of 5 to 80 words. sentence-transformers is measured if --transformers names a Python that has it; its texts are
 ordered by length and computed 32 at a time, its default. llama.cpp gets the same weights in F32, written by this script, and computes
 up to 2,048 tokens together. Run nothing else meanwhile.
 """
@@ -145,9 +145,9 @@ def decisions(options):
 
 
 def texts():
-    """Texts of 5 to 200 words from this project's documents."""
+    """Texts of 5 to 80 words from this project's documents."""
     words = " ".join(path.read_text() for path in sorted((HERE.parents[1] / "docs").glob("*.md"))).replace("|", " ").split()
-    lengths = itertools.cycle([5, 12, 20, 35, 60, 100, 200, 15])
+    lengths = itertools.cycle([5, 12, 20, 35, 50, 65, 80, 15])
     return [" ".join(itertools.islice(iterator, next(lengths))) for iterator in [iter(words)] for _ in range(N_TEXTS)]
 
 
