@@ -13,9 +13,7 @@ use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{
-    Compute, EmbeddingModelNetwork, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes,
-};
+use crate::model::{Compute, EmbeddingModelNetwork, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
 use crate::packing::{packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
@@ -155,7 +153,8 @@ pub(crate) fn load_model(
         };
         Ok((model, whole, scorer, tower, encoder, voice))
     };
-    let ((tokenizer, renderer), (model, whole, scorer, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, whole, scorer, tower, encoder, voice)) =
+        load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
     info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
@@ -213,7 +212,8 @@ pub(crate) fn load_model(
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    let loaded = LoadedModel { decisions, whole, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    let loaded =
+        LoadedModel { decisions, whole, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
     Ok((loaded, info, options))
 }
 

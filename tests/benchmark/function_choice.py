@@ -2,7 +2,7 @@
 
     tests/benchmark/function_choice.py --causerie target/release/causerie --embedder ~/.cache/causerie/real/all-MiniLM-L6-v2
 
-Requests are those of models/held-out.jsonl that need one call of a function that training did not have. Each is asked with 8, 32 and 128
+The requests of models/held-out.jsonl that need one call of a function, which training did not have, are asked with 8, 32 and 128
 functions: the right one and others of the file. The four that fit best are chosen by vectors of names and descriptions, as
 `EmbeddingModel::choose_functions` does, or by a decision of the demo model. Either they alone may be called, with all functions in
 the prompt, or they alone are in the prompt. Only the standard library of Python is needed.

@@ -11,8 +11,9 @@ const QUESTION: &str = "Which function does the message ask for?";
 
 impl ModelRunner {
     /// Chooses the functions that a message most probably asks for, by a decision of the model: their names, the most probable first.
-    /// As [`allowed_tools`](crate::GenerationOptions::allowed_tools) with a constraint, they keep a model from calling others. The
-    /// prompt still lists all functions, so that it is the same for every message, and stays in the prefix cache.
+    /// As [`allowed_tools`](crate::GenerationOptions::allowed_tools) with a constraint, they keep a model from calling others: the
+    /// prompt still lists all functions, so that it is the same for every message, and stays in the prefix cache. A small model makes
+    /// more right calls if they alone are in its prompt (docs/constrained-calls.md).
     ///
     /// The model must be good at decisions; [`EmbeddingModel`](crate::embedding::EmbeddingModel::choose_functions) does the same by
     /// vectors. With no more functions than wanted, all are chosen, and nothing is computed.

@@ -98,7 +98,10 @@ pub(super) fn read_whole(
         model.forward_one(Inputs::Tokens(&ids), &mut *model.start()?, &mut logits)?;
         let wanted = prepared.reading.map(|reading| reading.ids).unwrap_or_default();
         let logprobs = logprobs_of(&logits, &wanted).ok_or_else(|| {
-            SdkError::new(ErrorKind::Generation, "the model gave values that are not finite: its weights may be damaged")
+            SdkError::new(
+                ErrorKind::Generation,
+                "the model gave values that are not finite: its weights may be damaged",
+            )
         })?;
         Ok(PromptLogprobs { logprobs, n_positions: ids.len(), n_cached: 0 })
     });

@@ -58,11 +58,8 @@ fn scores(
     for order in orders(texts.len(), n_orders) {
         let options: Vec<String> = order.iter().map(|at| texts[*at].clone()).collect();
         let texts = OptionTexts { state, question: &instructions, options: &options };
-        let OptionSequence { ids, marks } = decider.tokens.sequence(
-            &|text| loaded.tokenizer.encode_plain(text),
-            &texts,
-            loaded.context_size,
-        )?;
+        let OptionSequence { ids, marks } =
+            decider.tokens.sequence(&|text| loaded.tokenizer.encode_plain(text), &texts, loaded.context_size)?;
         usage.input_tokens += ids.len();
         let scores = decider.scores(&ids, type_name, &marks)?;
         order.iter().zip(scores).for_each(|(at, score)| sums[*at] += f64::from(score));

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::checkpoint::{
-    EmbeddingCheckpoint, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring,
-};
+use crate::checkpoint::{EmbeddingCheckpoint, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 use crate::embedding::options::{EmbedOptions, EmbeddingModelOptions};
 use crate::embedding::pooling::{pooled, wanted};
 use crate::embedding::texts::{FramedText, TextFramer};

@@ -129,7 +129,8 @@ fn what_the_model_does_not_answer_is_a_refusal() {
 fn each_kind_of_question_has_its_temperature() {
     let server = TestServer::demo();
     let sharper = |probabilities: &Json| -> Vec<f64> {
-        let squares = probabilities.as_array().unwrap().iter().map(|entry| entry["probability"].as_f64().unwrap().powi(2));
+        let squares =
+            probabilities.as_array().unwrap().iter().map(|entry| entry["probability"].as_f64().unwrap().powi(2));
         let squares: Vec<f64> = squares.collect();
         squares.iter().map(|square| square / squares.iter().sum::<f64>()).collect()
     };

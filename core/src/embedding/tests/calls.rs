@@ -173,7 +173,8 @@ fn calls_on_several_threads_give_the_same() {
 fn functions_are_chosen_by_their_names_and_descriptions() {
     let model = load("bert");
     let function = |name: &str, description: &str| SdkFunction::new(name, description, vec![]);
-    let functions = [function("eat_bread", "a man eats"), function("fly", "the rocket flies"), function("sing", "a song")];
+    let functions =
+        [function("eat_bread", "a man eats"), function("fly", "the rocket flies"), function("sing", "a song")];
     let message = "the rocket eats bread";
     // The fixture's prompts for queries and documents differ.
     let for_use = |text_use| EmbedOptions { text_use, ..Default::default() };

@@ -175,9 +175,14 @@ fn folders_are_known_by_their_class() {
 #[test]
 fn temperatures_are_found_by_type_and_number_of_options() {
     let temperatures = OptionTemperatures::read(&tiny().gguf(&[])).unwrap();
-    for (question_type, n_options, expect) in
-        [("choice", 2, 1.0), ("choice", 3, 1.5), ("choice", 5, 1.5), ("choice", 6, 1.0), ("noul", 2, 0.75), ("score", 3, 1.0)]
-    {
+    for (question_type, n_options, expect) in [
+        ("choice", 2, 1.0),
+        ("choice", 3, 1.5),
+        ("choice", 5, 1.5),
+        ("choice", 6, 1.0),
+        ("noul", 2, 0.75),
+        ("score", 3, 1.0),
+    ] {
         assert_eq!(temperatures.of(question_type, n_options), expect, "{question_type}, {n_options}");
     }
     let wrong = tiny().gguf(&[("lfm2.decision.temperature.score", MetadataValue::Float(0.0))]);
@@ -187,7 +192,11 @@ fn temperatures_are_found_by_type_and_number_of_options() {
 #[test]
 fn a_model_that_scores_options_is_described_whole() {
     for (key, value, expect) in [
-        ("decision.block_count", MetadataValue::Count(6), "decision.block_count must be from 1 to less than 6, found 6"),
+        (
+            "decision.block_count",
+            MetadataValue::Count(6),
+            "decision.block_count must be from 1 to less than 6, found 6",
+        ),
         ("attention.causal", true.into(), "lfm2.attention.causal must be false"),
         ("attention.layer_norm_epsilon", MetadataValue::Float(0.0), "layer_norm_epsilon must be above 0"),
     ] {
@@ -230,7 +239,10 @@ fn vocabulary() -> Vec<(&'static str, MetadataValue)> {
         ("tokenizer.ggml.model", "gpt2".into()),
         ("tokenizer.ggml.pre", "lfm2".into()),
         ("tokenizer.ggml.tokens", MetadataValue::Texts((0..384).map(token).collect())),
-        ("tokenizer.ggml.token_type", MetadataValue::Integers((0..384).map(|id| if is_text(id) { 1 } else { 3 }).collect())),
+        (
+            "tokenizer.ggml.token_type",
+            MetadataValue::Integers((0..384).map(|id| if is_text(id) { 1 } else { 3 }).collect()),
+        ),
         ("tokenizer.ggml.merges", MetadataValue::Texts(Vec::new())),
         ("tokenizer.ggml.bos_token_id", MetadataValue::Count(1)),
         ("tokenizer.ggml.eos_token_id", MetadataValue::Count(3)),
@@ -266,7 +278,12 @@ fn a_model_that_scores_options_decides_and_writes_nothing() {
     let bytes = |text: &str| text.bytes().map(|byte| 256 + u32::from(byte)).collect::<Vec<u32>>();
     let network = network(&longer(tiny()).gguf(&[]));
     for (at, (question, options, question_type, temperature)) in [
-        ("Is the water hot?", &[" false: no, the statement does not hold", " true: yes, the statement holds"][..], 2, 0.75),
+        (
+            "Is the water hot?",
+            &[" false: no, the statement does not hold", " true: yes, the statement holds"][..],
+            2,
+            0.75,
+        ),
         ("Which?", &[" hall", " kitchen", " garden"], 0, 1.5),
         ("How urgent?", &[" level 0: calm", " level 1: soon"], 1, 1.0),
     ]
@@ -308,7 +325,8 @@ fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
     let question = DecisionQuestion::choice("Which?", ["hall", "garden"]);
     let answer = runner.decide("It boils.", &[question]).unwrap().answers.remove(0);
     let go_on = &mut |_| ControlFlow::Continue(());
-    let model = Model::load_whole(&longer(lfm3("lfm3-d1")).gguf(&[]), Compute::native(1, CacheType::F16), 512, go_on).unwrap();
+    let model =
+        Model::load_whole(&longer(lfm3("lfm3-d1")).gguf(&[]), Compute::native(1, CacheType::F16), 512, go_on).unwrap();
     let ids: Vec<u32> = [1].into_iter().chain("It boils. Which? ".bytes().map(|byte| 256 + u32::from(byte))).collect();
     let mut logits = Vec::new();
     model.forward_one(Inputs::Tokens(&ids), &mut *model.start().unwrap(), &mut logits).unwrap();

@@ -73,7 +73,10 @@ fn scorer_layer<B: Backend>(reader: &BertReader<'_, B>, layer: usize, heads: Hea
         let name = name("attn_qkv.weight");
         let place = MatrixPlace { name: &name, shape: (hidden, hidden), part: TensorPart::Rows { first, n_rows } };
         let bias = reader.backend.vector(biases[first..first + hidden].to_vec())?;
-        Ok::<_, crate::error::SdkError>(Linear { weight: reader.backend.matrix(reader.tensors, &place)?, bias: Some(bias) })
+        Ok::<_, crate::error::SdkError>(Linear {
+            weight: reader.backend.matrix(reader.tensors, &place)?,
+            bias: Some(bias),
+        })
     };
     Ok(ScorerLayer {
         attention_norm: reader.norm(&name("attn_norm"))?,

@@ -14,8 +14,8 @@ use crate::serve::budget::BodyShare;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
 use crate::serve::metrics::GenerationTimer;
-use crate::serve::request::{RequestNotes, must_be, schema};
 use crate::serve::request::types::Integer;
+use crate::serve::request::{RequestNotes, must_be, schema};
 use crate::serve::service::Service;
 
 /// How answers are read: fields of our own, which both forms have.

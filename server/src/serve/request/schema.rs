@@ -254,11 +254,13 @@ fn systemone_questions() -> Schema {
             "criteria": criteria,
         } })
     };
-    let both = |kinds: Json| json!({
-        "type": kinds,
-        "properties": { "true": described, "false": described },
-        "additionalProperties": false,
-    });
+    let both = |kinds: Json| {
+        json!({
+            "type": kinds,
+            "properties": { "true": described, "false": described },
+            "additionalProperties": false,
+        })
+    };
     let labels =
         json!({ "type": "object", "minProperties": 1, "maxProperties": 255, "additionalProperties": described });
     let levels = json!({ "type": "array", "minItems": 2, "maxItems": 10, "items": described });
