@@ -2,7 +2,7 @@
 //! its two halves, then two maps of the options' rows.
 
 use crate::checkpoint::{QUESTION_TYPES, ScorerPlan, invalid};
-use crate::error::Result;
+use crate::error::{Result, SdkError};
 use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
 use crate::model::embedding::bert::{BertBuffers, BertNorm, BertReader, attend, shape};
@@ -73,10 +73,7 @@ fn scorer_layer<B: Backend>(reader: &BertReader<'_, B>, layer: usize, heads: Hea
         let name = name("attn_qkv.weight");
         let place = MatrixPlace { name: &name, shape: (hidden, hidden), part: TensorPart::Rows { first, n_rows } };
         let bias = reader.backend.vector(biases[first..first + hidden].to_vec())?;
-        Ok::<_, crate::error::SdkError>(Linear {
-            weight: reader.backend.matrix(reader.tensors, &place)?,
-            bias: Some(bias),
-        })
+        Ok::<_, SdkError>(Linear { weight: reader.backend.matrix(reader.tensors, &place)?, bias: Some(bias) })
     };
     Ok(ScorerLayer {
         attention_norm: reader.norm(&name("attn_norm"))?,
