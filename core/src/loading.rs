@@ -5,19 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::checkpoint::is_decision_model;
+use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type, mask_token};
 use crate::deep_stack;
-use crate::engine::LoadedModel;
+use crate::engine::{LoadedModel, OptionDecider};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::hearing;
 use crate::info::ModelInfo;
 use crate::media::Transparency;
 use crate::memory::MemoryNeed;
-use crate::model::{Compute, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
+use crate::model::{Compute, EmbeddingModelNetwork, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
 use crate::packing::{packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
-use crate::prompt::{DecisionPrompts, PromptRenderer};
+use crate::prompt::{DecisionPrompts, OptionTokens, PromptRenderer};
 use crate::tokenizer::ModelTokenizer;
 use crate::vision;
 use crate::voice::{self, VoiceFiles};
@@ -81,10 +81,15 @@ pub(crate) fn load_model(
     let (decoder, codec) = (options.audio_decoder.as_deref(), options.audio_tokenizer.as_deref());
     let voice_files = voice::find(weights, parts.projector(), decoder, codec)?;
     let mut begin = 0.0;
-    let packed = packed_weights(weights, &options, &compute, &mut |share| {
-        begin = share * PACKING_SHARE;
-        progress(LoadPhase::Packing, begin)
-    })?;
+    let decision_type = decision_type(weights)?;
+    let is_silent = matches!(decision_type, Some(DecisionType::Options | DecisionType::WholeLogits));
+    let packed = match is_silent {
+        true => None,
+        false => packed_weights(weights, &options, &compute, &mut |share| {
+            begin = share * PACKING_SHARE;
+            progress(LoadPhase::Packing, begin)
+        })?,
+    };
     let is_mapped = packed.as_ref().is_some_and(|packed| packed.is_mapped());
     let phase = if is_mapped { LoadPhase::Mapping } else { LoadPhase::Reading };
     let progress: LoadProgress<'_> = &mut |share| match share {
@@ -107,7 +112,21 @@ pub(crate) fn load_model(
         Ok((tokenizer, renderer))
     };
     let load = |progress: LoadProgress<'_>| {
-        let model = Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?;
+        let (mut whole, mut scorer) = (None, None);
+        let model = match decision_type {
+            Some(DecisionType::Options) => {
+                let network = scorer.insert(load_scorer(weights, &compute, context_size)?);
+                Model::silent(network.n_vocabulary(), network.hidden(), network.n_positions())
+            }
+            Some(DecisionType::WholeLogits) => {
+                let decoder = Model::load_whole(weights, compute.clone(), context_size, progress)?;
+                let decoder = whole.insert(decoder);
+                Model::silent(decoder.n_vocabulary(), decoder.hidden_size(), decoder.context_size())
+            }
+            Some(DecisionType::Logits) | None => {
+                Model::load(weights, packed.clone(), compute.clone(), context_size, progress)?
+            }
+        };
         let tower = match &parts.vision {
             PartFiles::Found(found, architecture) => {
                 let tower = compute.load_vision(found.weights(), architecture)?;
@@ -132,9 +151,10 @@ pub(crate) fn load_model(
             }
             VoiceFiles::None => None,
         };
-        Ok((model, tower, encoder, voice))
+        Ok((model, whole, scorer, tower, encoder, voice))
     };
-    let ((tokenizer, renderer), (model, tower, encoder, voice)) = load_along(prepare_text, load, progress)?;
+    let ((tokenizer, renderer), (model, whole, scorer, tower, encoder, voice)) =
+        load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
     info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
@@ -170,19 +190,38 @@ pub(crate) fn load_model(
             format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
         ));
     }
-    let decisions = match is_decision_model(weights)? {
-        true => {
+    let decisions = match decision_type {
+        Some(DecisionType::Logits | DecisionType::WholeLogits) => {
+            let template = decision_template(weights)?;
+            if template.is_none() && decision_type == Some(DecisionType::WholeLogits) {
+                let message = "metadata tokenizer.chat_template.systemone is missing: how the questions of this type of decision \
+                               model are put is not known otherwise";
+                return Err(SdkError::new(ErrorKind::ModelLoad, message));
+            }
             let images = renderer.as_ref().map(PromptRenderer::images);
-            Some(DecisionPrompts::new(decision_template(weights)?, &tokenizer, images)?)
+            Some(DecisionPrompts::new(template, &tokenizer, images)?)
         }
-        false => None,
+        Some(DecisionType::Options) | None => None,
     };
+    let decider = scorer.map(|network| {
+        let tokens = OptionTokens::find(&tokenizer, mask_token(weights)?)?;
+        Ok::<_, SdkError>(OptionDecider { network, tokens, temperatures: OptionTemperatures::read(weights)? })
+    });
+    let decider = decider.transpose()?;
     let context_size = model.context_size();
     report_progress(progress, 1.0)?;
     let options =
         LoadOptions { generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?), ..options };
-    let loaded = LoadedModel { decisions, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
+    let loaded =
+        LoadedModel { decisions, whole, decider, voice, ..LoadedModel::new(model, tokenizer, renderer, context_size) };
     Ok((loaded, info, options))
+}
+
+/// The network of a decision model that scores options.
+fn load_scorer(weights: &Weights, compute: &Compute, context_size: usize) -> Result<EmbeddingModelNetwork> {
+    let mut checkpoint = EmbeddingCheckpoint::read_scorer(weights)?;
+    checkpoint.network.limit_context(context_size);
+    compute.load_embedding(&checkpoint)
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a

@@ -22,7 +22,7 @@ pub(crate) struct Architecture {
     pub(crate) family: &'static Family,
     /// The family's name in the files.
     pub(crate) name: &'static str,
-    /// Layers after the last one that predict further tokens, and are not computed.
+    /// Layers after the last one that predict further tokens, and are not computed, or that score options.
     pub(crate) n_further_layers: usize,
     pub(crate) stated: StatedSizes,
     pub(crate) norm_eps: f32,

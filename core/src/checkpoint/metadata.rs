@@ -4,7 +4,7 @@ use crate::checkpoint::architecture::{
     Architecture, LayerPlan, MAX_HEAD, Mixture, Scales, check_layers, share_key_values,
 };
 use crate::checkpoint::config_rope::{DEFAULT_SECTIONS, of_integers};
-use crate::checkpoint::decision::check_decision_type;
+use crate::checkpoint::decision::{n_scorer_layers, type_of};
 use crate::checkpoint::embedding::BERT;
 use crate::checkpoint::families::{FAMILIES, Family, WindowRule};
 use crate::checkpoint::invalid::{embeds, invalid};
@@ -36,14 +36,15 @@ pub(super) fn read(file: &GgufFile, tensors: &Tensors) -> Result<Architecture> {
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, tensors, family };
-    check_decision_type(file)?;
-    let n_layers = check_layers(keys.n_layers()?)?;
+    type_of(file)?;
+    let n_scorer_layers = n_scorer_layers(file, keys.n_layers()?)?;
+    let n_layers = check_layers(keys.n_layers()? - n_scorer_layers)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;
     Ok(Architecture {
         family,
         name: family.gguf,
-        n_further_layers: keys.count("nextn_predict_layers")?.unwrap_or(0),
+        n_further_layers: keys.count("nextn_predict_layers")?.unwrap_or(0).saturating_add(n_scorer_layers),
         stated: keys.stated()?,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,

@@ -34,7 +34,7 @@ use folder_tensors::FolderTensors;
 pub(crate) use architecture::{Architecture, Mixture, Scales};
 #[cfg(test)]
 pub(crate) use config::read as read_config;
-pub(crate) use decision::is_decision_model;
+pub(crate) use decision::{DecisionType, OptionTemperatures, QUESTION_TYPES, ScorerPlan, decision_type, mask_token};
 pub(crate) use embedding::{BertArchitecture, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 #[cfg(test)]
 pub(crate) use families::FAMILIES;
@@ -148,8 +148,10 @@ impl Checkpoint {
 pub(crate) struct EmbeddingCheckpoint {
     pub(crate) network: EmbeddingNetwork,
     pub(crate) facts: EmbeddingFacts,
-    /// The tensors of the maps after pooling.
+    /// The tensors of the maps after pooling, and of the part that scores options.
     pub(crate) map_tensors: Tensors,
+    /// The part that scores options, in a decision model.
+    pub(crate) scorer: Option<ScorerPlan>,
 }
 
 /// What turns tokens into rows.
@@ -182,7 +184,7 @@ impl EmbeddingCheckpoint {
                 };
                 let map_tensors: Tensors = file.named_tensors().collect();
                 let facts = embedding::gguf_facts(file, &map_tensors, network.context_size())?;
-                Ok(Self { network, facts, map_tensors })
+                Ok(Self { network, facts, map_tensors, scorer: None })
             }
             Weights::Folder(folder) => {
                 let network = match embedding::is_bert(folder.config()) {
@@ -193,9 +195,25 @@ impl EmbeddingCheckpoint {
                     false => EmbeddingNetwork::Decoder(Box::new(Checkpoint::read(files)?)),
                 };
                 let (facts, map_tensors) = embedding::folder_facts(folder, network.context_size())?;
-                Ok(Self { network, facts, map_tensors })
+                Ok(Self { network, facts, map_tensors, scorer: None })
             }
         }
+    }
+
+    /// As [`read`](Self::read), for a decision model that scores options.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_scorer(files: &Weights) -> Result<Self> {
+        let Weights::Gguf(file) = files else {
+            return Err(invalid("decision models that score options must be GGUF files, found a folder"));
+        };
+        let checkpoint = Checkpoint::read(files)?;
+        let Architecture { layers, n_further_layers, context_size, .. } = &checkpoint.architecture;
+        let scorer = Some(decision::scorer_plan(file, layers.len(), *n_further_layers)?);
+        let facts = EmbeddingFacts::unpooled(*context_size);
+        let network = EmbeddingNetwork::Decoder(Box::new(checkpoint));
+        Ok(Self { network, facts, map_tensors: file.named_tensors().collect(), scorer })
     }
 }
 
@@ -214,6 +232,13 @@ impl EmbeddingNetwork {
             // Below this number, the table of positions decides.
             Self::Bert(..) => usize::MAX,
             Self::Decoder(checkpoint) => checkpoint.architecture.context_size,
+        }
+    }
+
+    /// Limits the tokens of a text.
+    pub(crate) fn limit_context(&mut self, context_size: usize) {
+        if let Self::Decoder(checkpoint) = self {
+            checkpoint.architecture.limit_context(context_size);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use jiff::Zoned;
 
-use crate::decide::state::{DecisionState, push, push_text};
+use crate::decide::state::{DecisionState, push, push_text, text_of};
 use crate::decide::wording::{SEPARATOR, WordedQuestion};
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -102,12 +102,7 @@ impl PromptMaker {
 
     /// The prompt for a decision model. Its images come first.
     fn trained(&self, prompts: &DecisionPrompts, question: &WordedQuestion) -> Result<Vec<Segment>> {
-        let (system, state) = (self.state.system.as_deref(), text_of(&self.state.content));
-        let state = match (system, &*state) {
-            (Some(system), "") => system.to_owned(),
-            (Some(system), state) => format!("{system}\n\n{state}"),
-            (None, state) => state.to_owned(),
-        };
+        let state = self.state.text();
         let is_sound = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Audio(_));
         let mut parts = self.state.content.iter().chain(&question.instructions);
         if parts.any(is_sound) {
@@ -134,9 +129,4 @@ impl PromptMaker {
         };
         prompts.render(&turn, &self.now)
     }
-}
-
-/// The text of a content.
-fn text_of(content: &[ChatMessageContent]) -> String {
-    ChatMessage { content: content.to_vec(), ..ChatMessage::user("") }.text()
 }

@@ -2,14 +2,17 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::engine::{PromptJob, ReplyOwner, ResponseStream};
+use crate::engine::{LoadedModel, PromptJob, ReplyOwner, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::Inputs;
 use crate::options::GenerationOptions;
+use crate::position::tokens;
 use crate::response::{GenerationStats, MessageResponse};
 use crate::runner::ModelRunner;
 
@@ -74,6 +77,46 @@ pub(super) async fn read_all(runner: &ModelRunner, jobs: Vec<ReadingJob>) -> Res
     Ok(results.into_iter().flatten().collect())
 }
 
+/// Reads all prompts one by one, each in one step of a model that attends to both sides, until `is_cancelled` is set.
+pub(super) fn read_whole(
+    loaded: &LoadedModel,
+    jobs: Vec<ReadingJob>,
+    is_cancelled: &AtomicBool,
+) -> Result<Vec<PromptLogprobs>> {
+    let model = loaded.whole.as_ref().ok_or_else(unread)?;
+    let mut logits = Vec::new();
+    let read = jobs.into_iter().map(|ReadingJob { job, .. }| {
+        if is_cancelled.load(Ordering::Relaxed) {
+            return Err(SdkError::new(ErrorKind::Generation, "the decision was cancelled"));
+        }
+        let prepared = job(loaded)?;
+        if !prepared.embedded.is_empty() {
+            let message = "images are not supported with decision models of this type";
+            return Err(SdkError::new(ErrorKind::UnsupportedContent, message));
+        }
+        let ids: Vec<u32> = tokens(&prepared.positions).collect();
+        model.forward_one(Inputs::Tokens(&ids), &mut *model.start()?, &mut logits)?;
+        let wanted = prepared.reading.map(|reading| reading.ids).unwrap_or_default();
+        let logprobs = logprobs_of(&logits, &wanted).ok_or_else(|| {
+            SdkError::new(
+                ErrorKind::Generation,
+                "the model gave values that are not finite: its weights may be damaged",
+            )
+        })?;
+        Ok(PromptLogprobs { logprobs, n_positions: ids.len(), n_cached: 0 })
+    });
+    read.collect()
+}
+
+/// The log-probabilities of some tokens; `None` if the logits are not finite.
+fn logprobs_of(logits: &[f32], ids: &[u32]) -> Option<Vec<f64>> {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| f64::from(logit - most).exp()).sum();
+    let total = f64::from(most) + sum.ln();
+    let logprob = |id: &u32| logits.get(*id as usize).map(|logit| f64::from(*logit) - total);
+    ids.iter().map(logprob).collect::<Option<Vec<f64>>>().filter(|_| total.is_finite())
+}
+
 impl PendingReading {
     fn new(runner: &ModelRunner, at: usize, job: PromptJob) -> Self {
         let logprobs = Arc::default();
@@ -104,7 +147,7 @@ impl PendingReading {
 }
 
 /// The model was unloaded meanwhile, which ends a reply, but leaves nothing to read.
-fn unread() -> SdkError {
+pub(super) fn unread() -> SdkError {
     SdkError::new(ErrorKind::ModelUnloaded, "the model was unloaded")
 }
 

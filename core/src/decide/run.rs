@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use crate::decide::answer::{DecisionAnswer, DecisionOutcome, DecisionUsage, Decisions};
+use crate::decide::beside::beside;
 use crate::decide::labels::{Label, Slot, WantedTokens, scores, wanted};
 use crate::decide::options::DecisionOptions;
 use crate::decide::prompts::PromptMaker;
-use crate::decide::question::{DecisionKind, DecisionQuestion};
-use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all};
+use crate::decide::question::DecisionQuestion;
+use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole, unread};
+use crate::decide::rotations::{orders, rotations};
+use crate::decide::scored;
 use crate::decide::state::DecisionState;
 use crate::decide::wording::WordedQuestion;
 use crate::engine::{LoadedModel, Owner, Prepared, ReplyConstraint, TokenReading};
@@ -111,7 +114,19 @@ impl ModelRunner {
             options.check()?;
             check(&questions)?;
             let loaded = runner.loaded()?;
+            if loaded.decider.is_some() {
+                return beside(move |is_cancelled| {
+                    let decider = loaded.decider.as_ref().ok_or_else(unread)?;
+                    scored::decide(&loaded, decider, (&state, &questions), &options, is_cancelled)
+                })
+                .await;
+            }
             let asked = AskedQuestions::new(&loaded, questions, &options)?;
+            if loaded.whole.is_some() {
+                let jobs = asked.jobs(state);
+                let read = beside(move |is_cancelled| read_whole(&loaded, jobs, is_cancelled)).await?;
+                return Ok(asked.decisions(&read, &options));
+            }
             drop(loaded); // an unloaded model frees its memory while the questions wait
             let read = read_all(&runner, asked.jobs(state)).await?;
             Ok(asked.decisions(&read, &options))
@@ -225,22 +240,6 @@ impl AskedQuestions {
         let usage = DecisionUsage { input_tokens: computed + cached_tokens, cached_tokens };
         Decisions { answers: self.questions.iter().zip(sums).map(answer).collect(), usage }
     }
-}
-
-/// In how many orders the labels of a question are shown.
-fn rotations(question: &DecisionQuestion, n_rotations: usize) -> usize {
-    match &question.kind {
-        DecisionKind::Choice(choices) => n_rotations.min(choices.len()),
-        DecisionKind::Predicate(_) | DecisionKind::Score(_) => 1,
-    }
-}
-
-/// The orders in which labels are shown, as far apart as possible.
-fn orders(n_labels: usize, n_rotations: usize) -> impl Iterator<Item = Arc<[usize]>> {
-    (0..n_rotations).map(move |rotation| {
-        let shift = rotation * n_labels / n_rotations;
-        (0..n_labels).map(|at| (at + shift) % n_labels).collect()
-    })
 }
 
 /// A prompt for the engine. The first one leaves the state to others, and one that is continued leaves its own.

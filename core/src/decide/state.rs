@@ -21,6 +21,8 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 pub struct DecisionState {
     pub(super) system: Option<String>,
     pub(super) content: Vec<ChatMessageContent>,
+    /// The JSON that the content is the text of.
+    json: Option<Value>,
 }
 
 impl DecisionState {
@@ -34,6 +36,21 @@ impl DecisionState {
         self.content.push(ChatMessageContent::Image(file.into()));
         self
     }
+
+    /// The text of all, with a system message at the beginning.
+    pub(super) fn text(&self) -> String {
+        let content = text_of(&self.content);
+        match (&self.system, content.as_str()) {
+            (None, _) => content,
+            (Some(system), "") => system.clone(),
+            (Some(system), content) => format!("{system}\n\n{content}"),
+        }
+    }
+
+    /// As [`text`](Self::text), with JSON on one line.
+    pub(super) fn one_line(&self) -> String {
+        self.json.as_ref().map_or_else(|| self.text(), ToString::to_string)
+    }
 }
 
 impl From<&str> for DecisionState {
@@ -45,7 +62,7 @@ impl From<&str> for DecisionState {
 impl From<String> for DecisionState {
     fn from(text: String) -> Self {
         let content = if text.is_empty() { Vec::new() } else { vec![ChatMessageContent::Text(text)] };
-        Self { system: None, content }
+        Self { content, ..Self::default() }
     }
 }
 
@@ -55,7 +72,7 @@ impl From<Value> for DecisionState {
         match value {
             Value::Null => Self::default(),
             Value::String(text) => Self::from(text),
-            value => Self::from(indented(&value)),
+            value => Self { json: Some(value.clone()), ..Self::from(indented(&value)) },
         }
     }
 }
@@ -91,8 +108,13 @@ impl From<&[ChatMessage]> for DecisionState {
             }
         }
         let system = (!system.is_empty()).then(|| system.join("\n\n"));
-        Self { system, content }
+        Self { system, content, json: None }
     }
+}
+
+/// The text of a content.
+pub(super) fn text_of(content: &[ChatMessageContent]) -> String {
+    ChatMessage { content: content.to_vec(), ..ChatMessage::user("") }.text()
 }
 
 /// How a message of a thread begins.

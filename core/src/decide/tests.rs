@@ -22,7 +22,7 @@ use crate::weights::{TinyGguf, Weights};
 
 const STATE: &str = "The kettle boils, and steam fills the kitchen. Anna is in the garden.";
 
-fn file(name: &str) -> Vec<u8> {
+pub(super) fn file(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)).unwrap()
 }
 
@@ -185,8 +185,12 @@ fn labels_of_several_tokens_are_scored_along_their_paths() {
 }
 
 /// A question in the form of /v1/systemone.
-fn question_of(json: &Json) -> DecisionQuestion {
-    let text = |json: &Json| json.as_str().map(str::to_owned);
+pub(super) fn question_of(json: &Json) -> DecisionQuestion {
+    let text = |json: &Json| match json {
+        Json::Null => None,
+        Json::String(text) => Some(text.clone()),
+        json => Some(Value::from(json.clone()).to_string()),
+    };
     let criteria = &json["criteria"];
     let kind = match json["type"].as_str().unwrap() {
         "noul" => {

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::checkpoint::{
-    EmbeddingCheckpoint, EmbeddingFacts, EmbeddingNetwork, MapActivation, MapPlan, MapSource, Pooling, Scoring,
-};
+use crate::checkpoint::{EmbeddingCheckpoint, EmbeddingFacts, MapActivation, MapPlan, MapSource, Pooling, Scoring};
 use crate::embedding::options::{EmbedOptions, EmbeddingModelOptions};
 use crate::embedding::pooling::{pooled, wanted};
 use crate::embedding::texts::{FramedText, TextFramer};
@@ -46,9 +44,7 @@ impl LoadedEmbedder {
         let compute = Compute::new(&options)?;
         let mut checkpoint = EmbeddingCheckpoint::read(weights)?;
         let limit = options.context_size.unwrap_or(usize::MAX);
-        if let EmbeddingNetwork::Decoder(decoder) = &mut checkpoint.network {
-            decoder.architecture.limit_context(limit);
-        }
+        checkpoint.network.limit_context(limit);
         let tokenizer = ModelTokenizer::load(weights)?;
         let control = tokenizer.control_tokens()?;
         let is_pooled = checkpoint.facts.pooling.is_some();

@@ -14,6 +14,7 @@
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
 
+mod functions;
 mod loaded;
 mod model;
 mod options;

@@ -2,15 +2,41 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::{OptionTemperatures, QUESTION_TYPES};
 use crate::constrain::{Constrainer, Vocabulary};
 use crate::engine::pool::PREPARATION_THREADS;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::message::ChatMessage;
-use crate::model::{Model, Voice};
+use crate::model::{EmbeddingModelNetwork, Model, Voice};
 use crate::position::{Position, tokens};
-use crate::prompt::{DecisionPrompts, Frame, PromptRenderer, Segment, TEXT_ONLY};
+use crate::prompt::{DecisionPrompts, Frame, OptionTokens, PromptRenderer, Segment, TEXT_ONLY};
 use crate::tokenizer::ModelTokenizer;
+
+/// A decision model that scores options. It reads in both directions and writes nothing, so that the engine does not run it.
+pub(crate) struct OptionDecider {
+    pub(crate) network: EmbeddingModelNetwork,
+    pub(crate) tokens: OptionTokens,
+    pub(crate) temperatures: OptionTemperatures,
+}
+
+impl OptionDecider {
+    /// The scores of the options at these places of a sequence.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Generation`] for scores that are not finite, and errors of the network.
+    pub(crate) fn scores(&self, ids: &[u32], type_name: &str, marks: &[usize]) -> Result<Vec<f32>> {
+        let question_type = QUESTION_TYPES.iter().position(|known| *known == type_name).unwrap_or_default();
+        let scores = self.network.scores(ids, question_type as u32, marks)?; // of three types
+        match scores.iter().all(|score| score.is_finite()) {
+            true => Ok(scores),
+            false => {
+                let message = "the model gave values that are not finite: its weights may be damaged";
+                Err(SdkError::new(ErrorKind::Generation, message))
+            }
+        }
+    }
+}
 
 /// A loaded model.
 pub(crate) struct LoadedModel {
@@ -20,6 +46,10 @@ pub(crate) struct LoadedModel {
     pub(crate) renderer: Option<PromptRenderer>,
     /// `None` for a model that is not a decision model.
     pub(crate) decisions: Option<DecisionPrompts>,
+    /// The decoder that answers by the logits after a whole prompt, beside the engine; `None` for other models.
+    pub(crate) whole: Option<Model>,
+    /// `None` for a model that scores no options.
+    pub(crate) decider: Option<OptionDecider>,
     /// `None` for a model that does not speak.
     pub(crate) voice: Option<Voice>,
     pub(crate) context_size: usize,
@@ -48,6 +78,8 @@ impl LoadedModel {
             tokenizer,
             renderer,
             decisions: None,
+            whole: None,
+            decider: None,
             voice: None,
             context_size,
             function_names: FunctionNames::default(),

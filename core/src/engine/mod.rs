@@ -56,7 +56,7 @@ pub(crate) use cache::{Owner, PrefixCache};
 pub use cancel::CancelHandle;
 pub(crate) use channel::{EventSender, ReplyReceiver};
 pub(crate) use constraint::ReplyConstraint;
-pub(crate) use loaded::LoadedModel;
+pub(crate) use loaded::{LoadedModel, OptionDecider};
 pub use prefill_progress::PrefillProgress;
 pub(crate) use request::{Prepared, PromptJob, ReplyOwner, Request};
 pub(crate) use stream::EventSource;

@@ -60,7 +60,8 @@ impl<B: Backend> Attention<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let (architecture, hidden) = (weights.architecture, weights.hidden);
         let (family, plan) = (architecture.family, architecture.layers[weights.layer]);
-        let is_centred = architecture.is_bidirectional;
+        let is_causal_window = family.keeps_windows_causal && plan.window.is_some();
+        let is_centred = architecture.is_bidirectional && !is_causal_window;
         let heads = Heads::read(weights)?;
         let Heads { n_queries, head_dim, .. } = heads;
         let stacked = stacked(weights)?;

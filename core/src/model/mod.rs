@@ -29,6 +29,7 @@ mod per_layer;
 mod progress;
 mod saved_state;
 mod short_convolution;
+mod silent;
 mod sizes;
 pub(crate) mod speech;
 mod stack;
@@ -48,6 +49,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{PackedWeights, Weights};
 
 use backend::CopyOutcome;
+use silent::SilentNetwork;
 
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
@@ -89,8 +91,28 @@ impl Model {
         context_size: usize,
         progress: LoadProgress<'_>,
     ) -> Result<Self> {
-        let mut checkpoint = Checkpoint::read(files)?;
+        let checkpoint = Checkpoint::read(files)?;
         checkpoint.check_writes()?;
+        Self::of_checkpoint(checkpoint, packed, compute, context_size, progress)
+    }
+
+    /// As [`load`](Self::load), for a model whose prompts are computed as a whole, each in one step.
+    pub(crate) fn load_whole(
+        files: &Weights,
+        compute: Compute,
+        context_size: usize,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
+        Self::of_checkpoint(Checkpoint::read(files)?, None, compute, context_size, progress)
+    }
+
+    fn of_checkpoint(
+        mut checkpoint: Checkpoint,
+        packed: Option<Arc<PackedWeights>>,
+        compute: Compute,
+        context_size: usize,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
         packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));
@@ -102,6 +124,11 @@ impl Model {
     /// A model of any network.
     pub(crate) fn new(network: Box<dyn Network>, context_size: usize) -> Self {
         Self { network, context_size, packed: None, copies: AtomicBool::new(false) }
+    }
+
+    /// A model that writes nothing: replies are errors.
+    pub(crate) fn silent(n_vocabulary: usize, hidden: usize, context_size: usize) -> Self {
+        Self::new(Box::new(SilentNetwork { n_vocabulary, hidden }), context_size)
     }
 
     /// Copies mapped weights to memory that is read faster, for some milliseconds. Returns whether more are to be copied.

@@ -25,7 +25,8 @@ pub(crate) struct ShortConvolution<B: Backend> {
 
 impl<B: Backend> ShortConvolution<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
-        let (hidden, window, is_centred) = (weights.hidden, window(weights)?, weights.architecture.is_bidirectional);
+        let (hidden, window, architecture) = (weights.hidden, window(weights)?, weights.architecture);
+        let is_centred = architecture.is_bidirectional && !architecture.family.keeps_windows_causal;
         if is_centred && window.is_multiple_of(2) {
             let name = weights.file_name("shortconv.conv");
             return Err(invalid(format!("tensor {name} must have an odd number of columns, found {window}")));

@@ -126,6 +126,40 @@ fn what_the_model_does_not_answer_is_a_refusal() {
 }
 
 #[test]
+fn each_kind_of_question_has_its_temperature() {
+    let server = TestServer::demo();
+    let sharper = |probabilities: &Json| -> Vec<f64> {
+        let squares =
+            probabilities.as_array().unwrap().iter().map(|entry| entry["probability"].as_f64().unwrap().powi(2));
+        let squares: Vec<f64> = squares.collect();
+        squares.iter().map(|square| square / squares.iter().sum::<f64>()).collect()
+    };
+    let plain = ask(&server, DECISIONS, &body(json!({})));
+    let warm = ask(&server, DECISIONS, &body(json!({ "temperature": { "choice": 0.5, "noul": 1 } })));
+    let found = warm["answers"][1]["probabilities"].as_array().unwrap();
+    for (found, expect) in found.iter().zip(sharper(&plain["answers"][1]["probabilities"])) {
+        assert!((found["probability"].as_f64().unwrap() - expect).abs() < 1e-9, "{found}, {expect}");
+    }
+    assert_eq!((&warm["answers"][0], &warm["answers"][2]), (&plain["answers"][0], &plain["answers"][2]));
+}
+
+/// A state that is left out is an error, but null is a state: none.
+#[test]
+fn a_question_may_have_no_state() {
+    let server = TestServer::demo();
+    let asked = |state: Json| {
+        let questions = json!({ "hot": { "type": "noul", "instructions": "Is boiling water hot?" } });
+        let body = json!({ "state": state, "questions": questions, "min_label_probability": 0 });
+        ask(&server, SYSTEM_ONE, &body)["answers"]["hot"]["noul"].as_f64().unwrap()
+    };
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    let question = DecisionQuestion::predicate("Is boiling water hot?");
+    let decided = ModelRunner::load(model).unwrap().decide("", &[question]).unwrap();
+    assert_eq!(asked(json!(null)), decided.answers[0].outcome.probabilities()[0]);
+    assert_ne!(asked(json!(null)), asked(json!("Ice is cold.")));
+}
+
+#[test]
 fn inputs_are_messages_calls_and_json() {
     let server = TestServer::demo();
     let input = json!([
@@ -193,6 +227,9 @@ fn errors_name_the_place_in_the_request() {
             "the image cannot be decoded",
         ),
         (json!({ "temperature": 0 }), "temperature", "temperature must be between 0.01 and 100"),
+        (json!({ "temperature": "1" }), "temperature", "temperature must be a number"),
+        (json!({ "temperature": { "score": null } }), "temperature", "temperature.score must be a number"),
+        (json!({ "temperature": { "scale": 1 } }), "temperature", "temperature.scale must be left out"),
         (json!({ "rotations": 0 }), "rotations", "rotations must be an integer from 1 to 255"),
     ] {
         let reply = server.post(DECISIONS, &body(fields).to_string());

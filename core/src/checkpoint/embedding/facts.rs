@@ -83,7 +83,7 @@ impl MapPlan {
 
 impl EmbeddingFacts {
     /// Nothing but a length.
-    pub(super) fn new(max_tokens: usize) -> Self {
+    pub(crate) fn unpooled(max_tokens: usize) -> Self {
         Self {
             pooling: None,
             is_normalised: false,

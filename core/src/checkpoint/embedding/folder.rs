@@ -13,7 +13,7 @@ use crate::weights::{Folder, Tensors};
 
 /// The facts, and the tensors of the maps after pooling.
 pub(crate) fn facts(folder: &Folder, context_size: usize) -> Result<(EmbeddingFacts, Tensors)> {
-    let mut facts = EmbeddingFacts::new(max_tokens(folder, context_size)?);
+    let mut facts = EmbeddingFacts::unpooled(max_tokens(folder, context_size)?);
     let mut tensors = Tensors::default();
     if let Some(listed) = folder.json("modules.json")? {
         tensors = modules::read(folder, &listed, &mut facts)?;

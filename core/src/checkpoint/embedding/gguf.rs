@@ -29,7 +29,7 @@ pub(crate) fn facts(file: &GgufFile, tensors: &Tensors, context_size: usize) -> 
         pooling,
         is_normalised: true, // as llama.cpp's programs do
         maps,
-        ..EmbeddingFacts::new(max_tokens)
+        ..EmbeddingFacts::unpooled(max_tokens)
     };
     match file.count(&key("pooling_type"))?.unwrap_or(NONE) {
         // A map after no pooling is that of a model with a vector for each token.
@@ -42,7 +42,7 @@ pub(crate) fn facts(file: &GgufFile, tensors: &Tensors, context_size: usize) -> 
             let is_causal = file.boolean(&key("attention.causal"))?.unwrap_or(architecture != "bert");
             let (maps, scoring) = ranking(file, tensors, &key)?;
             let pooling = Some(if is_causal { Pooling::Last } else { Pooling::First });
-            Ok(EmbeddingFacts { pooling, maps, scoring: Some(scoring), ..EmbeddingFacts::new(max_tokens) })
+            Ok(EmbeddingFacts { pooling, maps, scoring: Some(scoring), ..EmbeddingFacts::unpooled(max_tokens) })
         }
         other => {
             let key = key("pooling_type");

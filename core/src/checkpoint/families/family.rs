@@ -71,6 +71,8 @@ pub(crate) struct Family {
     pub(crate) has_head_gates: bool,
     /// Whether models may read in both directions: with a window around each token, and with centred short convolutions.
     pub(crate) may_be_bidirectional: bool,
+    /// Whether only full attention does so in such models: windows and short convolutions stay causal.
+    pub(crate) keeps_windows_causal: bool,
     /// Whether a model reads in both directions if a GGUF file does not say.
     pub(crate) is_encoder: bool,
     /// Whether positions of a step attend to each other in both directions.

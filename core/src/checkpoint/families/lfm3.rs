@@ -1,6 +1,6 @@
 //! LFM3 of Liquid AI: short convolutions beside attention with and without a window, norms on the outputs of operators and
 //! feed-forward blocks, and a gate for each attention head. In layers with full attention, only the fastest half of the pairs
-//! is rotated; GGUF files say so by divisors of the frequencies.
+//! is rotated; GGUF files say so by divisors of the frequencies. In decision models without a causal mask, only full attention is to both sides.
 
 use crate::checkpoint::families::family::{Family, TensorNames, WindowRule};
 use crate::checkpoint::families::plain::PLAIN;
@@ -19,6 +19,8 @@ pub(super) const LFM3: Family = Family {
     has_output_norms: true,
     has_head_gates: true,
     has_divisors: true,
+    may_be_bidirectional: true,
+    keeps_windows_causal: true,
     ..PLAIN
 };
 

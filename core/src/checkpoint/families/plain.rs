@@ -37,6 +37,7 @@ pub(super) const PLAIN: Family = Family {
     feed_forward_norm: "ffn_norm",
     has_head_gates: false,
     may_be_bidirectional: false,
+    keeps_windows_causal: false,
     is_encoder: false,
     is_two_way: false,
     has_query_gates: false,

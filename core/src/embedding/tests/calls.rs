@@ -10,6 +10,7 @@ use crate::embedding::loaded::LoadedEmbedder;
 use crate::embedding::vectors::{late_interaction, normalise};
 use crate::embedding::{EmbedOptions, EmbeddingModel, EmbeddingModelOptions, RerankOptions, TextUse};
 use crate::error::ErrorKind;
+use crate::function::SdkFunction;
 use crate::message::ChatMessage;
 use crate::model::{Compute, Inputs, Model};
 use crate::options::{CacheType, LoadOptions};
@@ -167,6 +168,25 @@ fn calls_on_several_threads_give_the_same() {
     for thread in threads {
         assert_eq!(thread.join().unwrap().vectors[1], expect.vectors[0]);
     }
+}
+
+#[test]
+fn functions_are_chosen_by_their_names_and_descriptions() {
+    let model = load("bert");
+    let function = |name: &str, description: &str| SdkFunction::new(name, description, vec![]);
+    let functions =
+        [function("eat_bread", "a man eats"), function("fly", "the rocket flies"), function("sing", "a song")];
+    let message = "the rocket eats bread";
+    // The fixture's prompts for queries and documents differ.
+    let for_use = |text_use| EmbedOptions { text_use, ..Default::default() };
+    let described = ["eat bread: a man eats", "fly: the rocket flies", "sing: a song"];
+    let texts = model.embed(described, for_use(TextUse::Document)).unwrap();
+    let query = model.embed([message], for_use(TextUse::Query)).unwrap();
+    let mut order: Vec<usize> = (0..3).collect();
+    order.sort_by(|a, b| query.similarity(0, &texts, *b).unwrap().total_cmp(&query.similarity(0, &texts, *a).unwrap()));
+    let expect: Vec<&str> = order.iter().take(2).map(|at| functions[*at].name.as_str()).collect();
+    assert_eq!(model.choose_functions(message, &functions, 2).unwrap(), expect);
+    assert_eq!(model.choose_functions(message, &functions, 3).unwrap(), ["eat_bread", "fly", "sing"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod calls;
 mod networks;
+mod scorer;
 mod tiny;
 
 use serde_json::Value as Json;

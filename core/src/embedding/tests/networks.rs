@@ -265,7 +265,7 @@ fn embedding_gemma_gives_the_vectors_of_transformers() {
     assert_near(&vectors(&folder.open(), &ids).concat(), &squashed);
 }
 
-fn lfm2(is_bidirectional: bool) -> TinyModel {
+pub(super) fn lfm2(is_bidirectional: bool) -> TinyModel {
     let class = if is_bidirectional { "Lfm2BidirectionalModel" } else { "Lfm2ForCausalLM" };
     let config = json!({
         "model_type": "lfm2", "architectures": [class], "num_hidden_layers": 4, "num_attention_heads": 4,

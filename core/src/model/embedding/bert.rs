@@ -27,10 +27,10 @@ pub(super) struct BertWeights<B: Backend> {
     n_types: usize,
 }
 
-struct BertNorm<B: Backend> {
-    weight: B::Vector,
-    bias: B::Vector,
-    epsilon: f32,
+pub(super) struct BertNorm<B: Backend> {
+    pub(super) weight: B::Vector,
+    pub(super) bias: B::Vector,
+    pub(super) epsilon: f32,
 }
 
 struct BertLayer<B: Backend> {
@@ -48,9 +48,9 @@ struct BertLayer<B: Backend> {
 /// Values between operations, in memory that is reused.
 pub(super) struct BertBuffers<O: SpeechOperations> {
     pub(super) stream: O::Rows,
-    inputs: O::Inputs,
-    projected: [O::Rows; 3],
-    mixed: O::Rows,
+    pub(super) inputs: O::Inputs,
+    pub(super) projected: [O::Rows; 3],
+    pub(super) mixed: O::Rows,
 }
 
 impl<O: SpeechOperations> Default for BertBuffers<O> {
@@ -97,7 +97,7 @@ impl<B: Backend> BertWeights<B> {
     }
 }
 
-fn shape(tensors: &Tensors, name: &str) -> Result<[usize; 2]> {
+pub(super) fn shape(tensors: &Tensors, name: &str) -> Result<[usize; 2]> {
     match tensors.shape(name) {
         Some(&[rows, columns]) => Ok([rows, columns]),
         Some(found) => {
@@ -109,11 +109,11 @@ fn shape(tensors: &Tensors, name: &str) -> Result<[usize; 2]> {
 }
 
 /// Reads the tensors of a model.
-struct BertReader<'a, B> {
-    backend: &'a B,
-    tensors: &'a Tensors,
-    hidden: usize,
-    norm_eps: f32,
+pub(super) struct BertReader<'a, B> {
+    pub(super) backend: &'a B,
+    pub(super) tensors: &'a Tensors,
+    pub(super) hidden: usize,
+    pub(super) norm_eps: f32,
 }
 
 impl<B: Backend> BertReader<'_, B> {
@@ -134,16 +134,16 @@ impl<B: Backend> BertReader<'_, B> {
         })
     }
 
-    fn matrix(&self, name: &str, shape: (usize, usize)) -> Result<B::Matrix> {
+    pub(super) fn matrix(&self, name: &str, shape: (usize, usize)) -> Result<B::Matrix> {
         self.backend.matrix(self.tensors, &MatrixPlace { name, shape, part: TensorPart::Whole })
     }
 
-    fn linear(&self, name: &str, shape: (usize, usize)) -> Result<Linear<B>> {
+    pub(super) fn linear(&self, name: &str, shape: (usize, usize)) -> Result<Linear<B>> {
         let bias = self.tensors.floats(&format!("{name}.bias"), &[shape.0])?;
         Ok(Linear { weight: self.matrix(&format!("{name}.weight"), shape)?, bias: Some(self.backend.vector(bias)?) })
     }
 
-    fn norm(&self, name: &str) -> Result<BertNorm<B>> {
+    pub(super) fn norm(&self, name: &str) -> Result<BertNorm<B>> {
         let values = |kind: &str| {
             self.tensors
                 .floats(&format!("{name}.{kind}"), &[self.hidden])
@@ -189,6 +189,27 @@ impl<O: SpeechOperations> BertWeights<O> {
     }
 }
 
+/// Attention of the rows of each text to all rows of the text.
+pub(super) fn attend<O: SpeechOperations>(
+    operations: &O,
+    (queries, keys, values): (&O::Rows, &O::Rows, &O::Rows),
+    rows: &[Range<usize>],
+    heads: Heads,
+    mixed: &mut O::Rows,
+) -> Result<()> {
+    let mut pasts: PerSequence<O::KeyValues> = PerSequence::new();
+    for rows in rows {
+        let mut past = operations.key_values(heads)?;
+        operations.append(SequencePart { rows: rows.clone(), memory: &mut past }, keys, values)?;
+        pasts.push(past);
+    }
+    let parts = rows.iter().zip(&pasts);
+    let parts: PerSequence<_> =
+        parts.map(|(rows, past)| AttentionPart { rows: rows.clone(), past, is_two_way: true }).collect();
+    let sight = Sight { window: None, n_after: None, scale: (heads.head_dim as f32).sqrt().recip() };
+    operations.attention(queries, &parts, heads, sight, mixed)
+}
+
 impl<O: SpeechOperations> BertLayer<O> {
     fn forward(&self, operations: &O, rows: &[Range<usize>], buffers: &mut BertBuffers<O>) -> Result<()> {
         let BertBuffers { stream, inputs, projected: [queries, keys, values], mixed } = buffers;
@@ -196,17 +217,7 @@ impl<O: SpeechOperations> BertLayer<O> {
         let Self { query, key, value, heads, .. } = self;
         operations.inputs(stream, &[query, key, value], inputs)?;
         operations.product(inputs, [(query, &mut *queries), (key, &mut *keys), (value, &mut *values)])?;
-        let mut pasts: PerSequence<O::KeyValues> = PerSequence::new();
-        for rows in rows {
-            let mut past = operations.key_values(*heads)?;
-            operations.append(SequencePart { rows: rows.clone(), memory: &mut past }, keys, values)?;
-            pasts.push(past);
-        }
-        let parts = rows.iter().zip(&pasts);
-        let parts: PerSequence<_> =
-            parts.map(|(rows, past)| AttentionPart { rows: rows.clone(), past, is_two_way: true }).collect();
-        let sight = Sight { window: None, n_after: None, scale: (heads.head_dim as f32).sqrt().recip() };
-        operations.attention(queries, &parts, *heads, sight, mixed)?;
+        attend(operations, (queries, keys, values), rows, *heads, mixed)?;
         operations.inputs(mixed, &[&self.out], inputs)?;
         operations.add_product(inputs, &self.out, plainly(), queries, stream)?;
         self.attention_norm.apply(operations, stream, inputs)?;

@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::decoder::Decoder;
 use crate::model::embedding::bert::{BertBuffers, BertWeights};
 use crate::model::embedding::maps::PooledMap;
+use crate::model::embedding::scorer::OptionScorer;
 use crate::model::embedding::text::{TextTokens, WantedRows};
 use crate::model::network::Inputs;
 use crate::model::pass::{Buffers, StackSequence};
@@ -29,6 +30,8 @@ trait LoadedTextNetwork: Send + Sync {
     fn rows(&self, texts: &[TextTokens<'_>], wanted: WantedRows) -> Result<Vec<Vec<f32>>>;
 
     fn map(&self, vectors: Vec<f32>) -> Result<Vec<f32>>;
+
+    fn scores(&self, ids: &[u32], question_type: u32, marks: &[usize]) -> Result<Vec<f32>>;
 }
 
 #[derive(Clone, Copy)]
@@ -44,6 +47,8 @@ struct TextNetwork<O: SpeechOperations> {
     operations: O,
     body: TextNetworkBody<O>,
     maps: Vec<PooledMap<O>>,
+    /// What scores options, with its buffers.
+    scorer: Option<(OptionScorer<O>, Mutex<BertBuffers<O>>)>,
     sizes: TextNetworkSizes,
 }
 
@@ -80,7 +85,13 @@ impl EmbeddingModelNetwork {
                 (TextNetworkBody::Decoder { decoder: Box::new(decoder), is_causal, buffers: Mutex::default() }, sizes)
             }
         };
-        let mut encoder = TextNetwork { operations, body, maps: Vec::new(), sizes };
+        let scorer = match (&checkpoint.scorer, &body) {
+            (Some(plan), TextNetworkBody::Decoder { decoder, .. }) => {
+                Some((OptionScorer::load(decoder, &checkpoint.map_tensors, *plan)?, Mutex::default()))
+            }
+            _ => None,
+        };
+        let mut encoder = TextNetwork { operations, body, maps: Vec::new(), scorer, sizes };
         for plan in &checkpoint.facts.maps {
             let map = PooledMap::load(&encoder.operations, checkpoint, plan, encoder.sizes.n_outputs)?;
             encoder.sizes.n_outputs = map.n_outputs;
@@ -124,6 +135,19 @@ impl EmbeddingModelNetwork {
         }
     }
 
+    /// The scores of the rows at some places of a text, as options of a question of this type, in a decision model.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows); [`ErrorKind::Internal`] for places beyond the text, and in other models.
+    pub(crate) fn scores(&self, ids: &[u32], question_type: u32, marks: &[usize]) -> Result<Vec<f32>> {
+        let TextNetworkSizes { n_vocabulary, n_positions, .. } = self.0.sizes();
+        let is_known = ids.iter().all(|id| (*id as usize) < n_vocabulary);
+        match is_known && ids.len() <= n_positions && marks.iter().all(|mark| *mark < ids.len()) {
+            true => self.0.scores(ids, question_type, marks),
+            false => Err(SdkError::new(ErrorKind::Internal, "a text must have known tokens, and as many as fit")),
+        }
+    }
+
     /// What the maps make of vectors, which lie one after the other.
     ///
     /// # Errors
@@ -161,6 +185,17 @@ impl<O: SpeechOperations> LoadedTextNetwork for TextNetwork<O> {
     fn map(&self, mut vectors: Vec<f32>) -> Result<Vec<f32>> {
         self.maps.iter().try_for_each(|map| map.apply(&self.operations, &mut vectors))?;
         Ok(vectors)
+    }
+
+    fn scores(&self, ids: &[u32], question_type: u32, marks: &[usize]) -> Result<Vec<f32>> {
+        let (TextNetworkBody::Decoder { decoder, buffers, .. }, Some((scorer, of_scorer))) = (&self.body, &self.scorer)
+        else {
+            return Err(SdkError::new(ErrorKind::Internal, "the model scores no options"));
+        };
+        let (mut buffers, mut of_scorer) = (buffers.lock(), of_scorer.lock());
+        decoder.read_texts(&[TextTokens { ids, types: &[] }], &[0..ids.len()], &mut buffers)?;
+        std::mem::swap(&mut buffers.mixed, &mut of_scorer.stream);
+        scorer.scores(&decoder.backend, question_type, (ids.len(), marks), &mut of_scorer)
     }
 }
 

@@ -94,7 +94,7 @@ fn logits_of_a_decision_model_are_those_of_other_implementations() {
 
 #[test]
 fn other_types_of_decision_models_are_refused_by_name() {
-    for name in ["lfm2-d1-omni", "openjev", ""] {
+    for name in ["lfm3-d1", "openjev", ""] {
         let weights = Weights::from_bytes(tiny(name).bytes().into()).unwrap();
         let err = load_from(&weights).err().expect("the type is not supported");
         assert_eq!(err.kind(), ErrorKind::ModelLoad);

@@ -14,16 +14,16 @@ use crate::serve::budget::BodyShare;
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
 use crate::serve::metrics::GenerationTimer;
-use crate::serve::request::RequestNotes;
 use crate::serve::request::types::Integer;
+use crate::serve::request::{RequestNotes, must_be, schema};
 use crate::serve::service::Service;
 
 /// How answers are read: fields of our own, which both forms have.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::serve) struct ReadingFields {
-    /// Divides the log-probabilities of answers: below 1, they are more certain.
-    #[schemars(range(min = 0.01, max = 100), extend("default" = 1))]
-    temperature: Option<f64>,
+    /// Divides the log-probabilities of answers: below 1, they are more certain. A number, or one for each kind of question.
+    #[schemars(with = "Option<schema::DecisionTemperatureSchema>")]
+    temperature: Option<Json>,
     /// Orders in which the choices of a question are shown, and over which their log-probabilities are averaged. Default 2, and 1 for
     /// decision models.
     rotations: Option<Integer<1, 255>>,
@@ -34,17 +34,41 @@ pub(in crate::serve) struct ReadingFields {
 
 impl ReadingFields {
     pub(super) fn options(&self) -> Result<DecisionOptions, HttpError> {
-        let temperature = self.temperature.map_or_else(DecisionTemperatures::default, |temperature| {
-            DecisionTemperatures { predicate: temperature, choice: temperature, score: temperature }
-        });
         let options = DecisionOptions {
-            temperature,
+            temperature: self.temperature.as_ref().map_or_else(|| Ok(DecisionTemperatures::default()), temperatures)?,
             rotations: self.rotations.map(Integer::count),
             min_label_probability: self.min_label_probability,
         };
         options.check().map_err(|err| HttpError::from_engine(&err))?;
         Ok(options)
     }
+}
+
+/// A temperature for all questions, or an object of temperatures by the kinds of questions, as either form names them.
+fn temperatures(json: &Json) -> Result<DecisionTemperatures, HttpError> {
+    let number = |place: &str, json: &Json| {
+        let wrong = || HttpError::value("temperature", format!("{place} {}", must_be("a number", json)));
+        json.as_f64().ok_or_else(wrong)
+    };
+    let Json::Object(kinds) = json else {
+        let one = number("temperature", json)?;
+        return Ok(DecisionTemperatures { predicate: one, choice: one, score: one });
+    };
+    let mut temperatures = DecisionTemperatures::default();
+    for (kind, json) in kinds {
+        let place = format!("temperature.{kind}");
+        let field = match kind.as_str() {
+            "predicate" | "noul" => &mut temperatures.predicate,
+            "choice" => &mut temperatures.choice,
+            "score" => &mut temperatures.score,
+            _ => {
+                let message = format!("{place} must be left out: the kinds are predicate or noul, choice, and score");
+                return Err(HttpError::value("temperature", message));
+            }
+        };
+        *field = number(&place, json)?;
+    }
+    Ok(temperatures)
 }
 
 /// Writes the answers in the form of the request, with the name of the model.

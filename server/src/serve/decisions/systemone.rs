@@ -27,7 +27,7 @@ const MAX_LEVELS: usize = 10;
 pub(in crate::serve) struct SystemOneFields {
     /// The id of the model served. Other ids are answered by the same model, unless the server is strict.
     model: Option<String>,
-    /// What the questions are about: text, or JSON.
+    /// What the questions are about: text, or JSON; null for questions that speak for themselves.
     #[schemars(with = "schema::SystemOneStateSchema")]
     state: Json,
     /// The questions by their names, which are answered in their order.
@@ -50,6 +50,9 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
         fields.refuse(name, |value| {
             value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
         })?;
+    }
+    if fields.is_null("state") {
+        fields.replace("state", Json::String(String::new()));
     }
     let reading: ReadingFields = fields.read()?;
     let read: SystemOneFields = fields.read()?;

@@ -27,6 +27,7 @@ const SCRIPT: &str = concat!(
     include_str!("markdown.js"),
     include_str!("messages.js"),
     include_str!("pictures.js"),
+    include_str!("decide.js"),
     include_str!("page.js"),
 );
 

@@ -311,7 +311,7 @@ byId("menu").addEventListener("click", () => {
 });
 byId("shade").addEventListener("click", closeMenu);
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || byId("settings").open) return;
+  if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("menu-open")) (closeMenu(), byId("menu").focus());
   else if (running) stopReply();
 });

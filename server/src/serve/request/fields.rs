@@ -17,6 +17,8 @@ use crate::serve::request::reader::{FieldError, FieldPlace, FieldsReader, ValueR
 /// The fields that no struct has taken yet. Null is the same as absent.
 pub(in crate::serve) struct RequestFields {
     left: Map<String, Json>,
+    /// The names of the fields that are null.
+    nulls: Vec<String>,
     /// The images in fields, once they were found.
     pub(in crate::serve) images: RequestImages,
     /// Places within fields that are ignored.
@@ -29,8 +31,9 @@ impl RequestFields {
     }
 
     pub(in crate::serve) fn new(mut fields: Map<String, Json>) -> Self {
+        let nulls = fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name.clone()).collect();
         fields.retain(|_, value| !value.is_null());
-        Self { left: fields, images: RequestImages::default(), ignored: RefCell::default() }
+        Self { left: fields, nulls, images: RequestImages::default(), ignored: RefCell::default() }
     }
 
     /// Takes the fields that a struct names.
@@ -42,6 +45,11 @@ impl RequestFields {
     /// The value of a field that will be read later.
     pub(in crate::serve) fn peek(&self, name: &str) -> Option<&Json> {
         self.left.get(name)
+    }
+
+    /// Whether a field is there and null, where that means something.
+    pub(in crate::serve) fn is_null(&self, name: &str) -> bool {
+        self.nulls.iter().any(|null| null == name)
     }
 
     /// Takes a field as it is.

@@ -27,6 +27,7 @@ schemas! {
     ResponseInputSchema => response_input;
     DecisionInputSchema => decision_input;
     DecisionQuestionsSchema => decision_questions;
+    DecisionTemperatureSchema => decision_temperature;
     CacheOptionsSchema => cache_options;
     SystemOneStateSchema => systemone_state;
     SystemOneQuestionsSchema => systemone_questions;
@@ -150,23 +151,55 @@ fn response_input() -> Schema {
 
 fn decision_part() -> Json {
     let part = |kind: &str, name: &str, value: Json| json!({ "type": "object", "required": ["type", name], "properties": { "type": { "const": kind }, name: value } });
+    let data = json!({ "anyOf": [{ "type": "object" }, { "type": "array", "items": { "type": "object" } }] });
     json!({ "anyOf": [
         part("input_text", "text", json!({ "type": "string" })),
-        part("input_json", "data", json!({ "type": "object" })),
+        part("input_image", "image_url", json!({ "type": "string", "description": "A data URL." })),
+        part("input_json", "data", data),
     ] })
 }
 
 fn decision_input() -> Schema {
-    let content = json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": decision_part() }] });
-    let user = json!({ "type": "object", "required": ["role", "content"], "properties": {
-        "type": { "const": "message" }, "role": { "const": "user" }, "content": content,
+    let content = |part: Json| json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": part }] });
+    let part = |kind: &str, name: &str| json!({ "type": "object", "required": ["type", name], "properties": { "type": { "const": kind }, name: { "type": "string" } } });
+    let message = |roles: Json, content: Json| {
+        json!({ "type": "object", "required": ["role", "content"], "properties": {
+            "type": { "const": "message" }, "role": { "enum": roles }, "content": content,
+        } })
+    };
+    let call = |kind: &str, argument: &str| {
+        json!({ "type": "object", "required": ["type", "call_id", "name", argument], "properties": {
+            "type": { "const": kind },
+            "call_id": { "type": "string" },
+            "name": { "type": "string" },
+            argument: { "type": "string" },
+        } })
+    };
+    let pictured = json!({ "anyOf": [part("input_text", "text"), part("input_image", "image_url")] });
+    let output = json!({ "type": "object", "required": ["type", "call_id", "output"], "properties": {
+        "type": { "enum": ["function_call_output", "custom_tool_call_output"] },
+        "call_id": { "type": "string", "description": "The id of an earlier call." },
+        "output": content(pictured),
     } });
-    let other = json!({ "type": "object", "required": ["role", "content"], "properties": {
-        "type": { "const": "message" },
-        "role": { "enum": ["system", "developer", "assistant"] },
-        "content": { "type": "string" },
-    } });
-    json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "anyOf": [user, other] } }] })
+    let said = json!({ "anyOf": [part("output_text", "text"), part("refusal", "refusal")] });
+    let items = json!({ "anyOf": [
+        message(json!(["user"]), content(decision_part())),
+        message(json!(["system", "developer"]), content(part("input_text", "text"))),
+        message(json!(["assistant"]), content(said)),
+        call("function_call", "arguments"),
+        call("custom_tool_call", "input"),
+        output,
+    ] });
+    json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": items }] })
+}
+
+fn decision_temperature() -> Schema {
+    let one = json!({ "type": "number", "minimum": 0.01, "maximum": 100 });
+    let names = ["predicate", "noul", "choice", "score"];
+    let kinds: serde_json::Map<String, Json> = names.into_iter().map(|name| (name.to_owned(), one.clone())).collect();
+    json_schema!({ "default": 1, "anyOf": [
+        one, { "type": "object", "properties": kinds, "additionalProperties": false },
+    ] })
 }
 
 fn decision_questions() -> Schema {
@@ -209,7 +242,7 @@ fn cache_options() -> Schema {
 }
 
 fn systemone_state() -> Schema {
-    json_schema!({ "type": ["string", "object", "array"] })
+    json_schema!({ "type": ["string", "object", "array", "null"] })
 }
 
 fn systemone_questions() -> Schema {
@@ -221,17 +254,20 @@ fn systemone_questions() -> Schema {
             "criteria": criteria,
         } })
     };
-    let both = json!({
-        "type": ["object", "null"],
-        "properties": { "true": described, "false": described },
-        "additionalProperties": false,
-    });
+    let both = |kinds: Json| {
+        json!({
+            "type": kinds,
+            "properties": { "true": described, "false": described },
+            "additionalProperties": false,
+        })
+    };
     let labels =
         json!({ "type": "object", "minProperties": 1, "maxProperties": 255, "additionalProperties": described });
     let levels = json!({ "type": "array", "minItems": 2, "maxItems": 10, "items": described });
     let all = json!(["type", "criteria"]);
     json_schema!({ "type": "object", "minProperties": 1, "maxProperties": 400, "additionalProperties": { "anyOf": [
-        question("noul", both, json!(["type", "instructions"])),
+        question("noul", both(json!(["object", "null"])), json!(["type", "instructions"])),
+        question("noul", both(json!("object")), all.clone()),
         question("choice", labels, all.clone()),
         question("score", levels, all),
     ] } })

@@ -1,0 +1,337 @@
+//! A decision model that scores options: a network that reads in both directions, with a part of its own.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value as Json, json};
+
+use super::networks::lfm2;
+use super::tiny::{Naming, TinyModel, values};
+use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
+use crate::decide::{DecisionQuestion, DecisionState};
+use crate::error::{ErrorKind, Result};
+use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
+use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::runner::{EngineSettings, ModelRunner};
+use crate::weights::{MetadataValue, Weights};
+
+/// The tiny model of the reference: four layers, and two that score.
+fn tiny() -> TinyModel {
+    let mut model = lfm2(true);
+    let replaced = ["block_count", "attention.head_count_kv"];
+    model.metadata.retain(|(key, _)| !replaced.iter().any(|name| key.ends_with(name)));
+    for (key, value) in [
+        ("block_count", MetadataValue::Count(6)),
+        ("attention.head_count_kv", MetadataValue::Integers(vec![0, 2, 0, 2, 4, 4])),
+        ("feed_forward_length", MetadataValue::Integers(vec![128, 128, 128, 128, 256, 256])),
+        ("attention.layer_norm_epsilon", MetadataValue::Float(1e-5)),
+        ("decision.type", "lfm2-d1-omni".into()),
+        ("decision.block_count", MetadataValue::Count(2)),
+        ("decision.temperature.choice.3_5", MetadataValue::Float(1.5)),
+        ("decision.temperature.noul", MetadataValue::Float(0.75)),
+    ] {
+        model.metadata.push((format!("lfm2.{key}"), value));
+    }
+    let mut add = |name: &str, shape: &[usize]| model.add(Naming::Gguf, name, "unused", shape);
+    add("token_types.weight", &[3, 64]);
+    for layer in [4, 5] {
+        for (name, n_rows, width) in [
+            ("attn_norm", 64, 0),
+            ("attn_qkv", 192, 64),
+            ("attn_output", 64, 64),
+            ("ffn_norm", 64, 0),
+            ("ffn_up", 256, 64),
+            ("ffn_down", 64, 256),
+        ] {
+            let shape = if width == 0 { vec![n_rows] } else { vec![n_rows, width] };
+            add(&format!("blk.{layer}.{name}.weight"), &shape);
+            add(&format!("blk.{layer}.{name}.bias"), &[n_rows]);
+        }
+    }
+    for (name, shape) in [("cls.norm", &[64][..]), ("cls", &[64, 64]), ("cls.output", &[1, 64])] {
+        add(&format!("{name}.weight"), shape);
+        add(&format!("{name}.bias"), &shape[..1]);
+    }
+    model
+}
+
+/// The tiny lfm3 of the reference: convolutions, a window in the second layer and full attention in the fourth.
+fn lfm3(decision_type: &str) -> TinyModel {
+    let metadata = [
+        ("block_count", MetadataValue::Count(5)),
+        ("context_length", MetadataValue::Count(64)),
+        ("embedding_length", MetadataValue::Count(64)),
+        ("attention.head_count", MetadataValue::Count(4)),
+        ("attention.head_count_kv", MetadataValue::Integers(vec![0, 2, 0, 2, 0])),
+        ("attention.key_length", MetadataValue::Count(16)),
+        ("attention.value_length", MetadataValue::Count(16)),
+        ("attention.layer_norm_rms_epsilon", MetadataValue::Float(1e-5)),
+        ("attention.causal", false.into()),
+        ("attention.sliding_window", MetadataValue::Count(4)),
+        ("attention.sliding_window_pattern", MetadataValue::Flags(vec![false, true, false, false, false])),
+        ("rope.freq_base", MetadataValue::Float(1e6)),
+        ("rope.freq_base_swa", MetadataValue::Float(1e4)),
+        ("decision.type", decision_type.into()),
+    ];
+    let mut model = TinyModel::new("lfm3", Json::Null, &metadata);
+    let mut add = |name: &str, shape: &[usize]| model.add(Naming::Gguf, &format!("{name}.weight"), "unused", shape);
+    add("token_embd", &[384, 64]);
+    add("output_norm", &[64]);
+    for layer in 0..5 {
+        let mut parts = vec![
+            ("attn_norm", vec![64]),
+            ("ffn_norm", vec![64]),
+            ("post_attention_norm", vec![64]),
+            ("post_ffw_norm", vec![64]),
+            ("ffn_gate", vec![128, 64]),
+            ("ffn_up", vec![128, 64]),
+            ("ffn_down", vec![64, 128]),
+        ];
+        parts.extend(match layer % 2 {
+            0 => vec![
+                ("shortconv.in_proj", vec![192, 64]),
+                ("shortconv.conv", vec![64, 3]),
+                ("shortconv.out_proj", vec![64, 64]),
+            ],
+            _ => vec![
+                ("attn_q", vec![64, 64]),
+                ("attn_k", vec![32, 64]),
+                ("attn_v", vec![32, 64]),
+                ("attn_output", vec![64, 64]),
+                ("attn_gate", vec![4, 64]),
+                ("attn_q_norm", vec![16]),
+                ("attn_k_norm", vec![16]),
+            ],
+        });
+        parts.iter().for_each(|(name, shape)| add(&format!("blk.{layer}.{name}"), shape));
+    }
+    // From 1 to 4.
+    let values = values("rope_freqs.weight", &[8], Naming::HuggingFace);
+    let values = values.iter().map(|value| 1.0 + 3.0 * (2.0 * (value - 1.0) + 0.5)).collect();
+    model.tensors.push(("rope_freqs.weight".to_owned(), "unused".to_owned(), vec![8], values));
+    model
+}
+
+fn network(files: &Weights) -> EmbeddingModelNetwork {
+    let checkpoint = EmbeddingCheckpoint::read_scorer(files).unwrap();
+    Compute::native(2, CacheType::F16).load_embedding(&checkpoint).unwrap()
+}
+
+#[test]
+fn scores_are_those_of_other_implementations() {
+    let golden = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/decisions.json")).unwrap();
+    let golden: Json = serde_json::from_slice(&golden).unwrap();
+    let network = network(&tiny().gguf(&[]));
+    for name in ["a", "b"] {
+        let ids: Vec<u32> = serde_json::from_value(golden["ids"][name].clone()).unwrap();
+        let expect: Vec<f32> = serde_json::from_value(golden["scores"][name].clone()).unwrap();
+        let all: Vec<usize> = (0..ids.len()).collect();
+        for question_type in 0..3 {
+            let found = network.scores(&ids, question_type, &all).unwrap();
+            let expect = expect.iter().skip(question_type as usize).step_by(3);
+            // f32 against double precision, for scores up to 1.
+            let furthest = found.iter().zip(expect).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(furthest < 1e-5, "{name}, type {question_type}: {furthest}");
+        }
+    }
+    assert_eq!(network.scores(&[1, 2], 0, &[2]).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(network.scores(&[1, 384], 0, &[0]).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn logits_after_whole_prompts_are_those_of_other_implementations() {
+    let golden = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/decisions.json")).unwrap();
+    let golden: Json = serde_json::from_slice(&golden).unwrap();
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let compute = Compute::native(2, CacheType::F32);
+    let model = Model::load_whole(&lfm3("lfm3-d1").gguf(&[]), compute.clone(), 64, go_on).unwrap();
+    for name in ["a", "b"] {
+        let ids: Vec<u32> = serde_json::from_value(golden["ids"][name].clone()).unwrap();
+        let expect: Vec<f32> = serde_json::from_value(golden["whole_logits"][name].clone()).unwrap();
+        let mut logits = Vec::new();
+        model.forward_one(Inputs::Tokens(&ids), &mut *model.start().unwrap(), &mut logits).unwrap();
+        // f32 against double precision, for logits up to 19.
+        let furthest = logits.iter().zip(&expect).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(furthest < 1e-4, "{name}: {furthest}");
+    }
+    // It writes nothing, and its type belongs to its architecture.
+    assert!(Model::load(&lfm3("lfm3-d1").gguf(&[]), None, compute.clone(), 64, go_on).is_err());
+    let other = Model::load_whole(&lfm3("lfm2-d1").gguf(&[]), compute, 64, go_on).err().unwrap();
+    assert!(other.message().contains("lfm3.decision.type must be \"lfm3-d1\", found \"lfm2-d1\""), "{other}");
+}
+
+#[test]
+fn folders_are_known_by_their_class() {
+    let of_class = |class: &str| {
+        let mut model = lfm2(false);
+        model.config["auto_map"] = json!({ "AutoModel": class });
+        decision_type(&model.folder().open())
+    };
+    assert_eq!(of_class("modeling_d1.D1Model").unwrap(), Some(DecisionType::Logits));
+    assert_eq!(of_class("modeling.Lfm2Model").unwrap(), None);
+    let err = of_class("modeling_omni.D1OmniModel").unwrap_err();
+    assert!(err.message().contains("of type lfm2-d1-omni must be a GGUF file"), "{err}");
+}
+
+#[test]
+fn temperatures_are_found_by_type_and_number_of_options() {
+    let temperatures = OptionTemperatures::read(&tiny().gguf(&[])).unwrap();
+    for (question_type, n_options, expect) in [
+        ("choice", 2, 1.0),
+        ("choice", 3, 1.5),
+        ("choice", 5, 1.5),
+        ("choice", 6, 1.0),
+        ("noul", 2, 0.75),
+        ("score", 3, 1.0),
+    ] {
+        assert_eq!(temperatures.of(question_type, n_options), expect, "{question_type}, {n_options}");
+    }
+    let wrong = tiny().gguf(&[("lfm2.decision.temperature.score", MetadataValue::Float(0.0))]);
+    assert!(OptionTemperatures::read(&wrong).unwrap_err().message().contains("decision.temperature.score must be"));
+}
+
+#[test]
+fn a_model_that_scores_options_is_described_whole() {
+    for (key, value, expect) in [
+        (
+            "decision.block_count",
+            MetadataValue::Count(6),
+            "decision.block_count must be from 1 to less than 6, found 6",
+        ),
+        ("attention.causal", true.into(), "lfm2.attention.causal must be false"),
+        ("attention.layer_norm_epsilon", MetadataValue::Float(0.0), "layer_norm_epsilon must be above 0"),
+    ] {
+        let mut model = tiny();
+        let key = format!("lfm2.{key}");
+        model.metadata.retain(|(known, _)| *known != key);
+        let err = EmbeddingCheckpoint::read_scorer(&model.gguf(&[(&key, value)])).err().unwrap();
+        assert!(err.message().contains(expect), "{err}");
+    }
+    let mut model = tiny();
+    model.tensors.retain(|(name, ..)| name != "blk.5.attn_qkv.bias");
+    let checkpoint = EmbeddingCheckpoint::read_scorer(&model.gguf(&[])).unwrap();
+    let err = Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap();
+    assert!(err.message().contains("blk.5.attn_qkv.bias"), "{err}");
+}
+
+/// A vocabulary whose tokens are bytes: ASCII from 256 on, as in the reference, and delimiters among the first ids.
+fn vocabulary() -> Vec<(&'static str, MetadataValue)> {
+    let hidden = (0..=255u8).filter(|byte| !matches!(byte, 33..=126 | 161..=172 | 174..=255));
+    let stand_ins: Vec<(u8, char)> = hidden.zip('\u{100}'..).collect();
+    let symbol = |byte: u8| {
+        let stand_in = stand_ins.iter().find(|(hidden, _)| *hidden == byte);
+        stand_in.map_or(char::from(byte), |(_, symbol)| *symbol)
+    };
+    let control = |id: usize| match id {
+        1 => "<|startoftext|>".to_owned(),
+        2 => "<|im_start|>".to_owned(),
+        3 => "<|im_end|>".to_owned(),
+        7..=11 => format!("<|reserved_{id}|>"),
+        12 => "<|mask|>".to_owned(),
+        _ => format!("<|unused_{id}|>"),
+    };
+    let token = |id: usize| match id {
+        13..=140 => symbol((id - 13 + 128) as u8).to_string(), // 128 to 255
+        256..=383 => symbol((id - 256) as u8).to_string(),     // ASCII
+        id => control(id),
+    };
+    let is_text = |id: usize| matches!(id, 13..=140 | 256..=383);
+    vec![
+        ("tokenizer.ggml.model", "gpt2".into()),
+        ("tokenizer.ggml.pre", "lfm2".into()),
+        ("tokenizer.ggml.tokens", MetadataValue::Texts((0..384).map(token).collect())),
+        (
+            "tokenizer.ggml.token_type",
+            MetadataValue::Integers((0..384).map(|id| if is_text(id) { 1 } else { 3 }).collect()),
+        ),
+        ("tokenizer.ggml.merges", MetadataValue::Texts(Vec::new())),
+        ("tokenizer.ggml.bos_token_id", MetadataValue::Count(1)),
+        ("tokenizer.ggml.eos_token_id", MetadataValue::Count(3)),
+        ("tokenizer.ggml.mask_token_id", MetadataValue::Count(12)),
+        ("tokenizer.ggml.add_bos_token", false.into()),
+    ]
+}
+
+/// The same model for more tokens than the reference's texts have.
+fn longer(mut model: TinyModel) -> TinyModel {
+    let length = model.metadata.iter_mut().find(|(key, _)| key.ends_with("context_length"));
+    length.unwrap().1 = MetadataValue::Count(512);
+    model
+}
+
+fn runner(model: &TinyModel, more: &[(&str, MetadataValue)]) -> Result<ModelRunner> {
+    let files = model.gguf(&[vocabulary(), more.to_vec()].concat());
+    let go_on = &mut |_, _| ControlFlow::Continue(());
+    ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), go_on)
+}
+
+#[test]
+fn a_model_that_scores_options_decides_and_writes_nothing() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let state = "The kettle boils.";
+    let questions = [
+        DecisionQuestion::predicate("Is the water hot?"),
+        DecisionQuestion::choice("Which?", ["hall", "kitchen", "garden"]),
+        DecisionQuestion::score("How urgent?", ["calm", "soon"]),
+    ];
+    let decisions = runner.decide(state, &questions).unwrap();
+    // The sequences, byte by byte, and the scores by the network, whose values are compared above.
+    let bytes = |text: &str| text.bytes().map(|byte| 256 + u32::from(byte)).collect::<Vec<u32>>();
+    let network = network(&longer(tiny()).gguf(&[]));
+    for (at, (question, options, question_type, temperature)) in [
+        (
+            "Is the water hot?",
+            &[" false: no, the statement does not hold", " true: yes, the statement holds"][..],
+            2,
+            0.75,
+        ),
+        ("Which?", &[" hall", " kitchen", " garden"], 0, 1.5),
+        ("How urgent?", &[" level 0: calm", " level 1: soon"], 1, 1.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut ids = [vec![1, 7], bytes(state), vec![8], bytes(question)].concat();
+        let mut marks = Vec::new();
+        for option in options {
+            marks.push(ids.len() + 1);
+            ids.extend([vec![9, 12], bytes(option), vec![10]].concat());
+        }
+        ids.push(11);
+        let scores = network.scores(&ids, question_type, &marks).unwrap();
+        let powers: Vec<f64> = scores.iter().map(|score| (f64::from(*score) / temperature).exp()).collect();
+        let mut expect: Vec<f64> = powers.iter().map(|power| power / powers.iter().sum::<f64>()).collect();
+        if question_type == 2 {
+            expect.reverse(); // yes comes first in answers
+        }
+        let answer = &decisions.answers[at];
+        let found = answer.outcome.probabilities();
+        assert!(found.iter().zip(&expect).all(|(a, b)| (a - b).abs() < 1e-12), "{question}: {found:?}, {expect:?}");
+        assert!(answer.is_answered && answer.label_probability == 1.0);
+    }
+    assert_eq!(decisions.usage.cached_tokens, 0);
+    let reply = runner.complete("The kettle", GenerationOptions::default()).into_iter().find_map(|event| event.err());
+    assert_eq!(reply.unwrap().kind(), ErrorKind::UnsupportedContent);
+    let pictured = runner.decide(DecisionState::from("At noon:").with_image(b"GIF89a".to_vec()), &questions[..1]);
+    assert_eq!(pictured.unwrap_err().kind(), ErrorKind::UnsupportedContent);
+}
+
+#[test]
+fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
+    let missing = runner(&longer(lfm3("lfm3-d1")), &[]).unwrap_err();
+    assert!(missing.message().contains("tokenizer.chat_template.systemone is missing"), "{missing}");
+    let template = "{{ bos_token }}{{ state }} {{ instructions }} ";
+    let template = ("tokenizer.chat_template.systemone", template.into());
+    let runner = runner(&longer(lfm3("lfm3-d1")), &[template]).unwrap();
+    let question = DecisionQuestion::choice("Which?", ["hall", "garden"]);
+    let answer = runner.decide("It boils.", &[question]).unwrap().answers.remove(0);
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let model =
+        Model::load_whole(&longer(lfm3("lfm3-d1")).gguf(&[]), Compute::native(1, CacheType::F16), 512, go_on).unwrap();
+    let ids: Vec<u32> = [1].into_iter().chain("It boils. Which? ".bytes().map(|byte| 256 + u32::from(byte))).collect();
+    let mut logits = Vec::new();
+    model.forward_one(Inputs::Tokens(&ids), &mut *model.start().unwrap(), &mut logits).unwrap();
+    let logit = |code: u8| f64::from(logits[256 + usize::from(code)]);
+    let expect = 1.0 / (1.0 + (logit(b'B') - logit(b'A')).exp());
+    let found = answer.outcome.probabilities();
+    assert!((found[0] - expect).abs() < 1e-12, "{found:?}, {expect}");
+}
