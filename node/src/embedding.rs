@@ -1,5 +1,4 @@
 //! Embedding models.
-#![allow(unreachable_pub)] // napi exports public functions only
 
 use causerie::embedding::EmbeddingModel;
 use causerie_plain::{

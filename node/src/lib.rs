@@ -1,7 +1,7 @@
 //! The native part of the Node package: models, conversations and streams, whose values are passed as JSON. `index.js` makes the
 //! package's own classes of them, and is the only user.
 
-mod embedding;
+pub mod embedding;
 mod event;
 mod failure;
 mod values;

@@ -193,7 +193,8 @@ impl<O: SpeechOperations> LoadedTextNetwork for TextNetwork<O> {
             return Err(SdkError::new(ErrorKind::Internal, "the model scores no options"));
         };
         let (mut buffers, mut of_scorer) = (buffers.lock(), of_scorer.lock());
-        decoder.read_texts(&[TextTokens { ids, types: &[] }], &[0..ids.len()], &mut buffers)?;
+        let rows = 0..ids.len();
+        decoder.read_texts(&[TextTokens { ids, types: &[] }], std::slice::from_ref(&rows), &mut buffers)?;
         std::mem::swap(&mut buffers.mixed, &mut of_scorer.stream);
         scorer.scores(&decoder.backend, question_type, (ids.len(), marks), &mut of_scorer)
     }
