@@ -1,0 +1,33 @@
+//! Computes on GPUs, in WGSL over wgpu, with the bits of the CPU's kernels.
+//!
+//! [`Gpu`] is an opened device. A [`Recorder`] collects the kernels of whole steps and reads back only what is asked for. Its methods
+//! are the operations that models are made of, over [`GpuRows`], [`GpuInputs`] and [`GpuMatrix`]; this crate knows no models.
+
+mod error;
+mod kernels;
+mod adapters;
+mod device;
+mod probe;
+mod rows;
+mod pools;
+mod past;
+mod recorder;
+mod planes;
+mod matrix;
+mod operations;
+mod checks;
+#[cfg(test)]
+mod tests;
+
+pub use adapters::{GpuAdapter, GpuKind};
+pub use checks::{OperationCheck, check_operations};
+pub use device::Gpu;
+pub use error::GpuError;
+pub use kernels::{CacheFormat, GateCurve, Kernel, MultiplyAdd, PairForm, WeightForm};
+pub use matrix::GpuMatrix;
+pub use operations::{AttentionRow, OutputNorm, RowRotation};
+pub use past::{DeltaSizes, GpuDeltaMemory, GpuKeyValues, GpuWindow, KeyValueShape};
+pub use pools::PoolItem;
+pub use probe::ArithmeticReport;
+pub use recorder::Recorder;
+pub use rows::{GpuInputs, GpuRows, GpuVector};
