@@ -62,6 +62,9 @@ impl Gpu {
         if !features.contains(Features::IMMEDIATES) {
             problem.get_or_insert_with(|| "it takes no immediate values".to_owned());
         }
+        if !adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::SHADER_F16_IN_F32) {
+            problem.get_or_insert_with(|| "its shaders read no f16".to_owned());
+        }
         if let Some(problem) = problem {
             return Err(GpuError::TooSmall(format!("{name}: {problem}")));
         }

@@ -70,7 +70,7 @@ fn every_text_becomes_metals_vulkans_and_direct3ds_language() {
         let text = kernel.source(MultiplyAdd::Fused);
         let module = naga::front::wgsl::parse_str(&text)
             .unwrap_or_else(|err| panic!("{kernel:?}: {}\n{text}", err.emit_to_string(&text)));
-        let capabilities = Capabilities::IMMEDIATES;
+        let capabilities = Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
         let info = Validator::new(ValidationFlags::all(), capabilities)
             .validate(&module)
             .unwrap_or_else(|err| panic!("{kernel:?}: {}", err.emit_to_string(&text)));
