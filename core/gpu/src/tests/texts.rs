@@ -74,18 +74,19 @@ fn every_text_becomes_metals_vulkans_and_direct3ds_language() {
         let info = Validator::new(ValidationFlags::all(), capabilities)
             .validate(&module)
             .unwrap_or_else(|err| panic!("{kernel:?}: {}", err.emit_to_string(&text)));
-        let (mut options, pipeline) = (msl::Options::default(), msl::PipelineOptions::default());
-        options.fake_missing_bindings = true;
-        options.lang_version = (3, 0);
+        let pipeline = msl::PipelineOptions::default();
+        let options = msl::Options { fake_missing_bindings: true, lang_version: (3, 0), ..msl::Options::default() };
         let (metal, _) = msl::write_string(&module, &info, &options, &pipeline).unwrap();
         assert!(metal.contains("kernel void"), "{kernel:?}");
         let words = spv::write_vec(&module, &info, &spv::Options::default(), None).unwrap();
         assert_eq!(words.first(), Some(&0x0723_0203), "{kernel:?}");
         let mut hlsl_text = String::new();
-        let mut hlsl_options = hlsl::Options::default();
-        hlsl_options.shader_model = hlsl::ShaderModel::V6_4;
-        hlsl_options.fake_missing_bindings = true;
-        hlsl_options.immediates_target = Some(hlsl::BindTarget::default());
+        let hlsl_options = hlsl::Options {
+            shader_model: hlsl::ShaderModel::V6_4,
+            fake_missing_bindings: true,
+            immediates_target: Some(hlsl::BindTarget::default()),
+            ..hlsl::Options::default()
+        };
         hlsl::Writer::new(&mut hlsl_text, &hlsl_options, &hlsl::PipelineOptions::default())
             .write(&module, &info, None)
             .unwrap_or_else(|err| panic!("{kernel:?}: {err}"));
