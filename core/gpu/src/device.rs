@@ -9,7 +9,7 @@ use wgpu::{Buffer, BufferUsages, ComputePipeline, Features, Limits, PollType, Sh
 use crate::adapters::{GpuAdapter, GpuKind};
 use crate::error::GpuError;
 use crate::kernels::{Kernel, MultiplyAdd};
-use crate::probe::{self, ArithmeticReport};
+use crate::probe::{ArithmeticReport, RESULTS, ROWS, numbers};
 
 /// Bytes of the numbers that a kernel is given when it runs.
 const IMMEDIATE_BYTES: u32 = 64;
@@ -97,13 +97,38 @@ impl Gpu {
             multiply_add: MultiplyAdd::Fused,
             arithmetic: ArithmeticReport::default(),
         };
-        gpu.arithmetic = probe::run(&gpu)?;
+        gpu.arithmetic = gpu.probe()?;
         if !gpu.arithmetic.fuses && !wide.is_empty() {
             gpu.multiply_add = MultiplyAdd::Wide;
             gpu.pipelines.lock().clear();
-            gpu.arithmetic = probe::run(&gpu)?;
+            gpu.arithmetic = gpu.probe()?;
         }
         Ok(gpu)
+    }
+
+    /// Tries the device's arithmetic.
+    fn probe(&self) -> Result<ArithmeticReport, GpuError> {
+        let numbers = numbers();
+        let n_bytes = 4 * (RESULTS * ROWS) as u64;
+        let (from, to, back) = (self.upload(&numbers)?, self.buffer(n_bytes)?, self.read_back_buffer(n_bytes)?);
+        let pipeline = self.pipeline(Kernel::Probe);
+        let entries = [&from, &to].map(|buffer| buffer.as_entire_binding());
+        let entries: Vec<_> =
+            (0..).zip(entries).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
+        let layout = &pipeline.get_bind_group_layout(0);
+        let group =
+            self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries });
+        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            pass.set_pipeline(&pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            pass.set_immediates(0, &[0; 4]);
+            pass.dispatch_workgroups((ROWS / 64) as u32, 1, 1);
+        }
+        encoder.copy_buffer_to_buffer(&to, 0, &back, 0, n_bytes);
+        let results: Vec<f32> = bytemuck::pod_collect_to_vec(&self.read(encoder, &back)?);
+        Ok(ArithmeticReport::of_results(&numbers, &results))
     }
 
     /// The device's name, as its driver gives it.

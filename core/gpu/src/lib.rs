@@ -6,12 +6,13 @@
 mod error;
 mod kernels;
 mod adapters;
-mod device;
 mod probe;
+mod device;
 mod rows;
+mod recording;
 mod pools;
-mod past;
 mod recorder;
+mod past;
 mod planes;
 mod matrix;
 mod operations;

@@ -70,21 +70,6 @@ pub struct GpuDeltaMemory {
     pub(crate) last_step: Vec<Option<Arc<PoolItem>>>,
 }
 
-/// The pools of a model, by the size of their items.
-#[derive(Default)]
-pub(crate) struct ItemPools(parking_lot::Mutex<Vec<Arc<ItemPool>>>);
-
-impl ItemPools {
-    pub(crate) fn of_words(&self, n_words: usize) -> Arc<ItemPool> {
-        let mut pools = self.0.lock();
-        if let Some(pool) = pools.iter().find(|pool| pool.n_words == n_words) {
-            return Arc::clone(pool);
-        }
-        pools.push(ItemPool::new(n_words));
-        Arc::clone(&pools[pools.len() - 1])
-    }
-}
-
 impl KeyValueShape {
     /// Words of a token's elements of a head, and of its scales.
     fn token_words(self) -> (usize, usize) {

@@ -9,7 +9,7 @@ use wgpu::Buffer;
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::kernels::Kernel;
-use crate::recorder::StepRecording;
+use crate::recording::StepRecording;
 
 /// Words that a workgroup of the kernel that copies an item takes.
 const COPIED: usize = 256;
@@ -25,6 +25,21 @@ struct Items {
     buffer: Option<Buffer>,
     n_items: u32,
     free: Vec<u32>,
+}
+
+/// The pools of a model, by the size of their items.
+#[derive(Default)]
+pub(crate) struct ItemPools(Mutex<Vec<Arc<ItemPool>>>);
+
+impl ItemPools {
+    pub(crate) fn of_words(&self, n_words: usize) -> Arc<ItemPool> {
+        let mut pools = self.0.lock();
+        if let Some(pool) = pools.iter().find(|pool| pool.n_words == n_words) {
+            return Arc::clone(pool);
+        }
+        pools.push(ItemPool::new(n_words));
+        Arc::clone(&pools[pools.len() - 1])
+    }
 }
 
 /// A handle of an item.

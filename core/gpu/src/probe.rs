@@ -1,14 +1,10 @@
 //! What a device's arithmetic has in common with the CPU's. Where something differs, a reply is the same on this device each time, but
 //! not the same as on the CPU.
 
-use crate::device::Gpu;
-use crate::error::GpuError;
-use crate::kernels::Kernel;
-
 /// Rows of numbers that are tried: a workgroup of the kernel takes 64.
-const ROWS: usize = 1024;
+pub(crate) const ROWS: usize = 1024;
 /// Results of a row.
-const RESULTS: usize = 8;
+pub(crate) const RESULTS: usize = 8;
 
 /// What was found when the device was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +40,7 @@ impl ArithmeticReport {
 }
 
 /// Numbers of about the size of a model's values, and one below the normal range.
-fn numbers() -> Vec<[f32; 4]> {
+pub(crate) fn numbers() -> Vec<[f32; 4]> {
     let mut random = causerie_backend::SplitMix64::new(7);
     let mut next = || {
         let bits = random.next_u64();
@@ -56,36 +52,20 @@ fn numbers() -> Vec<[f32; 4]> {
     (0..ROWS).map(|_| [next(), next(), next(), 2.0e-38]).collect()
 }
 
-pub(crate) fn run(gpu: &Gpu) -> Result<ArithmeticReport, GpuError> {
-    let numbers = numbers();
-    let n_bytes = 4 * (RESULTS * ROWS) as u64;
-    let (from, to, back) = (gpu.upload(&numbers)?, gpu.buffer(n_bytes)?, gpu.read_back_buffer(n_bytes)?);
-    let pipeline = gpu.pipeline(Kernel::Probe);
-    let entries = [&from, &to].map(|buffer| buffer.as_entire_binding());
-    let entries: Vec<_> =
-        (0..).zip(entries).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
-    let layout = &pipeline.get_bind_group_layout(0);
-    let group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries });
-    let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    {
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        pass.set_pipeline(&pipeline);
-        pass.set_bind_group(0, &group, &[]);
-        pass.set_immediates(0, &[0; 4]);
-        pass.dispatch_workgroups((ROWS / 64) as u32, 1, 1);
+impl ArithmeticReport {
+    /// Judges the results of all rows of [`numbers`].
+    pub(crate) fn of_results(numbers: &[[f32; 4]], results: &[f32]) -> Self {
+        let (rows, _) = results.as_chunks::<RESULTS>();
+        let all =
+            |is_same: fn(&[f32; 4], &[f32; RESULTS]) -> bool| numbers.iter().zip(rows).all(|(x, y)| is_same(x, y));
+        Self {
+            fuses: all(|[a, b, c, _], y| y[0] == a.mul_add(*b, *c)),
+            keeps_apart: all(|[a, b, c, _], y| y[1] == a * b + c),
+            keeps_hidden_apart: all(|[a, b, c, _], y| y[7] == a * b + c),
+            keeps_order: all(|[a, b, c, _], y| y[2] == (a + b) + c),
+            divides_exactly: all(|[a, b, ..], y| y[3] == a / b),
+            roots_exactly: all(|[a, ..], y| y[4] == 1.0 / a.abs().sqrt()),
+            keeps_denormals: all(|[.., d], y| y[5] == d * 0.5),
+        }
     }
-    encoder.copy_buffer_to_buffer(&to, 0, &back, 0, n_bytes);
-    let bytes = gpu.read(encoder, &back)?;
-    let results: Vec<f32> = bytemuck::pod_collect_to_vec(&bytes);
-    let (rows, _) = results.as_chunks::<RESULTS>();
-    let all = |is_same: fn(&[f32; 4], &[f32; RESULTS]) -> bool| numbers.iter().zip(rows).all(|(x, y)| is_same(x, y));
-    Ok(ArithmeticReport {
-        fuses: all(|[a, b, c, _], y| y[0] == a.mul_add(*b, *c)),
-        keeps_apart: all(|[a, b, c, _], y| y[1] == a * b + c),
-        keeps_hidden_apart: all(|[a, b, c, _], y| y[7] == a * b + c),
-        keeps_order: all(|[a, b, c, _], y| y[2] == (a + b) + c),
-        divides_exactly: all(|[a, b, ..], y| y[3] == a / b),
-        roots_exactly: all(|[a, ..], y| y[4] == 1.0 / a.abs().sqrt()),
-        keeps_denormals: all(|[.., d], y| y[5] == d * 0.5),
-    })
 }

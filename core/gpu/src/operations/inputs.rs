@@ -11,7 +11,8 @@ use crate::kernels::{GateCurve, Kernel};
 use crate::past::GpuWindow;
 use crate::planes::GROUP;
 use crate::pools::{ItemPool, PoolItem};
-use crate::recorder::{Recorder, StepRecording};
+use crate::recorder::Recorder;
+use crate::recording::StepRecording;
 use crate::rows::{GpuInputs, GpuRows, GpuVector};
 
 /// In place of the number of a window: one of zeros, or none that is written.
