@@ -76,6 +76,7 @@ mod info;
 mod model_text;
 mod loading;
 mod runner;
+mod plain_prompt;
 mod conversation;
 mod speaking;
 mod decide;
@@ -134,12 +135,13 @@ pub use options::{
     SpeechMode, SpeechOptions, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
+pub use plain_prompt::Prompt;
 pub use quantise::{GgufType, quantize};
 pub use response::{
     Completion, FinishReason, FunctionError, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse,
     PromptReport, ReplySection, ScoredToken, TokenLogprob,
 };
-pub use runner::{ModelRunner, Prompt};
+pub use runner::ModelRunner;
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};
 pub use weights::ModelBytes;

@@ -9,7 +9,8 @@ use crate::engine::{ResponseStream, TextStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::options::GenerationOptions;
-use crate::runner::{ModelRunner, Prompt};
+use crate::plain_prompt::Prompt;
+use crate::runner::ModelRunner;
 
 /// The tokenizer of a loaded model; of a vision model, its processor.
 ///

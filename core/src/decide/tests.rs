@@ -13,9 +13,10 @@ use crate::error::ErrorKind;
 use crate::function::Value;
 use crate::message::ChatMessage;
 use crate::options::{GenerationOptions, LoadOptions};
+use crate::plain_prompt::Prompt;
 use crate::prompt::{Segment, joined};
 use crate::response::MessageResponse;
-use crate::runner::{EngineSettings, ModelRunner, Prompt};
+use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::ModelTokenizer;
 use crate::weights::{TinyGguf, Weights};
 

@@ -10,8 +10,8 @@ use crate::embedding::pooling::{pooled, wanted};
 use crate::embedding::texts::{FramedText, TextFramer};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::{Compute, EmbeddingModelNetwork, TextTokens};
+use crate::plain_prompt::Prompt;
 use crate::prompt::PromptRenderer;
-use crate::runner::Prompt;
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
 use crate::weights::{TemplateSources, Weights};
 

@@ -11,7 +11,7 @@ use crate::embedding::ranking::Ranking;
 use crate::embedding::texts::FramedText;
 use crate::embedding::vectors::{TextEmbeddings, TokenEmbeddings, normalise};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::runner::Prompt;
+use crate::plain_prompt::Prompt;
 use crate::weights::Weights;
 
 /// A model in memory that embeds texts, or ranks documents. Clones share it, and each can be used on any thread. It computes on the

@@ -11,8 +11,8 @@ use crate::embedding::texts::{FramedText, shortened};
 use crate::embedding::vectors::{late_interaction, normalise};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, Role};
+use crate::plain_prompt::Prompt;
 use crate::prompt::{Frame, Segment};
-use crate::runner::Prompt;
 use crate::tokenizer::ModelTokenizer;
 
 /// What Qwen3-Reranker was trained on, word for word. Other models that write are asked the same.

@@ -3,7 +3,7 @@
 use crate::checkpoint::{EmbeddingFacts, Pooling};
 use crate::embedding::options::{EmbedOptions, TextUse};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::runner::Prompt;
+use crate::plain_prompt::Prompt;
 use crate::tokenizer::{ModelTokenizer, PairFrame};
 
 /// The names of prompts for documents in sentence-transformers' files.

@@ -1,4 +1,5 @@
-//! One reply, from its prompt to its last token: the heart of the engine. [`finish`](super::finish) ends it.
+//! One reply, from its prompt to its last token: the heart of the engine. [`token_step`](super::token_step) picks its tokens,
+//! [`finish`](super::finish) ends it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -18,14 +19,13 @@ use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
 use crate::engine::token_reading::TokenReading;
 use crate::engine::transcript::ReplyTranscript;
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step};
 use crate::options::SpeechOptions;
 use crate::position::{EmbeddedKind, MutualAttention, Position, n_rows_of, tokens};
-use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
+use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
-use crate::tokenizer::ModelTokenizer;
 
 /// The outcome of one attempt to advance a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub(crate) struct Generation {
     pub(super) embeddings: Embeddings,
     /// The owner whose cached states it may continue, besides everyone's.
     pub(super) owner: Owner,
-    max_tokens: usize,
-    ignores_end: bool,
+    pub(super) max_tokens: usize,
+    pub(super) ignores_end: bool,
     /// The model's state after the positions computed so far; `None` before the first step, and after the end.
     pub(super) state: Option<Box<dyn SequenceState>>,
     /// States from which a spoken reply can go on after it was cut, where its own state cannot be cut.
@@ -61,12 +61,12 @@ pub(crate) struct Generation {
     /// The logits of the last step.
     pub(super) logits: Vec<f32>,
     pub(super) constraint: ReplyConstraint,
-    drafter: Drafter,
+    pub(super) drafter: Drafter,
     /// Finds loops, if they end the reply.
-    repetition: Option<RepetitionFinder>,
+    pub(super) repetition: Option<RepetitionFinder>,
     /// Whether the reply was ended in a loop.
     pub(super) repeats: bool,
-    sampler: Sampler,
+    pub(super) sampler: Sampler,
     pub(super) speech_options: SpeechOptions,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
@@ -375,142 +375,5 @@ impl Generation {
             cache.keep(&self.positions[..state.n_positions()], state.clone(), self.owner);
         }
         Ok(())
-    }
-
-    /// Adds the token that follows from the logits after the last token, and one for each draft token that was accepted.
-    fn decode(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
-        let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.positions.len());
-        let mut n_accepted = 0;
-        loop {
-            self.pick(&mut logits[n_accepted * n_logits..][..n_logits], loaded)?;
-            let added = &self.positions[n_before..];
-            n_accepted =
-                added.iter().zip(draft).take_while(|(added, drafted)| **added == Position::Token(**drafted)).count();
-            if self.has_ended || n_accepted < added.len() {
-                break;
-            }
-        }
-        if !draft.is_empty() {
-            self.drafter.settle(draft.len(), n_accepted);
-            self.stats.drafted_tokens += draft.len();
-            self.stats.accepted_draft_tokens += n_accepted;
-            self.state = self.state.as_ref().and_then(|state| state.cut(n_before + n_accepted));
-        }
-        Ok(())
-    }
-
-    /// Adds the next token, and the forced tokens after it: the model computes those in one step.
-    fn pick(&mut self, logits: &mut [f32], loaded: &LoadedModel) -> Result<()> {
-        let tokenizer = &loaded.tokenizer;
-        let n_known = logits.len().min(tokenizer.n_tokens()); // the padding of a vocabulary has logits without tokens
-        self.transcript.record_logits(&logits[..n_known]);
-        // A token's log-probability is known only right after the token before it.
-        let steps_together = loaded.looks_ahead && !self.transcript.has_logprobs() && self.speech.is_none();
-        let mut forced = self.constraint.forced(self.transcript.section());
-        if forced.is_empty() {
-            match self.choose(&mut logits[..n_known], tokenizer)? {
-                Some(token) => self.add(token, tokenizer),
-                None => self.end(FinishReason::Constraint),
-            }
-            if steps_together {
-                forced = self.forced_next();
-            }
-        }
-        while !forced.is_empty() {
-            for token in forced {
-                if self.has_ended {
-                    return Ok(());
-                }
-                self.sampler.add_token(token);
-                self.stats.forced_tokens += 1;
-                self.add(token, tokenizer);
-                if !steps_together {
-                    return Ok(());
-                }
-            }
-            forced = self.forced_next();
-        }
-        Ok(())
-    }
-
-    fn forced_next(&mut self) -> Vec<u32> {
-        if self.has_ended { Vec::new() } else { self.constraint.forced(self.transcript.section()) }
-    }
-
-    /// Samples among the tokens that are allowed; `None` if there is none.
-    fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
-        self.exclude_banned(logits);
-        let (constraint, section) = (&mut self.constraint, self.transcript.section());
-        let held = self.transcript.held();
-        constraint.mask(section, logits);
-        if constraint.has_failed() {
-            return Ok(None);
-        }
-        let picked = self.sampler.pick(logits, |token| constraint.allows(token, held, section, tokenizer))?;
-        if picked.is_none() && !constraint.is_active() {
-            return Err(SdkError::new(ErrorKind::Generation, "the model excludes every token"));
-        }
-        Ok(picked)
-    }
-
-    /// Adds a token to the reply, and ends the reply if it is complete.
-    fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
-        self.positions.push(Position::Token(token));
-        let ends_reply = tokenizer.is_end(token) || self.speech.as_ref().is_some_and(|speech| speech.ends_reply(token));
-        self.constraint.take(token);
-        let before = self.transcript.section();
-        self.stats.completion_tokens += 1;
-        match (ends_reply, self.ignores_end) {
-            (true, false) => {
-                return self.end(FinishReason::Stop);
-            }
-            (true, true) => {}
-            (false, _) => self.parse(token, tokenizer),
-        }
-        self.follow_speech(token, before);
-        if self.constraint.has_failed() {
-            self.end(FinishReason::Constraint);
-        } else if self.transcript.reply.has_stopped() || self.repeats || self.constraint.is_done() && !self.ignores_end
-        {
-            self.end(FinishReason::Stop);
-        } else {
-            self.end_at_limits();
-        }
-    }
-
-    /// Ends the reply where its own tokens and frames, or the context, end.
-    pub(super) fn end_at_limits(&mut self) {
-        if self.max_tokens <= self.stats.completion_tokens {
-            self.end(FinishReason::MaxTokens);
-        } else if self.stats.context_size <= self.stats.total_tokens() {
-            self.end(FinishReason::ExceedContext);
-        }
-    }
-
-    fn parse(&mut self, token: u32, tokenizer: &ModelTokenizer) {
-        let transcript = &mut self.transcript;
-        let (n_calls, before) = (transcript.reply.n_calls(), transcript.section());
-        let text = transcript.push(token, tokenizer);
-        let (reply, now) = (&transcript.reply, transcript.section());
-        self.drafter.follow(now, &text);
-        if let Some(finder) = &mut self.repetition {
-            match (before, now) {
-                _ if self.constraint.is_active() => finder.clear(),
-                (ReplySection::Calls, _) | (_, ReplySection::Calls) => finder.clear(),
-                _ => self.repeats = finder.push(&text),
-            }
-        }
-        self.constraint.follow(before, now, || transcript.open_block(), reply.n_calls());
-        // The markers around a section belong to it.
-        match (before, now) {
-            (ReplySection::Calls, _) | (_, ReplySection::Calls) => self.stats.call_tokens += 1,
-            (ReplySection::Reasoning, _) | (_, ReplySection::Reasoning) => self.stats.reasoning_tokens += 1,
-            (ReplySection::Text, ReplySection::Text) => {}
-        }
-        if n_calls < reply.n_calls()
-            && let Some(owner) = &mut self.reply_owner
-        {
-            owner.called(&reply.message(false));
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! The engine: one thread per loaded model, which generates all replies together, token by token.
 //!
-//! The threads of a [`pool`] make prompts and grammars, so that the engine thread only steps. [`worker`] is its loop: it computes the next tokens of all replies in one pass over the weights. A reply is
-//! a [`generate::Generation`]. A reply whose reader does not pull is skipped until the reader pulls again. When no reply
-//! can go on, the thread sleeps; a new request, a pull, a cancel, a deadline, or the end of the last handle wakes it.
+//! The threads of a [`pool`] make prompts and grammars, so that the engine thread only steps. [`worker`] is its loop: it
+//! computes the next tokens of all replies in one pass over the weights. A reply is a [`generate::Generation`]. A reply whose
+//! reader does not pull is skipped until the reader pulls again. When no reply can go on, the thread sleeps; a new request, a
+//! pull, a cancel, a deadline, or the end of the last handle wakes it.
 
 mod cache;
 mod cancel;
@@ -32,6 +33,7 @@ mod stop;
 mod stream;
 mod timing;
 mod token_reading;
+mod token_step;
 mod transcript;
 mod vocabulary;
 mod worker;

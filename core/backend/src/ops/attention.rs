@@ -397,17 +397,24 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     let n_groups = values.scales.len() / PAGE;
     for (token, row) in values.elements.chunks_exact(n_dims).take(n_tokens).enumerate() {
         let row = &row[dim..][..D];
-        for offset in 0..D {
-            if token.is_multiple_of(STEP) {
+        if token.is_multiple_of(STEP) {
+            for offset in 0..D {
                 prefetch(simd, soon, token * n_dims + (dim + offset) * STEP);
             }
-            let mut value = T::load(simd, &row[offset]);
+        }
+        // Short loops, which compilers unroll: otherwise sums are indexed, and then they are not in registers.
+        let mut value = [simd.splat(0.0); D];
+        for offset in 0..D {
+            value[offset] = T::load(simd, &row[offset]);
             if T::HAS_SCALE {
                 let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
-                value = simd.mul(value, simd.splat(scale));
+                value[offset] = simd.mul(value[offset], simd.splat(scale));
             }
-            for at in 0..Q {
-                sums[at][offset] = simd.mul_add(value, simd.splat(weights[at][token]), sums[at][offset]);
+        }
+        for at in 0..Q {
+            let weight = simd.splat(weights[at][token]);
+            for offset in 0..D {
+                sums[at][offset] = simd.mul_add(value[offset], weight, sums[at][offset]);
             }
         }
     }

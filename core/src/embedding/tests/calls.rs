@@ -13,8 +13,9 @@ use crate::error::ErrorKind;
 use crate::message::ChatMessage;
 use crate::model::{Compute, Inputs, Model};
 use crate::options::{CacheType, LoadOptions};
+use crate::plain_prompt::Prompt;
 use crate::prompt::{PromptRenderer, joined};
-use crate::runner::{ModelRunner, Prompt};
+use crate::runner::ModelRunner;
 use crate::weights::Weights;
 
 fn fixture(name: &str) -> String {

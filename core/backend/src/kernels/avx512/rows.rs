@@ -29,7 +29,9 @@ pub(super) unsafe fn rows<L: FormatLayout, const R: usize>(
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                prefetch::<L, R>(simd, block, group);
+                if R != 1 {
+                    prefetch::<L, R>(simd, block, group);
+                }
                 let weights = L::bytes(block, group);
                 let (scales, minima) = (L::scales(block, group), L::minima(block, group));
                 let place = x.at(row, first + group);
@@ -52,6 +54,10 @@ pub(super) unsafe fn rows<L: FormatLayout, const R: usize>(
                     };
                 }
                 add_rows!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+                // One row waits for memory: before the loads of this group, prefetches of the next would delay them.
+                if R == 1 {
+                    prefetch::<L, R>(simd, block, group);
+                }
             }
             block = block.add(layout.tile_bytes());
         }
