@@ -128,7 +128,7 @@ impl Gpu {
         }
         encoder.copy_buffer_to_buffer(&to, 0, &back, 0, n_bytes);
         let results: Vec<f32> = bytemuck::pod_collect_to_vec(&self.read(encoder, &back)?);
-        Ok(ArithmeticReport::of_results(&numbers, &results))
+        Ok(ArithmeticReport::from_results(&numbers, &results))
     }
 
     /// The device's name, as its driver gives it.

@@ -369,10 +369,11 @@ fn read_item(
 
 /// An item with these values.
 fn written_item(recorder: &Recorder, pool: &Arc<ItemPool>, values: &[f32]) -> Result<Arc<PoolItem>, GpuError> {
-    let item = pool.take(recorder.gpu(), &mut recorder.record())?;
-    // What was recorded before may still read the item's last owner.
-    recorder.submit()?;
+    let (gpu, mut recording) = (recorder.gpu(), recorder.record());
+    let item = pool.take(gpu, &mut recording)?;
+    // What was recorded before may still read the item's last owner, or copies the pool into a larger buffer.
+    recording.submit(gpu);
     let start = 4 * u64::from(item.number) * pool.n_words as u64;
-    recorder.gpu().queue.write_buffer(&pool.buffer()?, start, bytemuck::cast_slice(values));
-    Ok(item)
+    gpu.queue.write_buffer(&pool.buffer()?, start, bytemuck::cast_slice(values));
+    gpu.check().map(|()| item)
 }

@@ -26,6 +26,22 @@ pub struct ArithmeticReport {
 }
 
 impl ArithmeticReport {
+    /// Judges the results of all rows of [`numbers`].
+    pub(crate) fn from_results(numbers: &[[f32; 4]], results: &[f32]) -> Self {
+        let (rows, _) = results.as_chunks::<RESULTS>();
+        let all =
+            |is_same: fn(&[f32; 4], &[f32; RESULTS]) -> bool| numbers.iter().zip(rows).all(|(x, y)| is_same(x, y));
+        Self {
+            fuses: all(|[a, b, c, _], y| y[0] == a.mul_add(*b, *c)),
+            keeps_apart: all(|[a, b, c, _], y| y[1] == a * b + c),
+            keeps_hidden_apart: all(|[a, b, c, _], y| y[7] == a * b + c),
+            keeps_order: all(|[a, b, c, _], y| y[2] == (a + b) + c),
+            divides_exactly: all(|[a, b, ..], y| y[3] == a / b),
+            roots_exactly: all(|[a, ..], y| y[4] == 1.0 / a.abs().sqrt()),
+            keeps_denormals: all(|[.., d], y| y[5] == d * 0.5),
+        }
+    }
+
     /// What differs from the CPU, in words; empty if nothing does.
     pub fn differences(&self, can_widen: bool) -> Vec<&'static str> {
         let all = [
@@ -50,22 +66,4 @@ pub(crate) fn numbers() -> Vec<[f32; 4]> {
         if bits >> 63 == 1 { -value } else { value }
     };
     (0..ROWS).map(|_| [next(), next(), next(), 2.0e-38]).collect()
-}
-
-impl ArithmeticReport {
-    /// Judges the results of all rows of [`numbers`].
-    pub(crate) fn of_results(numbers: &[[f32; 4]], results: &[f32]) -> Self {
-        let (rows, _) = results.as_chunks::<RESULTS>();
-        let all =
-            |is_same: fn(&[f32; 4], &[f32; RESULTS]) -> bool| numbers.iter().zip(rows).all(|(x, y)| is_same(x, y));
-        Self {
-            fuses: all(|[a, b, c, _], y| y[0] == a.mul_add(*b, *c)),
-            keeps_apart: all(|[a, b, c, _], y| y[1] == a * b + c),
-            keeps_hidden_apart: all(|[a, b, c, _], y| y[7] == a * b + c),
-            keeps_order: all(|[a, b, c, _], y| y[2] == (a + b) + c),
-            divides_exactly: all(|[a, b, ..], y| y[3] == a / b),
-            roots_exactly: all(|[a, ..], y| y[4] == 1.0 / a.abs().sqrt()),
-            keeps_denormals: all(|[.., d], y| y[5] == d * 0.5),
-        }
-    }
 }

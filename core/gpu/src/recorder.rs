@@ -9,7 +9,7 @@ use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::pools::ItemPools;
 use crate::recording::StepRecording;
-use crate::rows::GpuRows;
+use crate::rows::{GpuRows, Reused};
 
 /// Collects the kernels of a model's steps.
 pub struct Recorder {
@@ -39,9 +39,24 @@ impl Recorder {
         self.recording.lock()
     }
 
-    /// Submits what was recorded.
-    pub(crate) fn submit(&self) -> Result<(), GpuError> {
-        self.recording.lock().submit(&self.gpu);
+    /// Copies rows to the device, into memory of their own. Unlike [`upload`](Self::upload), this does not belong to a step, which
+    /// another thread may record meanwhile.
+    ///
+    /// # Errors
+    /// The device has no memory left.
+    pub fn uploaded(&self, values: &[f32], width: usize) -> Result<GpuRows, GpuError> {
+        let n_rows = values.len() / width.max(1);
+        Ok(GpuRows { values: Reused::new(self.gpu.upload(values)?), n_rows, width })
+    }
+
+    /// Submits what was recorded, and forgets bindings, so that rows of their own can be freed.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    pub fn submit(&self) -> Result<(), GpuError> {
+        let mut recording = self.recording.lock();
+        recording.submit(&self.gpu);
+        recording.forget_bindings();
         self.gpu.check()
     }
 

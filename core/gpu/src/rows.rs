@@ -65,6 +65,10 @@ pub(crate) struct Reused {
 }
 
 impl Reused {
+    pub(crate) fn new(buffer: Buffer) -> Self {
+        Self { buffer: Some(buffer) }
+    }
+
     /// Provides memory for some words. Returns the buffer, and whether it is a new one.
     pub(crate) fn reserve(&mut self, gpu: &Gpu, n_words: usize) -> Result<(&Buffer, bool), GpuError> {
         let n_bytes = 4 * n_words as u64;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use causerie_gpu::{CacheFormat, GpuDeltaMemory, GpuKeyValues, GpuRows, GpuWindow, KeyValueShape, Recorder};
+use causerie_gpu::{CacheFormat, GpuDeltaMemory, GpuKeyValues, GpuWindow, KeyValueShape, Recorder};
 
 use crate::error::Result;
 use crate::model::gpu::backend::failed_step;
@@ -61,14 +61,13 @@ impl LayerMemory for WgslKeyValues {
         reader.expect_layer(kind(format), [n_heads, head_dim])?;
         let n_positions = reader.n_positions();
         let shape = [n_heads, n_positions, head_dim];
-        let mut rows = [GpuRows::default(), GpuRows::default()];
-        for rows in &mut rows {
+        let mut uploaded = || {
             let values = by_position(&reader.values(&shape)?, (n_heads, n_positions, head_dim));
-            self.recorder.upload(&values, n_heads * head_dim, rows).ok()?;
-        }
-        let [keys, values] = &rows;
-        self.past.append(&self.recorder, 0..n_positions, keys, values).ok()?;
-        self.recorder.end_step().ok()
+            self.recorder.uploaded(&values, n_heads * head_dim).ok()
+        };
+        let (keys, values) = (uploaded()?, uploaded()?);
+        self.past.append(&self.recorder, 0..n_positions, &keys, &values).ok()?;
+        self.recorder.submit().ok()
     }
 }
 

@@ -180,3 +180,24 @@ fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
         assert_eq!(rows, expect, "{file}");
     }
 }
+
+#[test]
+fn a_state_is_loaded_while_another_reply_is_computed() {
+    let Some(compute) = gpu(CacheType::F16) else { return };
+    let (file, prompt) = ("lfm2-q4_0.gguf", ids(60, 2));
+    let (model, cpu) = (load_with(file, compute), load_with(file, native(CacheType::F16)));
+    let mut state = model.start().unwrap();
+    read(&model, &ids(90, 5), &mut state);
+    let saved = state.save().unwrap().unwrap();
+    let expect: Vec<_> = logits(&cpu, &prompt, &[1]).iter().map(|(_, logits)| bits(logits)).collect();
+    let next = bits(&read(&model, &[5], &mut state));
+    std::thread::scope(|scope| {
+        let replies = scope.spawn(|| logits(&model, &prompt, &[1]));
+        for _ in 0..20 {
+            let mut restored = model.load_state(&saved).unwrap();
+            assert_eq!(bits(&read(&model, &[5], &mut restored)), next);
+        }
+        let found: Vec<_> = replies.join().unwrap().iter().map(|(_, logits)| bits(logits)).collect();
+        assert_eq!(found, expect);
+    });
+}
