@@ -18,7 +18,10 @@ export type ErrorCode =
 export interface LoadOptions {
   /** In tokens, for a prompt and its reply together. Default: that of the model, at most 8,192. */
   contextSize?: number | null;
-  device?: "cpu" | "metal";
+  /** `gpu` and `auto` need a library that was built with the feature `gpu` (docs/gpu.md). Default `cpu`. */
+  device?: "cpu" | "gpu" | "auto" | "metal";
+  /** The GPU's name, or a part of it. Default: the first that is not software. */
+  gpuName?: string | null;
   /** Computing threads. Results do not depend on it. Default: the number of fast cores. */
   threads?: number | null;
   /** The storage format of keys and values. Default `f16`. */

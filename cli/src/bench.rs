@@ -98,6 +98,12 @@ fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: u
     if let Some(how) = arguments.packed.weight_memory.to_possible_value() {
         command.arg("--weight-memory").arg(how.get_name());
     }
+    if let Some(device) = arguments.packed.device.to_possible_value() {
+        command.arg("--device").arg(device.get_name());
+    }
+    if let Some(name) = &arguments.packed.gpu_name {
+        command.arg("--gpu-name").arg(name);
+    }
     for (option, number) in [
         ("--prompt-tokens", arguments.prompt_tokens as u64),
         ("--reply-tokens", arguments.reply_tokens as u64),

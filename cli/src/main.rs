@@ -20,6 +20,7 @@ mod models;
 mod bench;
 mod bundle;
 mod chat;
+mod check_gpu;
 mod decide;
 mod embed;
 mod generate;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     let done = model.and_then(|model| match &line.command {
         CauserieCommand::Apps(apps) => deploy::apps::run(apps),
         CauserieCommand::Bench(bench) => bench::run(bench, &model),
+        CauserieCommand::CheckGpu(check) => check_gpu::run(check, &model),
         CauserieCommand::Bundle(bundle) => bundle::run(&bundle.action, &model),
         CauserieCommand::Chat(chat) => chat::run(chat, &model),
         CauserieCommand::Decide(decide) => decide::run(decide, &model),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes, hearing_bytes, vision_bytes};
+use crate::model::{PREFILL_CHUNK, Sizes, UsedGpu, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
 use crate::options::CacheType;
 use crate::projectors::{self, PartFiles};
@@ -90,6 +90,10 @@ pub struct ModelInfo {
     pub unused_tensors: Vec<String>,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
+    /// The name of the GPU that computes the loaded model; `None` on the CPU, and before it is loaded.
+    pub gpu: Option<String>,
+    /// How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits.
+    pub gpu_differences: Vec<String>,
     sizes: Sizes,
     /// Whether the chat template prints markers for images.
     prints_images: bool,
@@ -214,6 +218,11 @@ impl ModelInfo {
             Err(err) => info.problems.push(err.to_string()),
         }
         Ok(info)
+    }
+
+    /// Sets what computes the loaded model.
+    pub(crate) fn set_gpu(&mut self, used: UsedGpu) {
+        (self.gpu, self.gpu_differences) = (Some(used.name), used.differences);
     }
 
     /// Sets the storage format of keys and values, if it is not the default.

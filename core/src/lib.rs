@@ -71,6 +71,7 @@ mod engine;
 // Speech to text.
 pub mod transcribe;
 // The API for apps.
+mod devices;
 mod info;
 mod model_text;
 mod loading;
@@ -114,6 +115,7 @@ pub use decide::{
     DecisionAnswer, DecisionCriteria, DecisionKind, DecisionLabel, DecisionOptions, DecisionOutcome, DecisionQuestion,
     DecisionState, DecisionTemperatures, DecisionUsage, Decisions, LabelProbability, fit_temperature,
 };
+pub use devices::{GpuCheck, GpuDescription, GpuReport, check_gpu, gpus};
 pub use engine::{BlockingIterator, CancelHandle, PrefillProgress, ResponseStream, TextStream};
 pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{

@@ -73,7 +73,11 @@ pub(crate) fn load_model(
     progress: PhaseProgress<'_>,
 ) -> Result<(LoadedModel, ModelInfo, LoadOptions)> {
     options.check()?;
-    let compute = Compute::new(&options)?;
+    let compute = match (options.device, weights.packed()) {
+        // Packed weights are for the CPU alone.
+        (Device::Auto, Some(_)) => Compute::new(&LoadOptions { device: Device::Cpu, ..options.clone() })?,
+        _ => Compute::new(&options)?,
+    };
     let mut info = ModelInfo::of_weights(weights)?;
     info.set_cache_type(compute.cache_type());
     let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
@@ -96,7 +100,7 @@ pub(crate) fn load_model(
         1.0 => progress(LoadPhase::Ready, share),
         share => progress(phase, begin + share * (1.0 - begin)),
     };
-    if options.device == Device::Cpu {
+    if compute.is_cpu() {
         memory_need(&info, is_mapped, &parts, &voice_files).check("the model")?;
     }
     let prepare_text = || {
@@ -156,6 +160,9 @@ pub(crate) fn load_model(
     let ((tokenizer, renderer), (model, whole, scorer, tower, encoder, voice)) =
         load_along(prepare_text, load, progress)?;
     weights.check_unchanged()?;
+    if let Some(gpu) = model.gpu() {
+        info.set_gpu(gpu);
+    }
     info.set_tokenizer(&tokenizer);
     let mut renderer = renderer.map(|(renderer, source)| {
         info.set_template(&source, &renderer);

@@ -12,12 +12,13 @@ const CANDLE: [&str; 3] = ["model/candle/", "model/compute.rs", "model/mod.rs"];
 
 /// The only files of `core` that may name `causerie_backend`: the network on the CPU and where it is chosen, the memory that is
 /// left, the readers of model files and of packed weights, and the generator of random numbers.
-const BACKEND: [&str; 11] = [
+const BACKEND: [&str; 12] = [
     "memory.rs",
     "sample.rs",
     "model/native/",
     "model/compute.rs",
     "model/mod.rs",
+    "model/stored.rs",
     "weights/bundle/",
     "weights/content.rs",
     "weights/folder.rs",
@@ -25,6 +26,9 @@ const BACKEND: [&str; 11] = [
     "weights/origin.rs",
     "weights/packed/",
 ];
+
+/// The only files of `core` that may name `causerie_gpu`: the network on a GPU, where it is chosen, and the list of devices.
+const GPU: [&str; 3] = ["model/gpu/", "model/compute.rs", "devices.rs"];
 
 /// The only files of `core` that may name `causerie_jinja`: prompts, and how numbers and strings print.
 const JINJA: [&str; 2] = ["function/", "prompt/"];
@@ -34,9 +38,10 @@ const JINJA: [&str; 2] = ["function/", "prompt/"];
 const FORMS: [&str; 3] = ["checkpoint/", "tokenizer/gguf.rs", "weights/"];
 
 /// The sources of the crates whose files have no cycles.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "core/src",
     "core/backend/src",
+    "core/gpu/src",
     "core/jinja/src",
     "hub/src",
     "server/src",
@@ -49,9 +54,10 @@ const CRATES: [&str; 8] = [
 const MIRRORS: [&str; 1] = ["CacheType"];
 
 /// The sources of the workspace whose type names must be unique.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "core/src",
     "core/backend/src",
+    "core/gpu/src",
     "core/derive/src",
     "core/jinja/src",
     "hub/src",
@@ -63,7 +69,7 @@ const SOURCES: [&str; 10] = [
 ];
 
 /// Where unsafe code may be. Macros of UniFFI and napi write their own in `bindings/src` and `node/src`.
-const UNSAFE: [&str; 2] = ["core/backend/src/", "bindings/c/src/border.rs"];
+const UNSAFE: [&str; 3] = ["core/backend/src/", "core/gpu/src/device.rs", "bindings/c/src/border.rs"];
 
 /// Folders in which a name may appear once for each instruction set.
 const TWIN_FOLDERS: [&str; 2] = ["core/backend/src/kernels/", "core/backend/src/simd/"];
@@ -251,7 +257,13 @@ fn a_module_uses_only_the_modules_above_it() {
 #[test]
 fn only_the_listed_files_name_candle_and_the_crates_below() {
     for source in sources("core/src") {
-        for (name, files) in [("candle", &CANDLE[..]), ("causerie_backend", &BACKEND), ("causerie_jinja", &JINJA)] {
+        let crates = [
+            ("candle", &CANDLE[..]),
+            ("causerie_backend", &BACKEND),
+            ("causerie_gpu", &GPU),
+            ("causerie_jinja", &JINJA),
+        ];
+        for (name, files) in crates {
             let is_listed = files.iter().any(|file| source.path.starts_with(file));
             assert!(is_listed || !source.code.contains(name), "{} names {name}", source.path);
         }

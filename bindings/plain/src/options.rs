@@ -82,6 +82,7 @@ options! {
     "timeout" => generation.timeout,
     "context_size" => loading.context_size,
     "device" => loading.device,
+    "gpu_name" => loading.gpu_name,
     "threads" => loading.threads,
     "cache_type" => loading.cache_type,
     "chat_template" => loading.chat_template,

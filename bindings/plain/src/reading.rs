@@ -155,7 +155,8 @@ words!(ContextPolicy, "\"error\", \"slide\" or \"shrink\"", "error" => Self::Err
     "slide" => Self::Slide { shrink_tool_results: false }, "shrink" => Self::Slide { shrink_tool_results: true });
 words!(SpeechMode, "\"auto\", \"off\", \"sequential\" or \"interleaved\"", "auto" => Self::Auto, "off" => Self::Off,
     "sequential" => Self::Sequential, "interleaved" => Self::Interleaved);
-words!(Device, "\"cpu\" or \"metal\"", "cpu" => Self::Cpu, "metal" => Self::Metal);
+words!(Device, "\"cpu\", \"gpu\", \"auto\" or \"metal\"",
+    "cpu" => Self::Cpu, "gpu" => Self::Gpu, "auto" => Self::Auto, "metal" => Self::Metal);
 words!(CacheType, "\"f16\", \"f32\" or \"q8_0\"", "f16" => Self::F16, "f32" => Self::F32, "q8_0" => Self::Q8_0);
 words!(FunctionNames, "\"plain\" or \"dotted\"", "plain" => Self::Plain, "dotted" => Self::Dotted);
 words!(WeightMemory, "\"mapped\", \"copied\" or \"auto\"",

@@ -16,6 +16,8 @@ pub(crate) enum InspectCommand {
     /// Check whether the constraint accepts calls, and where it rejects them. Standard input has one JSON object per
     /// line: `{"text": …}`.
     Constrain(InspectGrammar),
+    /// List the GPUs that a model can be computed on, the preferred one first.
+    Devices(InspectDevices),
     /// Print the grammar that constrains calls.
     Grammar(InspectGrammar),
     /// Describe a model and its memory use. Reads only the headers of its files.
@@ -57,6 +59,13 @@ fn call_format() -> impl TypedValueParser<Value = FunctionCallParser> {
     let names = FunctionCallParser::ALL.iter().flat_map(|parser| parser.names());
     let named = |name: String| FunctionCallParser::named(&name).ok_or("must be the name of a notation");
     PossibleValuesParser::new(names).try_map(named)
+}
+
+#[derive(Args)]
+pub(crate) struct InspectDevices {
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -6,7 +6,7 @@ use causerie::GgufType;
 use clap::{ArgAction, Args};
 
 use crate::arguments::options::{
-    ContextOption, ModelOption, PackedOptions, SamplingArguments, small_count, token_count,
+    ContextOption, LoadingArguments, ModelOption, SamplingArguments, small_count, token_count,
 };
 
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub(crate) struct ChatArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: PackedOptions,
+    pub(crate) packed: LoadingArguments,
     /// System prompt [default: a short text].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -39,6 +39,15 @@ pub(crate) struct ChatArguments {
     pub(crate) show_calls: bool,
     #[command(flatten)]
     pub(crate) sampling: SamplingArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckGpuArguments {
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
+    /// The GPU's name, or a part of it; `causerie inspect devices` lists them [default: the first that is not software].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu_name: Option<String>,
 }
 
 const CHAT_EXAMPLES: &str = "\
@@ -62,7 +71,7 @@ pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: PackedOptions,
+    pub(crate) packed: LoadingArguments,
     /// The text to reply to.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: String,
@@ -87,7 +96,7 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     pub(crate) model: ModelOption,
     #[command(flatten)]
-    pub(crate) packed: PackedOptions,
+    pub(crate) packed: LoadingArguments,
     /// Number of tokens in the prompt, drawn at random.
     #[arg(short, long, value_name = "N", default_value_t = 512, value_parser = token_count)]
     pub(crate) prompt_tokens: usize,

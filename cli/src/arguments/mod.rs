@@ -22,9 +22,10 @@ pub(crate) use deploy::{AppsAction, AppsArguments, Builder, DeployArguments, Ima
 pub(crate) use embedding::{EmbedArguments, RerankArguments, TextUseName};
 pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
 pub(crate) use inspect::{
-    InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
+    InspectCalls, InspectCommand, InspectDevices, InspectGrammar, InspectModel, InspectPrompt, InspectSchema,
+    InspectTokens,
 };
-pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
+pub(crate) use local::{BenchArguments, ChatArguments, CheckGpuArguments, GenerateArguments, QuantizeArguments};
 pub(crate) use models::{ModelsAction, ModelsArguments, PullArguments};
 pub(crate) use serving::{ServeArguments, ServerLimits};
 pub(crate) use sound::{SpeakArguments, TranscribeArguments, TranscriptForm};
@@ -67,6 +68,8 @@ pub(crate) enum CauserieCommand {
     Rerank(RerankArguments),
     /// Measure the speed and memory use of a model on this device.
     Bench(BenchArguments),
+    /// Check whether a GPU computes as the CPU does, and print a report for an issue.
+    CheckGpu(CheckGpuArguments),
     /// Write a model as a quantised GGUF file.
     Quantize(QuantizeArguments),
     /// Write, list and verify bundles: one file with all files of a model.
@@ -100,6 +103,7 @@ impl CauserieCommand {
             Self::Generate(generate) => Some(&generate.model),
             Self::Decide(decide) => Some(&decide.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
+            Self::CheckGpu(check) => check.model.name.as_deref(),
             Self::Speak(speak) => Some(&speak.model),
             Self::Transcribe(transcribe) => Some(&transcribe.model),
             Self::Embed(embed) => Some(&embed.model),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use causerie::{GenerationOptions, LoadOptions, WeightMemory};
+use causerie::{Device, GenerationOptions, LoadOptions, WeightMemory};
 use clap::{Args, ValueEnum};
 
 use causerie_server::access::Auth;
@@ -23,9 +23,9 @@ pub(crate) struct ContextOption {
     pub(crate) size: Option<usize>,
 }
 
-/// Where packed weights lie, and how they come into memory.
+/// What computes a model, where packed weights lie, and how they come into memory.
 #[derive(Args)]
-pub(crate) struct PackedOptions {
+pub(crate) struct LoadingArguments {
     /// Folder for packed weights: the first load of a model writes its weights there as kernels read them, and later ones map that
     /// file. Packed weights are as large as the model's [default: none].
     #[arg(long, value_name = "FOLDER")]
@@ -34,6 +34,19 @@ pub(crate) struct PackedOptions {
     /// them, and copies them while no reply runs.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) weight_memory: WeightMemoryName,
+    /// What computes the model: auto takes a GPU if there is one that can. A GPU needs a build with the feature gpu.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: DeviceName,
+    /// The GPU's name, or a part of it; `causerie inspect devices` lists them [default: the first that is not software].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu_name: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum DeviceName {
+    Cpu,
+    Gpu,
+    Auto,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -43,7 +56,7 @@ pub(crate) enum WeightMemoryName {
     Auto,
 }
 
-impl PackedOptions {
+impl LoadingArguments {
     /// Adds these options to others.
     pub(crate) fn add_to(&self, options: LoadOptions) -> LoadOptions {
         let weight_memory = match self.weight_memory {
@@ -52,7 +65,12 @@ impl PackedOptions {
             WeightMemoryName::Auto => WeightMemory::Auto,
         };
         let packed_folder = self.packed_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
-        LoadOptions { packed_folder, weight_memory, ..options }
+        let device = match self.device {
+            DeviceName::Cpu => Device::Cpu,
+            DeviceName::Gpu => Device::Gpu,
+            DeviceName::Auto => Device::Auto,
+        };
+        LoadOptions { packed_folder, weight_memory, device, gpu_name: self.gpu_name.clone(), ..options }
     }
 }
 

@@ -7,7 +7,7 @@ use causerie_server::access::BasePath;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::options::{
-    AuthMode, ContextOption, ModelOption, PackedOptions, connection_count, origin, small_count,
+    AuthMode, ContextOption, LoadingArguments, ModelOption, connection_count, origin, small_count,
 };
 use crate::model;
 
@@ -22,7 +22,7 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: PackedOptions,
+    pub(crate) packed: LoadingArguments,
     /// Threads to compute with [default: one per processor].
     #[arg(long, value_name = "N", value_parser = small_count)]
     pub(crate) threads: Option<usize>,

@@ -4,6 +4,7 @@ mod json;
 
 mod calls;
 mod constrain;
+mod devices;
 mod model;
 
 use std::fs;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &InspectCommand, model: &LocalModel) -> Result<(), Fa
     match command {
         InspectCommand::Calls(calls) => calls::run(calls),
         InspectCommand::Constrain(grammar) => constrain::check_calls(grammar),
+        InspectCommand::Devices(arguments) => devices::run(arguments),
         InspectCommand::Grammar(grammar) => constrain::show_grammar(grammar),
         InspectCommand::Model(arguments) => model::run(arguments, model),
         InspectCommand::Prompt(prompt) => show_prompt(prompt, model),

@@ -18,10 +18,24 @@ pub(crate) trait Backend {
 
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector>;
 
+    /// The GPU that computes; `None` on the CPU.
+    fn gpu(&self) -> Option<UsedGpu> {
+        None
+    }
+
     /// Copies mapped matrices to memory that is read faster, until the deadline. They give the same results before and after.
     fn copy_mapped(&self, _deadline: Instant) -> CopyOutcome {
         CopyOutcome::Complete
     }
+}
+
+/// A GPU that computes a model.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU makes none"))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UsedGpu {
+    pub(crate) name: String,
+    /// How its results may differ from the CPU's, in words.
+    pub(crate) differences: Vec<String>,
 }
 
 /// How far copying mapped matrices is.

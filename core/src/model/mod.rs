@@ -3,7 +3,7 @@
 //! One decoder serves all families. A [`Checkpoint`] says how a model's differs, `survey` checks that its tensors agree, and `sizes`
 //! derives what the model takes in memory. The decoder is a stack of layers, each
 //! `attention`, a `short_convolution` or a `delta_net`, then a `feed_forward` block or a mixture of `experts`. [`Network`] is the interface
-//! of what computes: `native` on the CPU and `candle` on Metal, each a folder of its own.
+//! of what computes: `native` on the CPU, `gpu` in WGSL, and `candle` with tensors, each a folder of its own.
 
 mod attention;
 mod backend;
@@ -16,6 +16,8 @@ mod dense;
 mod embedding;
 mod experts;
 mod feed_forward;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod heads;
 mod hearing;
 mod layer;
@@ -33,6 +35,7 @@ mod silent;
 mod sizes;
 pub(crate) mod speech;
 mod stack;
+mod stored;
 mod survey;
 mod taps;
 #[cfg(test)]
@@ -51,6 +54,7 @@ use crate::weights::{PackedWeights, Weights};
 use backend::CopyOutcome;
 use silent::SilentNetwork;
 
+pub(crate) use backend::UsedGpu;
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
 pub(crate) use decoder::embedding_shape;
@@ -142,6 +146,11 @@ impl Model {
         }
         self.copies.store(outcome == CopyOutcome::Unfinished, Ordering::Relaxed);
         outcome == CopyOutcome::Unfinished
+    }
+
+    /// As [`Network::gpu`].
+    pub(crate) fn gpu(&self) -> Option<UsedGpu> {
+        self.network.gpu()
     }
 
     /// Positions that a sequence may have.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::model::backend::CopyOutcome;
+use crate::model::backend::{CopyOutcome, UsedGpu};
 use crate::position::EmbeddedLayout;
 
 /// One value for each sequence of a pass. Up to this many sequences need no allocation.
@@ -37,6 +37,11 @@ pub(crate) trait Network: Send + Sync {
     /// Computes the steps of several sequences in one pass over the weights, one outcome for each step. The result of a
     /// sequence does not depend on the others. After an error the state of the sequence must not be used.
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>>;
+
+    /// The GPU that computes; `None` on the CPU.
+    fn gpu(&self) -> Option<UsedGpu> {
+        None
+    }
 
     /// Copies mapped weights to memory that is read faster, until the deadline. Results are the same before and after.
     fn copy_mapped(&self, _deadline: Instant) -> CopyOutcome {

@@ -311,6 +311,11 @@ pub(crate) trait Operations:
     /// Bounds values: `bound * tanh(value / bound)`.
     fn bound(&self, rows: &mut Self::Rows, bound: f32) -> Result<()>;
 
+    /// Ends a step: nothing that was computed for it alone is needed any more.
+    fn end_step(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Reads rows, once a step is complete.
     fn read(&self, rows: &Self::Rows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()>;
 }

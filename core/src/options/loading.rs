@@ -22,10 +22,13 @@ pub struct LoadOptions {
     pub context_size: Option<usize>,
     /// The device that computes. Default: the CPU.
     pub device: Device,
+    /// The GPU's name, or a part of it in upper or lower case, as `causerie inspect devices` shows it. A software device is taken only by
+    /// its name. Default: a card with memory of its own, or else the processor's.
+    pub gpu_name: Option<String>,
     /// Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are fast
     /// and slow ones, the number of fast ones.
     pub threads: Option<usize>,
-    /// The storage format of keys and values on the CPU; on Metal it is always F32. Default: F16.
+    /// The storage format of keys and values; with the feature `metal` it is always F32 on Metal. Default: F16.
     pub cache_type: CacheType,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
@@ -100,6 +103,7 @@ impl Default for LoadOptions {
         Self {
             context_size: None,
             device: Device::default(),
+            gpu_name: None,
             threads: None,
             cache_type: CacheType::default(),
             chat_template: None,
@@ -178,7 +182,7 @@ pub enum CacheType {
 /// ```
 /// use causerie::{Device, LoadOptions};
 ///
-/// let options = LoadOptions { device: Device::Metal, ..Default::default() };
+/// let options = LoadOptions { device: Device::Auto, ..Default::default() };
 /// # assert!(options.check().is_ok());
 /// ```
 #[non_exhaustive]
@@ -187,7 +191,14 @@ pub enum Device {
     /// The CPU.
     #[default]
     Cpu,
-    /// The GPU of an Apple device. Requires a build with the feature `metal`; in other builds, loading fails with
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
+    /// A GPU, by Vulkan, Metal or DX12; pictures and sound are still computed on the CPU. Requires a build with the feature `gpu`; in
+    /// other builds, loading fails with [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption), and so it does without a GPU.
+    /// docs/gpu.md says what was tried on what.
+    Gpu,
+    /// A GPU if there is one that computes the model and has memory for it, otherwise the CPU; the choice is logged. On phones and in
+    /// builds without the feature `gpu`, the CPU.
+    Auto,
+    /// As [`Gpu`](Self::Gpu), by an earlier name. In builds with the feature `metal` and without `gpu`, the GPU of an Apple device by
+    /// candle's tensors.
     Metal,
 }

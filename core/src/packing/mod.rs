@@ -32,13 +32,14 @@ pub(crate) fn packed_weights(
     progress: LoadProgress<'_>,
 ) -> Result<Option<Arc<PackedWeights>>> {
     let of_file = |file: Arc<PackedFile>| Some(Arc::new(PackedWeights::new(file, options.weight_memory)));
+    let is_on_cpu = matches!(options.device, Device::Cpu | Device::Auto) && compute.is_cpu();
     if let Some(own) = weights.packed() {
-        return match options.device {
-            Device::Cpu => Ok(of_file(Arc::clone(own))),
-            _ => Err(SdkError::new(ErrorKind::InvalidOption("device"), "packed weights are for the CPU alone")),
+        return match is_on_cpu {
+            true => Ok(of_file(Arc::clone(own))),
+            false => Err(SdkError::new(ErrorKind::InvalidOption("device"), "packed weights are for the CPU alone")),
         };
     }
-    let Some(folder) = options.packed_folder.as_deref().filter(|_| options.device == Device::Cpu) else {
+    let Some(folder) = options.packed_folder.as_deref().filter(|_| is_on_cpu) else {
         return Ok(None);
     };
     match folder_weights(Path::new(folder), weights, options.packed_bytes, compute, progress) {

@@ -118,8 +118,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn exp(self, x: Self::Floats) -> Self::Floats {
         const LN_2_HIGH: f32 = 355.0 / 512.0;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
-        // The result fades to 0 between -87 and -88, so that scores hidden as minus infinity get exactly 0.
-        let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
+        /// The distance of f32 values between 64 and 128.
+        const LAST_PLACE: f32 = 1.0 / 131_072.0;
+        // 1 from -87 on and 0 below: -87 is the least number of units of 2^-17 that counts. So scores hidden as minus infinity get
+        // exactly 0, and no result is below the normal range, where GPUs have zeros.
+        let steps = self.mul(self.add(x, self.splat(87.0 + LAST_PLACE)), self.splat(1.0 / LAST_PLACE));
+        let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), steps));
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
         let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
         let rest = self.mul_add(n, self.splat(-LN_2_HIGH), x);
@@ -137,4 +141,21 @@ pub(crate) trait Work {
     type Output;
 
     fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Portable;
+
+    #[test]
+    fn the_exponential_ends_within_the_normal_range() {
+        let exp = |x: f32| Portable.to_array(Portable.exp([x; LANES]))[0];
+        let last = exp(-87.0);
+        assert!(f32::MIN_POSITIVE <= last && (f64::from(last) / (-87f64).exp() - 1.0).abs() < 2e-7, "{last:e}");
+        for below in [(-87f32).next_down(), -87.5, -88.0, -1e30, f32::NEG_INFINITY] {
+            assert_eq!(exp(below).to_bits(), 0, "{below}");
+        }
+        assert_eq!(exp(0.0), 1.0);
+    }
 }

@@ -11,7 +11,7 @@ use crate::checkpoint::Activation;
 use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
-use crate::model::delta_net::DeltaHeads;
+use crate::model::delta_net::{DeltaHeads, decay};
 use crate::model::experts::Experts;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
@@ -311,9 +311,9 @@ impl Operations for Native {
     }
 
     fn decays(&self, rows: &mut FloatRows, log_decays: &Self::Vector, bias: &Self::Vector) -> Result<()> {
-        for decays in rows.values.chunks_exact_mut(rows.width) {
-            for ((decay, log_decay), bias) in decays.iter_mut().zip(log_decays).zip(bias) {
-                *decay = (f64::from(*log_decay) * softplus(f64::from(*decay + bias))).exp() as f32; // from 0 to 1
+        for row in rows.values.chunks_exact_mut(rows.width) {
+            for ((x, log_decay), bias) in row.iter_mut().zip(log_decays).zip(bias) {
+                *x = decay(*log_decay, *x + bias);
             }
         }
         Ok(())
@@ -427,9 +427,4 @@ fn at<'a>(steps: &[Inputs<'a>], row: usize) -> Option<(Inputs<'a>, usize)> {
         start += inputs.len();
     }
     None
-}
-
-/// `ln(1 + e^x)`
-fn softplus(x: f64) -> f64 {
-    if 20.0 < x { x } else { x.exp().ln_1p() }
 }

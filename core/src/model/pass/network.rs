@@ -7,7 +7,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::backend::CopyOutcome;
+use crate::model::backend::{CopyOutcome, UsedGpu};
 use crate::model::decoder::Decoder;
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 use crate::model::operations::Operations;
@@ -63,7 +63,12 @@ impl<O: Operations> Network for DecoderNetwork<O> {
         let n_steps = steps.len();
         let mut buffers = self.buffers.lock();
         let outcome = self.decoder.compute(steps, &mut buffers);
+        let outcome = self.decoder.backend.end_step().and(outcome);
         (0..n_steps).map(|_| outcome.clone().map(|()| ForwardOutcome::Done)).collect()
+    }
+
+    fn gpu(&self) -> Option<UsedGpu> {
+        self.decoder.backend.gpu()
     }
 
     fn copy_mapped(&self, deadline: Instant) -> CopyOutcome {

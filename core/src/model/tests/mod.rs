@@ -6,6 +6,8 @@ mod candle;
 mod decision_values;
 mod descriptions;
 mod documented;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod operations;
 mod refused;
 mod same_bits;

@@ -1,0 +1,27 @@
+// `activation(gate) * up`, as inputs of products.
+struct Shape {
+    nothing: u32,
+    n_columns: u32,
+}
+var<immediate> shape: Shape;
+
+@group(0) @binding(0) var<storage, read> gates: array<f32>;
+@group(0) @binding(1) var<storage, read> ups: array<f32>;
+
+const WIDTH = 256u;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let is_inside = workgroup.y * WIDTH + lane < shape.n_columns;
+    let column = min(workgroup.y * WIDTH + lane, shape.n_columns - 1u);
+    let place = workgroup.x * shape.n_columns + column;
+    let value = activation(gates[place]) * ups[place];
+    put_input(lane, place, is_inside, select(0.0, value, is_inside));
+}
+
+fn activation(x: f32) -> f32 {
+//SILU     return fraction(x, -x);
+//GELU_TANH     // -2 sqrt(2 / pi), and that times 0.044715
+//GELU_TANH     let inner = mul_add(x * x, -0.0713548139, -1.59576905);
+//GELU_TANH     return fraction(x, x * inner);
+}

@@ -1,0 +1,34 @@
+//! Computes on GPUs, in WGSL over wgpu, with the bits of the CPU's kernels.
+//!
+//! [`Gpu`] is an opened device. A [`Recorder`] collects the kernels of whole steps and reads back only what is asked for. Its methods
+//! are the operations that models are made of, over [`GpuRows`], [`GpuInputs`] and [`GpuMatrix`]; this crate knows no models.
+
+mod error;
+mod kernels;
+mod adapters;
+mod probe;
+mod device;
+mod rows;
+mod recording;
+mod pools;
+mod recorder;
+mod past;
+mod planes;
+mod matrix;
+mod operations;
+mod checks;
+#[cfg(test)]
+mod tests;
+
+pub use adapters::{GpuAdapter, GpuKind};
+pub use checks::{OperationCheck, check_operations};
+pub use device::Gpu;
+pub use error::GpuError;
+pub use kernels::{CacheFormat, GateCurve, Kernel, MultiplyAdd, PairForm, WeightForm};
+pub use matrix::GpuMatrix;
+pub use operations::{AttentionRow, OutputNorm, RowRotation};
+pub use past::{DeltaSizes, GpuDeltaMemory, GpuKeyValues, GpuWindow, KeyValueShape};
+pub use pools::PoolItem;
+pub use probe::ArithmeticReport;
+pub use recorder::Recorder;
+pub use rows::{GpuInputs, GpuRows, GpuVector};

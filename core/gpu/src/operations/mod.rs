@@ -1,0 +1,11 @@
+//! The operations that models are made of, each as one kernel, or two.
+
+mod attention;
+mod delta_net;
+mod inputs;
+mod products;
+mod rows;
+
+pub use attention::AttentionRow;
+pub use products::OutputNorm;
+pub use rows::RowRotation;

@@ -1,0 +1,379 @@
+//! What a sequence leaves behind in a layer: keys and values in pages, and the last inputs of a convolution. Clones share memory.
+
+use std::sync::Arc;
+
+use crate::error::GpuError;
+use crate::kernels::{CacheFormat, Kernel};
+use crate::pools::{ItemPool, PoolItem};
+use crate::recorder::Recorder;
+use crate::rows::GpuRows;
+
+/// Tokens of a page, as on the CPU, where sums go page by page.
+pub(crate) const PAGE: usize = 64;
+/// Elements of a head that share a scale.
+const GROUP: usize = 32;
+
+/// Number, size and storage format of the heads of a layer's keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as `causerie_backend::CacheShape`")]
+pub struct KeyValueShape {
+    pub n_heads: usize,
+    pub head_dim: usize,
+    pub format: CacheFormat,
+}
+
+/// The keys and values of one layer and sequence.
+#[derive(Clone)]
+pub struct GpuKeyValues {
+    pub(crate) shape: KeyValueShape,
+    pub(crate) pool: Arc<ItemPool>,
+    /// From the page `first_page` on: earlier ones were released.
+    pub(crate) pages: Vec<Arc<PoolItem>>,
+    pub(crate) first_page: usize,
+    pub(crate) n_tokens: usize,
+}
+
+/// The last inputs of a convolution, `(taps - 1, channels)`, oldest first.
+#[derive(Clone)]
+pub struct GpuWindow {
+    pub(crate) n_past: usize,
+    pub(crate) n_channels: usize,
+    pub(crate) pool: Arc<ItemPool>,
+    /// `None` before the first token: all inputs are zeros.
+    pub(crate) item: Option<Arc<PoolItem>>,
+    /// Whether [`cut`](Self::cut) must be able to return into the next step.
+    pub(crate) keeps_steps: bool,
+    /// The windows before and after each row of the last step, if it was to be kept.
+    pub(crate) last_step: Vec<Option<Arc<PoolItem>>>,
+}
+
+/// Sizes of the heads of a delta net.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as `causerie_backend::DeltaShape`")]
+pub struct DeltaSizes {
+    pub n_keys: usize,
+    pub n_values: usize,
+    pub key_dim: usize,
+    pub value_dim: usize,
+}
+
+/// The matrices of a delta net, `(value heads, value size / 32, key size, 32)`.
+#[derive(Clone)]
+pub struct GpuDeltaMemory {
+    pub(crate) sizes: DeltaSizes,
+    pub(crate) pool: Arc<ItemPool>,
+    /// `None` before the first token: all values are zeros.
+    pub(crate) item: Option<Arc<PoolItem>>,
+    /// Whether [`cut`](Self::cut) must be able to return into the next step.
+    pub(crate) keeps_steps: bool,
+    /// The matrices before and after each row of the last step, if it was to be kept.
+    pub(crate) last_step: Vec<Option<Arc<PoolItem>>>,
+}
+
+impl KeyValueShape {
+    /// Words of a token's elements of a head, and of its scales.
+    fn token_words(self) -> (usize, usize) {
+        match self.format {
+            CacheFormat::F32 => (self.head_dim, 0),
+            CacheFormat::F16 => (self.head_dim.div_ceil(2), 0),
+            CacheFormat::Q8_0 => (self.head_dim.div_ceil(4), self.head_dim.div_ceil(GROUP)),
+        }
+    }
+
+    pub(crate) fn page_words(self) -> usize {
+        let (n_elements, n_scales) = self.token_words();
+        self.n_heads * 2 * PAGE * (n_elements + n_scales)
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(self) -> usize {
+        4 * self.page_words()
+    }
+
+    /// Tokens of a page.
+    pub fn page_tokens(self) -> usize {
+        PAGE
+    }
+}
+
+impl GpuKeyValues {
+    /// The keys and values of a sequence without tokens.
+    pub fn new(recorder: &Recorder, shape: KeyValueShape) -> Self {
+        let pool = recorder.pools().of_words(shape.page_words());
+        Self { shape, pool, pages: Vec::new(), first_page: 0, n_tokens: 0 }
+    }
+
+    /// The shape of all pages.
+    pub fn shape(&self) -> KeyValueShape {
+        self.shape
+    }
+
+    /// Number of tokens.
+    pub fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    /// The pages.
+    pub fn pages(&self) -> &[Arc<PoolItem>] {
+        &self.pages
+    }
+
+    /// Returns the keys and values of the first `n_tokens` tokens; `None` if there are fewer, or if they were released.
+    pub fn cut(&self, n_tokens: usize) -> Option<Self> {
+        let n_pages = n_tokens.div_ceil(PAGE).checked_sub(self.first_page)?;
+        let pages = self.pages.get(..n_pages)?.to_vec();
+        (n_tokens <= self.n_tokens).then(|| Self { pages, n_tokens, pool: Arc::clone(&self.pool), ..*self })
+    }
+
+    /// Frees the pages in which all tokens are before the last `n_tokens`. Attention must not read them any more.
+    pub fn keep_last(&mut self, n_tokens: usize) {
+        let first_page = self.n_tokens.saturating_sub(n_tokens) / PAGE;
+        let n_released = first_page.saturating_sub(self.first_page);
+        self.pages.drain(..n_released);
+        self.first_page += n_released;
+    }
+
+    /// Appends some rows of keys and values, `(rows, heads * head_dim)`.
+    ///
+    /// # Errors
+    /// The device has no memory left.
+    pub fn append(
+        &mut self,
+        recorder: &Recorder,
+        rows: std::ops::Range<usize>,
+        keys: &GpuRows,
+        values: &GpuRows,
+    ) -> Result<(), GpuError> {
+        let (gpu, mut recording) = (recorder.gpu(), recorder.record());
+        let recording = &mut *recording;
+        if !self.n_tokens.is_multiple_of(PAGE)
+            && let Some(last) = self.pages.last_mut()
+            && 1 < Arc::strong_count(last)
+        {
+            *last = self.pool.copy(gpu, recording, last)?;
+        }
+        while self.pages.len() + self.first_page < (self.n_tokens + rows.len()).div_ceil(PAGE) {
+            self.pages.push(self.pool.take(gpu, recording)?);
+        }
+        let place = |token: usize| [self.pages[token / PAGE - self.first_page].number, (token % PAGE) as u32];
+        let table =
+            recording.append(gpu, (self.n_tokens..self.n_tokens + rows.len()).flat_map(place).collect::<Vec<_>>())?;
+        let KeyValueShape { n_heads, head_dim, format } = self.shape;
+        let kernel = Kernel::Append { format, head_dim: head_dim as u32 };
+        let (tables, pages) = (recording.table_buffer(), self.pool.buffer()?);
+        let bindings = &[(0, keys.values.get()?), (1, values.values.get()?), (2, &tables), (3, &pages)];
+        let numbers = [n_heads as u32, rows.start as u32, table];
+        recording.run(gpu, kernel, bindings, &numbers, [rows.len(), n_heads, 1]);
+        self.n_tokens += rows.len();
+        Ok(())
+    }
+
+    /// Reads all keys and all values that were not released, each `(heads, tokens, head_dim)`.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    pub fn to_floats(&self, recorder: &Recorder) -> Result<(Vec<f32>, Vec<f32>), GpuError> {
+        let KeyValueShape { n_heads, head_dim, .. } = self.shape;
+        let n_tokens = self.n_tokens - self.first_page * PAGE;
+        let (mut keys, mut values) =
+            (vec![0.0; n_heads * n_tokens * head_dim], vec![0.0; n_heads * n_tokens * head_dim]);
+        if self.pages.is_empty() {
+            return Ok((keys, values));
+        }
+        let (buffer, page_bytes) = (self.pool.buffer()?, self.shape.page_bytes());
+        for (at, page) in self.pages.iter().enumerate() {
+            let bytes = recorder.read_buffer(&buffer, u64::from(page.number) * page_bytes as u64, page_bytes as u64)?;
+            let page = PageWords { shape: self.shape, words: bytemuck::pod_collect_to_vec(&bytes) };
+            for head in 0..n_heads {
+                for token in 0..PAGE.min(n_tokens - at * PAGE) {
+                    let to = (head * n_tokens + at * PAGE + token) * head_dim;
+                    for element in 0..head_dim {
+                        keys[to + element] = page.key(head, token, element);
+                        values[to + element] = page.value(head, token, element);
+                    }
+                }
+            }
+        }
+        Ok((keys, values))
+    }
+}
+
+/// A page that was read back; `shaders/pages.wgsl` has its layout.
+struct PageWords {
+    shape: KeyValueShape,
+    words: Vec<u32>,
+}
+
+impl PageWords {
+    fn key(&self, head: usize, token: usize, element: usize) -> f32 {
+        let (n_words, n_scales) = self.shape.token_words();
+        let head = head * 2 * PAGE * (n_words + n_scales);
+        let per_word = self.per_word();
+        let word = self.words[head + element / per_word * PAGE + token];
+        let scale = || self.words[head + n_words * PAGE + element / GROUP * PAGE + token];
+        self.element(word, element, scale)
+    }
+
+    fn value(&self, head: usize, token: usize, element: usize) -> f32 {
+        let (n_words, n_scales) = self.shape.token_words();
+        let first = (2 * head + 1) * PAGE * (n_words + n_scales);
+        let word = self.words[first + token * n_words + element / self.per_word()];
+        let scale = || self.words[first + n_words * PAGE + token * n_scales + element / GROUP];
+        self.element(word, element, scale)
+    }
+
+    fn per_word(&self) -> usize {
+        match self.shape.format {
+            CacheFormat::F32 => 1,
+            CacheFormat::F16 => 2,
+            CacheFormat::Q8_0 => 4,
+        }
+    }
+
+    fn element(&self, word: u32, element: usize, scale: impl Fn() -> u32) -> f32 {
+        match self.shape.format {
+            CacheFormat::F32 => f32::from_bits(word),
+            CacheFormat::F16 => half::f16::from_bits((word >> (16 * (element % 2))) as u16).to_f32(),
+            CacheFormat::Q8_0 => f32::from((word >> (8 * (element % 4))) as u8 as i8) * f32::from_bits(scale()),
+        }
+    }
+}
+
+impl GpuWindow {
+    /// The window before the first token: zeros.
+    pub fn new(recorder: &Recorder, n_taps: usize, n_channels: usize) -> Self {
+        let n_past = n_taps.saturating_sub(1);
+        let pool = recorder.pools().of_words((n_past * n_channels).max(1));
+        Self { n_past, n_channels, pool, item: None, keeps_steps: false, last_step: Vec::new() }
+    }
+
+    /// Rows and columns of the inputs.
+    pub fn sizes(&self) -> [usize; 2] {
+        [self.n_past, self.n_channels]
+    }
+
+    /// Says whether [`cut`](Self::cut) must be able to return into the next step.
+    pub fn expect_cut(&mut self, is_expected: bool) {
+        self.keeps_steps = is_expected;
+        self.last_step.clear();
+    }
+
+    /// The window without the last `n_back` rows of the last step; `None` if it was not kept.
+    pub fn cut(&self, n_back: usize) -> Option<Self> {
+        let item = match n_back {
+            0 => self.item.clone(),
+            _ => self.last_step.get(self.last_step.len().checked_sub(n_back + 1)?)?.clone(),
+        };
+        Some(Self { item, keeps_steps: false, last_step: Vec::new(), pool: Arc::clone(&self.pool), ..*self })
+    }
+
+    /// Reads the inputs.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    pub fn to_floats(&self, recorder: &Recorder) -> Result<Vec<f32>, GpuError> {
+        read_item(recorder, &self.pool, self.item.as_deref(), self.n_past * self.n_channels)
+    }
+
+    /// Replaces the inputs, `(taps - 1, channels)`.
+    ///
+    /// # Errors
+    /// The device has no memory left.
+    pub fn set(&mut self, recorder: &Recorder, inputs: &[f32]) -> Result<(), GpuError> {
+        self.item = Some(written_item(recorder, &self.pool, inputs)?);
+        Ok(())
+    }
+}
+
+impl DeltaSizes {
+    /// Elements of all matrices.
+    pub fn n_elements(self) -> usize {
+        self.n_values * self.key_dim * self.value_dim
+    }
+}
+
+impl GpuDeltaMemory {
+    /// The memory before the first token: zeros.
+    pub fn new(recorder: &Recorder, sizes: DeltaSizes) -> Self {
+        let pool = recorder.pools().of_words(sizes.n_elements());
+        Self { sizes, pool, item: None, keeps_steps: false, last_step: Vec::new() }
+    }
+
+    /// The sizes of the heads.
+    pub fn sizes(&self) -> DeltaSizes {
+        self.sizes
+    }
+
+    /// The matrices, which clones share; `None` before the first token.
+    pub fn item(&self) -> Option<&Arc<PoolItem>> {
+        self.item.as_ref()
+    }
+
+    /// Says whether [`cut`](Self::cut) must be able to return into the next step.
+    pub fn expect_cut(&mut self, is_expected: bool) {
+        self.keeps_steps = is_expected;
+        self.last_step.clear();
+    }
+
+    /// The memory without the last `n_back` rows of the last step; `None` if it was not kept.
+    pub fn cut(&self, n_back: usize) -> Option<Self> {
+        let item = match n_back {
+            0 => self.item.clone(),
+            _ => self.last_step.get(self.last_step.len().checked_sub(n_back + 1)?)?.clone(),
+        };
+        Some(Self { item, keeps_steps: false, last_step: Vec::new(), pool: Arc::clone(&self.pool), ..*self })
+    }
+
+    /// Reads the matrices.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    pub fn to_floats(&self, recorder: &Recorder) -> Result<Vec<f32>, GpuError> {
+        read_item(recorder, &self.pool, self.item.as_deref(), self.sizes.n_elements())
+    }
+
+    /// Replaces the matrices.
+    ///
+    /// # Errors
+    /// The device has no memory left.
+    pub fn set(&mut self, recorder: &Recorder, values: &[f32]) -> Result<(), GpuError> {
+        self.item = Some(written_item(recorder, &self.pool, values)?);
+        Ok(())
+    }
+
+    /// The matrices that the next tokens change: the sequence's own, or a copy of those that others hold, too.
+    pub(crate) fn own(&mut self, recorder: &Recorder) -> Result<u32, GpuError> {
+        let item = match &self.item {
+            Some(item) if Arc::strong_count(item) == 1 => Arc::clone(item),
+            Some(item) => self.pool.copy(recorder.gpu(), &mut recorder.record(), item)?,
+            None => written_item(recorder, &self.pool, &vec![0.0; self.sizes.n_elements()])?,
+        };
+        let number = item.number;
+        self.item = Some(item);
+        Ok(number)
+    }
+}
+
+/// The first values of an item; zeros without one.
+fn read_item(
+    recorder: &Recorder,
+    pool: &ItemPool,
+    item: Option<&PoolItem>,
+    n_values: usize,
+) -> Result<Vec<f32>, GpuError> {
+    let Some(item) = item else { return Ok(vec![0.0; n_values]) };
+    let start = 4 * u64::from(item.number) * pool.n_words as u64;
+    let bytes = recorder.read_buffer(&pool.buffer()?, start, 4 * n_values as u64)?;
+    Ok(bytemuck::pod_collect_to_vec(&bytes))
+}
+
+/// An item with these values.
+fn written_item(recorder: &Recorder, pool: &Arc<ItemPool>, values: &[f32]) -> Result<Arc<PoolItem>, GpuError> {
+    let (gpu, mut recording) = (recorder.gpu(), recorder.record());
+    let item = pool.take(gpu, &mut recording)?;
+    // What was recorded before may still read the item's last owner, or copies the pool into a larger buffer.
+    recording.submit(gpu);
+    let start = 4 * u64::from(item.number) * pool.n_words as u64;
+    gpu.queue.write_buffer(&pool.buffer()?, start, bytemuck::cast_slice(values));
+    gpu.check().map(|()| item)
+}

@@ -1,0 +1,110 @@
+//! Items of one size in one buffer: pages of keys and values, and windows of convolutions. Clones share an item by its handle; the
+//! last handle gives it back.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wgpu::Buffer;
+
+use crate::device::Gpu;
+use crate::error::GpuError;
+use crate::kernels::Kernel;
+use crate::recording::StepRecording;
+
+/// Words that a workgroup of the kernel that copies an item takes.
+const COPIED: usize = 256;
+
+/// A pool, which grows as it is needed.
+pub(crate) struct ItemPool {
+    pub(crate) n_words: usize,
+    items: Mutex<Items>,
+}
+
+#[derive(Default)]
+struct Items {
+    buffer: Option<Buffer>,
+    n_items: u32,
+    free: Vec<u32>,
+}
+
+/// The pools of a model, by the size of their items.
+#[derive(Default)]
+pub(crate) struct ItemPools(Mutex<Vec<Arc<ItemPool>>>);
+
+impl ItemPools {
+    pub(crate) fn of_words(&self, n_words: usize) -> Arc<ItemPool> {
+        let mut pools = self.0.lock();
+        if let Some(pool) = pools.iter().find(|pool| pool.n_words == n_words) {
+            return Arc::clone(pool);
+        }
+        pools.push(ItemPool::new(n_words));
+        Arc::clone(&pools[pools.len() - 1])
+    }
+}
+
+/// A handle of an item.
+pub struct PoolItem {
+    pub(crate) number: u32,
+    pool: Arc<ItemPool>,
+}
+
+impl Drop for PoolItem {
+    fn drop(&mut self) {
+        // Kernels that read the item were recorded before the kernels of its next owner.
+        self.pool.items.lock().free.push(self.number);
+    }
+}
+
+impl ItemPool {
+    pub(crate) fn new(n_words: usize) -> Arc<Self> {
+        Arc::new(Self { n_words, items: Mutex::default() })
+    }
+
+    /// An item, whose words are undefined.
+    pub(crate) fn take(self: &Arc<Self>, gpu: &Gpu, recording: &mut StepRecording) -> Result<Arc<PoolItem>, GpuError> {
+        let mut items = self.items.lock();
+        if items.free.is_empty() {
+            self.grow(&mut items, gpu, recording)?;
+        }
+        let number = items.free.pop().ok_or_else(|| GpuError::Failed("a pool has no items".to_owned()))?;
+        Ok(Arc::new(PoolItem { number, pool: Arc::clone(self) }))
+    }
+
+    /// A copy of an item that others hold, too.
+    pub(crate) fn copy(
+        self: &Arc<Self>,
+        gpu: &Gpu,
+        recording: &mut StepRecording,
+        item: &PoolItem,
+    ) -> Result<Arc<PoolItem>, GpuError> {
+        let copy = self.take(gpu, recording)?;
+        let buffer = self.buffer()?;
+        let numbers = [self.n_words as u32, item.number, copy.number];
+        let groups = [self.n_words.div_ceil(COPIED), 1, 1];
+        recording.run(gpu, Kernel::CopyItem, &[(0, &buffer)], &numbers, groups);
+        Ok(copy)
+    }
+
+    /// The buffer of all items. It is another one after the pool has grown.
+    pub(crate) fn buffer(&self) -> Result<Buffer, GpuError> {
+        let buffer = self.items.lock().buffer.clone();
+        buffer.ok_or_else(|| GpuError::Failed("a pool is read before it is filled".to_owned()))
+    }
+
+    fn grow(&self, items: &mut Items, gpu: &Gpu, recording: &mut StepRecording) -> Result<(), GpuError> {
+        let item_bytes = 4 * self.n_words as u64;
+        let most = u32::try_from(gpu.max_buffer_bytes() / item_bytes.max(1)).unwrap_or(u32::MAX);
+        let n_items = (2 * items.n_items).max(8).min(most);
+        if n_items <= items.n_items {
+            return Err(GpuError::OutOfMemory(format!("{} pages or windows of {item_bytes} bytes", items.n_items)));
+        }
+        let buffer = gpu.buffer(u64::from(n_items) * item_bytes)?;
+        if let Some(old) = &items.buffer {
+            recording.copy_buffer(gpu, old, &buffer);
+            recording.forget_bindings();
+        }
+        items.free.extend((items.n_items..n_items).rev());
+        (items.buffer, items.n_items) = (Some(buffer), n_items);
+        Ok(())
+    }
+}

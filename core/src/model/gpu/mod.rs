@@ -1,0 +1,7 @@
+//! The operations on a GPU, by the kernels of `causerie-gpu`.
+
+mod backend;
+mod memories;
+mod operations;
+
+pub(super) use backend::{Wgsl, gpu_error};

@@ -1,0 +1,379 @@
+//! The operations on a GPU. Each records kernels; a step is computed when something is read, or when it ends.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use causerie_gpu::{
+    AttentionRow, DeltaSizes, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector,
+    GpuWindow, KeyValueShape, OutputNorm, PairForm, RowRotation,
+};
+
+use crate::checkpoint::Activation;
+use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::delta_net::{DeltaHeads, decay};
+use crate::model::experts::Experts;
+use crate::model::gpu::backend::{Wgsl, failed_step};
+use crate::model::gpu::memories::{WgslDeltaMemory, WgslKeyValues, WgslWindow};
+use crate::model::heads::Heads;
+use crate::model::linear::Linear;
+use crate::model::network::Inputs;
+use crate::model::operations::{AttentionPart, DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
+use crate::weights::RowTable;
+
+/// Added to the squared length of the queries and keys of delta nets.
+const DELTA_EPSILON: f32 = 1e-6;
+
+/// Where the angles of a step's rows stand in the step's table, for one kind of rotary positions.
+#[derive(Default)]
+pub(crate) struct WgslAngles {
+    cosines: u32,
+    sines: u32,
+    /// Factors of the queries of each row, if they grow.
+    query_factors: u32,
+}
+
+/// Memory that experts reuse.
+#[derive(Default)]
+pub(crate) struct ExpertRows {
+    shares: GpuRows,
+    /// The rows that use an expert.
+    selected: GpuRows,
+    of_expert: GpuInputs,
+    gate: GpuRows,
+    up: GpuRows,
+    out: GpuRows,
+}
+
+impl Operations for Wgsl {
+    type Rows = GpuRows;
+    type Inputs = GpuInputs;
+    type Angles = WgslAngles;
+    type Scratch = ExpertRows;
+    type KeyValues = WgslKeyValues;
+    type Window = WgslWindow;
+    type DeltaMemory = WgslDeltaMemory;
+
+    const SHARES_PASSES: bool = true;
+
+    fn key_values(&self, Heads { n_keys: n_heads, head_dim, .. }: Heads) -> Result<WgslKeyValues> {
+        let past = GpuKeyValues::new(&self.recorder, KeyValueShape { n_heads, head_dim, format: self.cache_format });
+        Ok(WgslKeyValues { past, recorder: Arc::clone(&self.recorder) })
+    }
+
+    fn window(&self, n_taps: usize, n_channels: usize) -> Result<WgslWindow> {
+        let window = GpuWindow::new(&self.recorder, n_taps, n_channels);
+        Ok(WgslWindow { window, recorder: Arc::clone(&self.recorder) })
+    }
+
+    fn delta_memory(&self, heads: DeltaHeads) -> Result<WgslDeltaMemory> {
+        let memory = GpuDeltaMemory::new(&self.recorder, delta_sizes(heads));
+        Ok(WgslDeltaMemory { memory, recorder: Arc::clone(&self.recorder) })
+    }
+
+    fn embed(&self, table: &GpuMatrix, steps: &[Inputs<'_>], factor: f32, out: &mut GpuRows) -> Result<()> {
+        let n_rows = steps.iter().map(Inputs::len).sum();
+        self.recorder.embedded((n_rows, table.n_columns()), out).map_err(failed_step)?;
+        let mut first = 0;
+        for inputs in steps {
+            match inputs {
+                Inputs::Tokens(tokens) => self.recorder.embed_tokens(table, tokens, factor, first, out),
+                Inputs::Rows { rows, .. } => self.recorder.embed_rows(rows, first, out),
+            }
+            .map_err(failed_step)?;
+            first += inputs.len();
+        }
+        Ok(())
+    }
+
+    fn inputs(&self, rows: &GpuRows, next: &[&Linear<Self>], inputs: &mut GpuInputs) -> Result<()> {
+        self.recorder.inputs(rows, are_quantised(next), inputs).map_err(failed_step)
+    }
+
+    fn input_rows(&self, inputs: &GpuInputs, rows: &mut GpuRows) -> Result<()> {
+        self.recorder.input_rows(inputs, rows).map_err(failed_step)
+    }
+
+    fn norm(
+        &self,
+        rows: &GpuRows,
+        norm: NormFactors<'_, Self>,
+        next: &[&Linear<Self>],
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        self.recorder.norm(rows, norm, are_quantised(next), inputs).map_err(failed_step)
+    }
+
+    fn product<const N: usize>(&self, inputs: &GpuInputs, products: [(&Linear<Self>, &mut GpuRows); N]) -> Result<()> {
+        products
+            .into_iter()
+            .try_for_each(|(map, out)| self.recorder.product(inputs, &map.weight, map.bias.as_ref(), out))
+            .map_err(failed_step)
+    }
+
+    fn add_product(
+        &self,
+        inputs: &GpuInputs,
+        map: &Linear<Self>,
+        Residual { norm, factor }: Residual<'_, Self>,
+        spare: &mut GpuRows,
+        stream: &mut GpuRows,
+    ) -> Result<()> {
+        let (map, how) = ((&map.weight, map.bias.as_ref()), OutputNorm { norm, factor });
+        self.recorder.add_product(inputs, map, how, spare, stream).map_err(failed_step)
+    }
+
+    fn angles(&self, rope: &Rope, places: &[RotaryPlaces], angles: &mut WgslAngles) -> Result<()> {
+        let (mut cosines, mut sines, mut query_factors) = (Vec::new(), Vec::new(), Vec::new());
+        for places in places.iter().flat_map(RotaryPlaces::iter) {
+            rope.angles(places, &mut cosines, &mut sines);
+            query_factors.extend(rope.query_growth.map(|growth| growth.factor(places[0])));
+        }
+        let table = |values: &[f32]| self.recorder.table(values).map_err(failed_step);
+        *angles =
+            WgslAngles { cosines: table(&cosines)?, sines: table(&sines)?, query_factors: table(&query_factors)? };
+        Ok(())
+    }
+
+    fn rotate(
+        &self,
+        rows: &mut GpuRows,
+        head_dim: usize,
+        norm: Option<NormFactors<'_, Self>>,
+        rotation: Option<(&Rope, &WgslAngles)>,
+    ) -> Result<()> {
+        let rotation = rotation.map(|(rope, angles)| RowRotation {
+            n_pairs: rope.n_pairs(),
+            pairs: match rope.pairing {
+                RopePairing::Halves => PairForm::Halves,
+                RopePairing::Neighbours => PairForm::Neighbours,
+            },
+            cosines: angles.cosines,
+            sines: angles.sines,
+        });
+        self.recorder.rotate(rows, head_dim, norm, rotation).map_err(failed_step)
+    }
+
+    fn grow_queries(&self, queries: &mut GpuRows, angles: &WgslAngles) -> Result<()> {
+        self.recorder.grow(queries, angles.query_factors).map_err(failed_step)
+    }
+
+    fn split_heads(&self, pairs: &GpuRows, head_dim: usize, queries: &mut GpuRows, gates: &mut GpuRows) -> Result<()> {
+        self.recorder.split_heads(pairs, head_dim, queries, gates).map_err(failed_step)
+    }
+
+    fn sigmoid(&self, rows: &mut GpuRows) -> Result<()> {
+        self.recorder.sigmoid(rows).map_err(failed_step)
+    }
+
+    fn append(
+        &self,
+        SequencePart { rows, memory }: SequencePart<&mut WgslKeyValues>,
+        keys: &GpuRows,
+        values: &GpuRows,
+    ) -> Result<()> {
+        memory.past.append(&self.recorder, rows, keys, values).map_err(failed_step)
+    }
+
+    fn attention(
+        &self,
+        queries: &GpuRows,
+        steps: &[AttentionPart<'_, WgslKeyValues>],
+        _: Heads,
+        sight: Sight,
+        mixed: &mut GpuRows,
+    ) -> Result<()> {
+        let rows: Vec<AttentionRow<'_>> = steps.iter().flat_map(|step| seen(step, sight)).collect();
+        self.recorder.attention(queries, &rows, sight.scale, mixed).map_err(failed_step)
+    }
+
+    fn gate_heads(&self, rows: &GpuRows, gates: &GpuRows, next: &Linear<Self>, inputs: &mut GpuInputs) -> Result<()> {
+        self.recorder.gate_heads(rows, gates, next.weight.is_quantised(), inputs).map_err(failed_step)
+    }
+
+    fn gate(
+        &self,
+        activation: Activation,
+        gate: &GpuRows,
+        up: &GpuRows,
+        next: &[&Linear<Self>],
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        let curve = match activation {
+            Activation::Silu => GateCurve::Silu,
+            Activation::GeluTanh => GateCurve::GeluTanh,
+        };
+        self.recorder.gate(curve, gate, up, are_quantised(next), inputs).map_err(failed_step)
+    }
+
+    fn convolve(
+        &self,
+        projected: &GpuRows,
+        taps: &GpuVector,
+        bias: Option<&GpuVector>,
+        steps: &mut [SequencePart<&mut WgslWindow>],
+        next: &Linear<Self>,
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        let windows = steps.iter_mut().map(|step| (step.rows.clone(), &mut step.memory.window));
+        let is_quantised = next.weight.is_quantised();
+        self.recorder.convolve(projected, (taps, bias), windows, is_quantised, inputs).map_err(failed_step)
+    }
+
+    fn convolve_centred(
+        &self,
+        _: &GpuRows,
+        _: &GpuVector,
+        _: Option<&GpuVector>,
+        _: &[Range<usize>],
+        _: &Linear<Self>,
+        _: &mut GpuInputs,
+    ) -> Result<()> {
+        // Only models that read whole texts have such, and the CPU computes these.
+        Err(SdkError::new(ErrorKind::Internal, "a GPU was asked for a centred convolution"))
+    }
+
+    fn delta_inputs(
+        &self,
+        projected: &GpuRows,
+        heads: DeltaHeads,
+        taps: &GpuVector,
+        steps: &mut [SequencePart<&mut WgslWindow>],
+        tokens: &mut GpuRows,
+    ) -> Result<()> {
+        let windows = steps.iter_mut().map(|step| (step.rows.clone(), &mut step.memory.window));
+        self.recorder.convolve_channels(projected, taps, windows, tokens).map_err(failed_step)?;
+        self.recorder.unit_heads(tokens, delta_sizes(heads), DELTA_EPSILON).map_err(failed_step)
+    }
+
+    /// Decays are computed in f64, which devices do not have: the few values of a row go to the host and back.
+    fn decays(&self, rows: &mut GpuRows, log_decays: &GpuVector, bias: &GpuVector) -> Result<()> {
+        let mut values = Vec::new();
+        self.recorder.read(rows, 0..rows.n_rows(), &mut values).map_err(failed_step)?;
+        for row in values.chunks_exact_mut(rows.width()) {
+            for ((x, log_decay), bias) in row.iter_mut().zip(log_decays.values()).zip(bias.values()) {
+                *x = decay(*log_decay, *x + bias);
+            }
+        }
+        self.recorder.replace(rows, &values).map_err(failed_step)
+    }
+
+    fn delta_net(
+        &self,
+        DeltaRows { tokens, decays, rates }: DeltaRows<'_, Self>,
+        steps: &mut [SequencePart<&mut WgslDeltaMemory>],
+        out: &mut GpuRows,
+    ) -> Result<()> {
+        let memories = steps.iter_mut().map(|step| (step.rows.clone(), &mut step.memory.memory));
+        self.recorder.delta_net((tokens, decays, rates), memories, out).map_err(failed_step)
+    }
+
+    fn gated_norm(
+        &self,
+        rows: &GpuRows,
+        gate: &GpuRows,
+        norm: NormFactors<'_, Self>,
+        next: &Linear<Self>,
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        let normed = &mut *self.normed.lock();
+        self.recorder.columns(rows, 0..rows.width(), normed).map_err(failed_step)?;
+        self.recorder.rotate(normed, norm.0.values().len(), Some(norm), None).map_err(failed_step)?;
+        let is_quantised = next.weight.is_quantised();
+        self.recorder.gate(GateCurve::Silu, gate, normed, is_quantised, inputs).map_err(failed_step)
+    }
+
+    /// The host chooses the experts, so it reads the router's outputs. The experts are computed one after the other, so that each row is
+    /// summed in the order of the CPU.
+    fn experts(
+        &self,
+        experts: &Experts<Self>,
+        inputs: &GpuInputs,
+        scratch: &mut ExpertRows,
+        stream: &mut GpuRows,
+    ) -> Result<()> {
+        let ExpertRows { shares, selected, of_expert, gate, up, out } = scratch;
+        self.product(inputs, [(&experts.router, &mut *shares)])?;
+        let mut values = Vec::new();
+        self.recorder.read(shares, 0..shares.n_rows(), &mut values).map_err(failed_step)?;
+        values.iter_mut().for_each(|share| *share = 1.0 / (1.0 + (-*share).exp()));
+        let n_experts = experts.experts.len();
+        let (mut rows, mut order) = (vec![Vec::new(); n_experts], Vec::new());
+        for (row, shares) in values.chunks_exact(n_experts).enumerate() {
+            experts.route(shares, &mut order).for_each(|(expert, weight)| rows[expert].push((row, weight)));
+        }
+        for (expert, rows) in experts.experts.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
+            let places = rows.iter().map(|(row, _)| *row);
+            self.recorder.select_inputs(inputs, places, selected).map_err(failed_step)?;
+            self.inputs(selected, &[&expert.gate, &expert.up], of_expert)?;
+            self.product(of_expert, [(&expert.gate, &mut *gate), (&expert.up, &mut *up)])?;
+            self.gate(expert.activation, gate, up, &[&expert.down], of_expert)?;
+            self.product(of_expert, [(&expert.down, &mut *out)])?;
+            self.recorder.add_weighted(out, rows, stream).map_err(failed_step)?;
+        }
+        Ok(())
+    }
+
+    fn mix_table_rows(
+        &self,
+        table: &RowTable,
+        tokens: impl Iterator<Item = u32>,
+        factor: f32,
+        _: &mut ExpertRows,
+        rows: &mut GpuRows,
+    ) -> Result<()> {
+        let (mut bytes, mut own) = (Vec::new(), Vec::new());
+        for token in tokens {
+            table.read_row(token as usize, &mut bytes, &mut own).map_err(|err| {
+                SdkError::new(ErrorKind::Generation, "the model's file cannot be read any more").caused_by(err)
+            })?;
+        }
+        self.recorder.mix(rows, &own, factor).map_err(failed_step)
+    }
+
+    fn columns(&self, from: &GpuRows, columns: Range<usize>, to: &mut GpuRows) -> Result<()> {
+        self.recorder.columns(from, columns, to).map_err(failed_step)
+    }
+
+    fn select(&self, from: &GpuRows, ranges: &[Range<usize>], to: &mut GpuRows) -> Result<()> {
+        self.recorder.select(from, ranges, to).map_err(failed_step)
+    }
+
+    fn scale(&self, rows: &mut GpuRows, factor: f32) -> Result<()> {
+        self.recorder.scale(rows, factor).map_err(failed_step)
+    }
+
+    fn bound(&self, rows: &mut GpuRows, bound: f32) -> Result<()> {
+        self.recorder.bound(rows, bound).map_err(failed_step)
+    }
+
+    fn end_step(&self) -> Result<()> {
+        self.recorder.end_step().map_err(failed_step)
+    }
+
+    fn read(&self, rows: &GpuRows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {
+        self.recorder.read(rows, range, to).map_err(failed_step)
+    }
+}
+
+/// Whether inputs of these maps are quantised.
+fn are_quantised(maps: &[&Linear<Wgsl>]) -> bool {
+    maps.iter().any(|map| map.weight.is_quantised())
+}
+
+/// The tokens that each row of a sequence attends to.
+fn seen<'a>(part: &AttentionPart<'a, WgslKeyValues>, sight: Sight) -> impl Iterator<Item = AttentionRow<'a>> + use<'a> {
+    let (past, n_rows): (&'a GpuKeyValues, usize) = (&part.past.past, part.rows.len());
+    let (n_tokens, n_before) = (past.n_tokens(), past.n_tokens() - n_rows);
+    let n_after = if part.is_two_way { sight.n_after.unwrap_or(usize::MAX) } else { 0 };
+    (0..n_rows).map(move |row| {
+        let end = n_before + row + 1;
+        let start = sight.window.map_or(0, |window| end.saturating_sub(window));
+        AttentionRow { past, seen: start..end.saturating_add(n_after).min(n_tokens) }
+    })
+}
+
+fn delta_sizes(heads: DeltaHeads) -> DeltaSizes {
+    let DeltaHeads { n_keys, n_values, key_dim, value_dim } = heads;
+    DeltaSizes { n_keys, n_values, key_dim, value_dim }
+}
