@@ -42,7 +42,7 @@ public final class ChatSession {
 
     private var before: [ChatMessage] = []
     private var text = ""
-    private var reply: ResponseStream?
+    private let current = CurrentReply()
     private var reading: Task<Void, Never>?
 
     /// Creates a session.
@@ -80,7 +80,7 @@ public final class ChatSession {
 
     /// Stops the reply. What has been written of it stays, unless ``GenerationOptions/onCancel`` says otherwise.
     public func stop() {
-        reply?.cancel()
+        current.reply?.cancel()
     }
 
     /// Waits for the end of the reply, and of what was sent meanwhile.
@@ -94,11 +94,12 @@ public final class ChatSession {
         let earlier = reading
         // Nothing is sent before it is read.
         let stream = conversation.reply(to: message, generationOptions)
-        reply = stream
+        current.reply = stream
         isResponding = true
-        // A session that is dropped does not wait for its reply, which the next event ends.
+        // A session that is dropped does not wait for its reply, and no longer sends what waits.
         reading = Task { [weak self] in
             await earlier?.value
+            guard self != nil else { return }
             do {
                 try self?.begin(message)
                 for try await event in stream {
@@ -134,7 +135,7 @@ public final class ChatSession {
         error = failure
         messages = Self.visible(conversation.history)
         // Another message may wait already.
-        isResponding = reply !== stream
+        isResponding = current.reply !== stream
     }
 
     /// Shows what has been written of the reply.
@@ -155,5 +156,14 @@ public final class ChatSession {
 
     private static func visible(_ history: [ChatMessage]) -> [ChatMessage] {
         history.filter { $0.role != .system }
+    }
+}
+
+/// The last reply of a session. It is stopped when the session is released.
+private final class CurrentReply {
+    var reply: ResponseStream?
+
+    deinit {
+        reply?.cancel()
     }
 }

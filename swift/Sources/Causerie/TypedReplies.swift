@@ -87,8 +87,7 @@ public struct TypedResponseStream<Value: Decodable>: AsyncSequence, Sendable {
                 let value = last.flatMap { try? decodedPart($0, as: Value.self) }
                 return ReplySnapshot(json: last ?? "null", value: value, completion: completion)
             }
-            let value = try decodedReply(completion.text, as: Value.self)
-            return ReplySnapshot(json: completion.text, value: value, completion: completion)
+            return ReplySnapshot(json: completion.text, value: try TypedResponseStream.value(of: completion), completion: completion)
         }
     }
 
@@ -104,7 +103,15 @@ public struct TypedResponseStream<Value: Decodable>: AsyncSequence, Sendable {
 
     /// Reads the reply, and returns the whole value.
     func value() async throws -> Value {
-        let completion = try await stream.completion()
+        try Self.value(of: try await stream.completion())
+    }
+
+    /// The value of a whole reply.
+    private static func value(of completion: Completion) throws -> Value {
+        if completion.fullMessage.functionCalls?.isEmpty == false {
+            throw SdkError.InvalidArgument(
+                reason: "the reply called functions that the app must run", argument: "reply")
+        }
         return try decodedReply(completion.text, as: Value.self)
     }
 }

@@ -88,5 +88,16 @@ import Testing
         weak var dropped = chat
         chat = nil
         #expect(dropped == nil)
+        #expect(try await conversation.respond(to: "2").text == "b")
+    }
+
+    @available(macOS 14, iOS 17, *)
+    @Test func sendNothingAfterTheirLastReference() async throws {
+        let conversation = try scripted(#"["a"]"#, #"["b"]"#)
+        var chat: ChatSession? = ChatSession(conversation)
+        chat?.send("1")
+        chat = nil
+        #expect(try await conversation.respond(to: "2").text == "a")
+        #expect(conversation.history.map(\.text) == ["2", "a"])
     }
 }

@@ -59,6 +59,20 @@ private struct Draft: Codable, Equatable {
         }
     }
 
+    @Test func sayThatTheyCalledFunctionsOfTheApp() async throws {
+        for type in [0, 1] {
+            let conversation = try scripted(calling("[check_weather(city='Oslo')]"))
+            conversation.registerFunction(weather)
+            await #expect(
+                throws: SdkError.invalidArgument(
+                    reason: "the reply called functions that the app must run", argument: "reply")
+            ) {
+                if type == 0 { _ = try await conversation.respond(to: hi, as: Dish.self) }
+                for try await _ in conversation.generateResponse("Hi", as: Dish.self) {}
+            }
+        }
+    }
+
     @Test func endWithTheValueSoFarWhenTheyAreCancelled() async throws {
         let conversation = try scripted(#"["{\"title\": \"Soup\", \"steps\": [", {"stall": true}]"#)
         let reply = conversation.generateResponse("Soup?", as: Dish.self)

@@ -3,6 +3,7 @@ package org.causerie
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
 import kotlinx.coroutines.flow.asStateFlow
@@ -88,26 +89,43 @@ public class ChatSession(
         reply = next
         current.update { it.copy(isResponding = true) }
         reading = scope.launch {
-            earlier?.join()
-            read(next, message)
+            try {
+                earlier?.join()
+                read(next, message)
+            } catch (err: IllegalStateException) {
+                // The conversation may be closed as soon as the scope has ended.
+                ensureActive()
+                throw err
+            }
+        }.also {
+            // Also if the scope ends before the coroutine begins.
+            it.invokeOnCompletion { next.close() }
         }
     }
 
     private suspend fun read(next: BlockingReply, message: ChatMessage?) {
-        var error: Throwable? = null
-        var complete: MessageResponse.Complete? = null
-        try {
+        var error: Exception? = null
+        val complete = try {
             if (message == null) removeReply()
-            complete = next.use { follow(it, message) }
+            follow(next, message)
         } catch (err: CancellationException) {
             throw err
         } catch (err: Exception) {
             error = err
-        } finally {
-            // Another message may wait already.
-            val isLast = synchronized(this) { reply === next }
-            current.value = ChatState(visible(), !isLast, error, complete)
+            null
         }
+        end(next, visible(), error, complete)
+    }
+
+    @Synchronized
+    private fun end(
+        ended: BlockingReply,
+        messages: List<ChatMessage>,
+        error: Exception?,
+        complete: MessageResponse.Complete?
+    ) {
+        // Another message may wait already.
+        current.value = ChatState(messages, isResponding = reply !== ended, error, complete)
     }
 
     /** Shows a reply as it grows, and returns its end. */

@@ -153,7 +153,7 @@ internal fun ConversationMembers.reply(
     options: GenerationOptions,
     handlers: FunctionHandlers? = null
 ): Flow<MessageResponse> {
-    val chosen = handlers ?: (this as Conversation).handlers
+    val chosen = handlers ?: (this as? Conversation)?.handlers
     return events(chosen) { start(message, options, chosen) }
 }
 

@@ -163,7 +163,8 @@ private fun fitting(call: SdkFunctionCall, function: SdkFunction): Map<String, A
 
 private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, place: String): T = try {
     json.decodeFromString(deserializer, text)
-} catch (err: IllegalArgumentException) {
+} catch (err: Exception) {
+    // Serializers of the app may throw anything, for example a `DateTimeException`.
     val path = err.message.orEmpty().substringAfter("at path: $", "").substringBefore('\n').trim()
     val argument = (place + path).removePrefix(".")
     // Errors of the whole object, such as a check in the class's `init`, have no path.
@@ -175,7 +176,7 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 @PublishedApi
 internal fun <T> partOrNull(deserializer: DeserializationStrategy<T>, text: String): T? = try {
     json.decodeFromString(deserializer, text)
-} catch (_: IllegalArgumentException) {
+} catch (_: Exception) {
     null
 }
 

@@ -5,6 +5,7 @@ package org.causerie
 
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.flow.last
 import kotlinx.serialization.KSerializer
 import kotlinx.serialization.serializer
 
@@ -111,9 +112,7 @@ internal suspend fun <T> Conversation.typed(
     handlers: FunctionHandlers?
 ): T {
     val typed = options.copy(jsonSchemaConstraint = replySchema(serializer.descriptor))
-    var text = ""
-    reply(message, typed, handlers).collect { if (it is MessageResponse.Complete) text = it.fullMessage.text }
-    return decodeReply(serializer, text)
+    return value(reply(message, typed, handlers).last() as MessageResponse.Complete, serializer)
 }
 
 @PublishedApi
@@ -152,6 +151,13 @@ private fun <T> lastSnapshot(
     if (event.finishReason == FinishReason.INTERRUPTED) {
         return ReplySnapshot(last ?: "null", last?.let { partOrNull(serializer, it) }, event)
     }
-    val text = event.fullMessage.text
-    return ReplySnapshot(text, decodeReply(serializer, text), event)
+    return ReplySnapshot(event.fullMessage.text, value(event, serializer), event)
+}
+
+/** The value of a whole reply. */
+private fun <T> value(event: MessageResponse.Complete, serializer: KSerializer<T>): T {
+    if (!event.fullMessage.functionCalls.isNullOrEmpty()) {
+        throw SdkException.InvalidArgument("the reply called functions that the app must run", "reply")
+    }
+    return decodeReply(serializer, event.fullMessage.text)
 }

@@ -51,7 +51,7 @@ public fun Conversation.respondBlocking(
  * ```
  *
  * @param listener takes the events in their order, one at a time; its exceptions end the reply
- * @return the end of the reply; cancelling it stops the reply
+ * @return the end of the reply; cancelling it stops the reply, as does completing it, for example by `orTimeout`
  */
 @JvmOverloads
 public fun Conversation.respondAsync(
@@ -70,11 +70,12 @@ public fun Conversation.respondAsync(
         } catch (err: CancellationException) {
             future.cancel(false)
             throw err
-        } catch (err: Exception) {
+        } catch (err: Throwable) {
+            // An error of the listener, too, which would otherwise leave the caller waiting.
             future.completeExceptionally(err)
         }
     }
-    future.whenComplete { _, _ -> if (future.isCancelled) reading.cancel() }
+    future.whenComplete { _, _ -> reading.cancel() }
     return future
 }
 

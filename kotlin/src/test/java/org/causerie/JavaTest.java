@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 /** The API as used by apps in Java. */
@@ -140,6 +142,34 @@ class JavaTest {
             assertTrue(reply.cancel(false));
             GenerationOptions waiting = new GenerationOptionsBuilder().onBusy(OnBusy.QUEUE).build();
             assertEquals("b", Causerie.getText(Causerie.respondBlocking(conversation, "Hi", waiting).getFullMessage()));
+        }
+    }
+
+    @Test
+    void aFutureThatIsCompletedStopsItsReply() throws Exception {
+        String script = "{\"replies\": [[\"a\", {\"stall\": true}], [\"b\"]]}";
+        try (ModelRunner runner = Causerie.loadScriptedModel(script);
+                Conversation conversation = runner.createConversation()) {
+            CountDownLatch begun = new CountDownLatch(1);
+            ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+            CompletableFuture<MessageResponse.Complete> reply =
+                    Causerie.respondAsync(conversation, message, event -> begun.countDown());
+            begun.await();
+            assertTrue(reply.completeExceptionally(new TimeoutException()));
+            assertEquals("b", Causerie.getText(Causerie.respondBlocking(conversation, "Hi").getFullMessage()));
+        }
+    }
+
+    @Test
+    void anErrorOfTheListenerEndsTheFuture() throws Exception {
+        try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[\"a\"]]}");
+                Conversation conversation = runner.createConversation()) {
+            ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+            CompletableFuture<MessageResponse.Complete> reply = Causerie.respondAsync(conversation, message, event -> {
+                throw new AssertionError("no such view");
+            });
+            ExecutionException err = assertThrows(ExecutionException.class, reply::get);
+            assertEquals("no such view", err.getCause().getMessage());
         }
     }
 

@@ -1,9 +1,13 @@
 package org.causerie
 
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.job
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -102,5 +106,65 @@ class ChatSessionTest {
         chat.awaitText("a")
         scope.cancel()
         assertEquals("b", conversation.respond("2", generationOptions { onBusy = OnBusy.QUEUE }).fullMessage.text)
+    }
+
+    @Test
+    fun `the conversation may be closed after the scope has ended`() = runBlocking {
+        val errors = mutableListOf<Throwable>()
+        val handler = CoroutineExceptionHandler { _, err -> errors += err }
+        // One thread, so the coroutine of the session goes on after the conversation is closed.
+        val screen = CoroutineScope(coroutineContext + SupervisorJob() + handler)
+        val conversation = scripted(listOf("a", STALL)).createConversation()
+        val chat = ChatSession(conversation, screen)
+        chat.send("1")
+        chat.awaitText("a")
+        screen.cancel()
+        conversation.close()
+        screen.coroutineContext.job.join()
+        assertEquals(listOf<Throwable>(), errors)
+    }
+
+    @Test
+    fun `a message that is sent while a reply ends is under way`() = runBlocking {
+        val watched = WatchedConversation(scripted(listOf("a", STALL), listOf("b", STALL)).createConversation())
+        val chat = ChatSession(watched, scope)
+        chat.send("1")
+        chat.awaitText("a")
+        val isResponding = CompletableDeferred<Boolean>()
+        watched.onHistory = {
+            watched.onHistory = { isResponding.complete(chat.state.value.isResponding) }
+            chat.send("2")
+        }
+        chat.stop()
+        assertTrue(isResponding.await())
+    }
+
+    @Test
+    fun `replies that fail before they begin are closed`() = runBlocking {
+        val watched = WatchedConversation(scripted(listOf("a")).createConversation())
+        val screen = CoroutineScope(coroutineContext + SupervisorJob())
+        val chat = ChatSession(watched, screen)
+        chat.regenerate()
+        chat.join()
+        chat.send("1")
+        screen.cancel()
+        screen.coroutineContext.job.join()
+        assertEquals(listOf(true, true), watched.started.map { it.uniffiIsDestroyed })
+    }
+
+    /** A conversation that notes its replies, and runs [onHistory] after its history is read. */
+    private class WatchedConversation(private val conversation: Conversation) : Conversation(NoHandle) {
+        val started = mutableListOf<ResponseStream>()
+
+        @Volatile
+        var onHistory: () -> Unit = {}
+
+        override val history: List<ChatMessage> get() = conversation.history.also { onHistory() }
+
+        override fun startResponse(message: ChatMessage, options: GenerationOptions): ResponseStream =
+            conversation.startResponse(message, options).also { started += it }
+
+        override fun startContinuation(options: GenerationOptions): ResponseStream =
+            conversation.startContinuation(options).also { started += it }
     }
 }

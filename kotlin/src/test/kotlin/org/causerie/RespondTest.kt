@@ -64,6 +64,17 @@ class RespondTest {
         assertEquals("It rains.", conversation.history.first { it.role == ChatMessageRole.TOOL }.text)
     }
 
+    /** A conversation of an app that wraps one of the library. */
+    private class WrappedConversation(conversation: Conversation) :
+        ConversationMembers,
+        ConversationInterface by conversation
+
+    @Test
+    fun `a conversation may be wrapped`() {
+        val conversation = WrappedConversation(scripted(listOf("a")).createConversation())
+        assertEquals("a", conversation.generateResponse("Hi").read().text())
+    }
+
     @Test
     fun `a message may have pictures`() {
         val question = ChatMessage(

@@ -1,10 +1,18 @@
 package org.causerie
 
+import java.time.LocalDate
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.KSerializer
 import kotlinx.serialization.Serializable
+import kotlinx.serialization.descriptors.PrimitiveKind
+import kotlinx.serialization.descriptors.PrimitiveSerialDescriptor
+import kotlinx.serialization.encoding.Decoder
+import kotlinx.serialization.encoding.Encoder
 import kotlinx.serialization.json.Json
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -56,6 +64,41 @@ class TypedRepliesTest {
             val err = assertThrows(SdkException.InvalidArgument::class.java) { runBlocking { read() } }
             assertTrue("cut short" in err.message, err.message)
         }
+    }
+
+    @Test
+    fun `a reply that calls functions of the app says so`() {
+        val weather = SdkFunction("f", "", listOf())
+        val runner = scripted(call("[f()]"), call("[f()]"))
+        for (read in listOf<suspend (Conversation) -> Any?>(
+            { it.respond<Recipe>("Soup?") },
+            { it.generateResponse<Recipe>("Soup?").toList() }
+        )) {
+            val conversation = runner.createConversation(functions = listOf(weather))
+            val err = assertThrows(SdkException.InvalidArgument::class.java) { runBlocking { read(conversation) } }
+            assertEquals("the reply called functions that the app must run", err.reason)
+        }
+    }
+
+    @Serializable
+    data class Visit(@Serializable(DateSerializer::class) val day: LocalDate)
+
+    /** It throws a `DateTimeException` for text that is not a date. */
+    object DateSerializer : KSerializer<LocalDate> {
+        override val descriptor = PrimitiveSerialDescriptor("org.causerie.Date", PrimitiveKind.STRING)
+
+        override fun serialize(encoder: Encoder, value: LocalDate) = encoder.encodeString(value.toString())
+
+        override fun deserialize(decoder: Decoder): LocalDate = LocalDate.parse(decoder.decodeString())
+    }
+
+    @Test
+    fun `serializers of the app may throw anything`() = runBlocking {
+        val begun = listOf("{", "\"day\": \"2026-0")
+        val conversation = scripted(begun + "2-31\"}", begun + STALL).createConversation()
+        val err = runCatching { conversation.respond<Visit>("When?") }.exceptionOrNull()
+        assertTrue(err is SdkException.InvalidArgument && "2026-02-31" in err.reason, "$err")
+        assertNull(conversation.generateResponse<Visit>("When?").first { it.json.length > 2 }.value)
     }
 
     @Test
