@@ -62,7 +62,7 @@ private struct Draft: Codable, Equatable {
     @Test func sayThatTheyCalledFunctionsOfTheApp() async throws {
         for type in [0, 1] {
             let conversation = try scripted(calling("[check_weather(city='Oslo')]"))
-            conversation.registerFunction(weather)
+            conversation.registerFunction(function: weather)
             await #expect(
                 throws: SdkError.invalidArgument(
                     reason: "the reply called functions that the app must run", argument: "reply")
