@@ -87,7 +87,8 @@ public struct TypedResponseStream<Value: Decodable>: AsyncSequence, Sendable {
                 let value = last.flatMap { try? decodedPart($0, as: Value.self) }
                 return ReplySnapshot(json: last ?? "null", value: value, completion: completion)
             }
-            return ReplySnapshot(json: completion.text, value: try TypedResponseStream.value(of: completion), completion: completion)
+            let value = try TypedResponseStream.value(of: completion)
+            return ReplySnapshot(json: completion.text, value: value, completion: completion)
         }
     }
 
