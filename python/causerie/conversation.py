@@ -18,8 +18,7 @@ from causerie.message import ChatMessage, MessageLike, as_message
 from causerie.options import Duration, GenerationOptions, gathered
 from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
-from causerie.snapshots import Snapshots
-from causerie.typed import decode_reply
+from causerie.snapshots import Snapshots, value_of_reply
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -296,7 +295,7 @@ class Conversation:
         Reading it raises the errors of `generate_response`, and `SdkError.InvalidOption` for a handler of a function that is
         not registered.
         """
-        return self._reply(message, as_handlers(handlers), gathered(GenerationOptions, options, keywords))
+        return self._reply(message, as_handlers(handlers, self._handlers), gathered(GenerationOptions, options, keywords))
 
     def continue_with_functions(
         self,
@@ -305,13 +304,13 @@ class Conversation:
         **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to the history as it stands; see `respond_with_functions`."""
-        return self._reply(..., as_handlers(handlers), gathered(GenerationOptions, options, keywords))
+        return self._reply(..., as_handlers(handlers, self._handlers), gathered(GenerationOptions, options, keywords))
 
     def _reply(
         self, message: MessageLike | EllipsisType, functions: Functions | None, options: GenerationOptions
     ) -> Response:
         sent = None if isinstance(message, EllipsisType) else as_message(message)
-        offered, given = ([], self._handlers) if functions is None else separated(functions)
+        offered, given = ([], self._handlers) if functions is None else separated(functions, self._handlers)
         handlers = self._handlers._joined(given)
         for function in offered:
             handlers._forget(function.name)
@@ -384,4 +383,4 @@ def _typed(options: GenerationOptions, of: Any) -> GenerationOptions:
 def _end(response: Response, of: Callable[..., T] | None) -> Complete | T:
     if response.completion is None:
         raise SdkError.Internal("the reply has no end")
-    return response.completion if of is None else decode_reply(response.completion.text, of)
+    return response.completion if of is None else value_of_reply(response.completion, of)

@@ -11,10 +11,11 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import Enum
+from fractions import Fraction
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, TypeVar, Union
 
 from causerie._border import adopted
 from causerie._json import dumps
@@ -41,7 +42,7 @@ Options = TypeVar("Options", bound="CheckedOptions")
 Duration: TypeAlias = Union[float, datetime.timedelta]
 """A number of seconds, or a `timedelta`."""
 
-_FROM_MILLISECONDS: Any = object()
+_NOT_GIVEN: Any = object()
 
 
 def _number(value: Any) -> float:
@@ -66,7 +67,9 @@ def milliseconds(duration: Duration) -> int:
     given = seconds(duration)
     if not 0 <= given * 1000 < 1 << 64:
         raise TypeError("a number of seconds or a timedelta, 0 or more")
-    return math.ceil(given * 1000)
+    if isinstance(duration, datetime.timedelta):
+        return -(-duration // datetime.timedelta(milliseconds=1))
+    return math.ceil(Fraction(str(given)) * 1000)  # as it is written: 2.007 * 1000 is more than 2007
 
 
 def _integer(bits: int) -> Callable[[Any], int]:
@@ -245,7 +248,7 @@ class GenerationOptions(CheckedOptions):
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
         "timeout_milliseconds": _integer(64),
-        "timeout": seconds,
+        "timeout": milliseconds,
     }
 
     function_call_parser: FunctionCallParser | str | None = FunctionCallParser.MODEL
@@ -317,17 +320,29 @@ class GenerationOptions(CheckedOptions):
     """How a history that does not fit the context is treated. Default: an error."""
     timeout_milliseconds: int | None = None
     """The same as `timeout`, in milliseconds."""
-    timeout: Duration | None = _FROM_MILLISECONDS
-    """Seconds, or a `timedelta`, after which the reply is cancelled. It reads as seconds. Default: never."""
+    if TYPE_CHECKING:
+        timeout: Duration | None = None
+    else:
+        timeout: InitVar[Duration | None] = _NOT_GIVEN
+
+    def __post_init__(self, timeout: Any = _NOT_GIVEN) -> None:
+        if timeout is not _NOT_GIVEN:
+            self.timeout = timeout
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "timeout":
-            super().__setattr__(name, value)
-            if name == "timeout_milliseconds":
-                object.__setattr__(self, "timeout", None if value is None else value / 1000)
-        elif value is not _FROM_MILLISECONDS:
-            object.__setattr__(self, "timeout_milliseconds", None if value is None else checked(name, milliseconds, value))
-            super().__setattr__(name, value)
+        if name == "timeout":
+            name, value = "timeout_milliseconds", None if value is None else checked(name, milliseconds, value)
+        super().__setattr__(name, value)
+
+
+def _timeout(self: GenerationOptions) -> Duration | None:
+    """Seconds, or a `timedelta`, after which the reply is cancelled. It reads as seconds. Default: never."""
+    return None if self.timeout_milliseconds is None else self.timeout_milliseconds / 1000
+
+
+setattr(GenerationOptions, "timeout", property(_timeout))
+# `dataclasses.replace` would pass the old timeout on beside new milliseconds.
+del GenerationOptions.__dataclass_fields__["timeout"]
 
 
 class GenerationKeywords(TypedDict, total=False):
