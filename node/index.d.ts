@@ -88,14 +88,17 @@ export interface GenerationOptions {
 }
 
 /** A function, or an entry of `tools`. One with `run` is run by the replies of its conversation. */
-export type OfferedFunction = FunctionDefinition | RunnableFunction | { type: "function"; function: FunctionDefinition };
+export type OfferedFunction =
+  | FunctionDefinition
+  | RunnableFunction
+  | { type: "function"; function: FunctionDefinition; run?: RunnableFunction["run"] };
 
 /** Options of a reply in a conversation. */
 export interface ReplyOptions extends FunctionOptions {
   /** Functions to offer beside the functions of the conversation. Calls of those with `run` are run. They stay offered afterwards. */
   functions?: OfferedFunction[];
   /** A JSON Schema. The reply is constrained to it, and its value is read: `value` of the completion, and `snapshots`. */
-  schema?: object;
+  schema?: string | object;
 }
 
 /** Options of a reply with functions. */
@@ -275,6 +278,14 @@ export class Response implements AsyncIterable<MessageResponse> {
   cancel(): void;
 }
 
+/** The end of a reply with a schema. It has no value if the reply was cancelled, or ends in calls that are left to the app. */
+export type TypedCompletion<T> = { type: "complete"; value?: T } & Completion;
+
+/** The reply to a message with a schema. */
+export interface TypedResponse<T> extends Response {
+  complete(): Promise<TypedCompletion<T>>;
+}
+
 /** A loaded model, which creates conversations. */
 export class ModelRunner {
   private constructor();
@@ -322,6 +333,10 @@ export class Conversation {
    * The stream of the reply to a message, or without one, to the history as it stands. Functions with `run` that the conversation was
    * made with, or that are given here, are run, and the reply goes on with their results.
    */
+  generateResponse<T = Json>(
+    message: Sent | null | undefined,
+    options: ReplyOptions & { schema: string | object },
+  ): TypedResponse<T>;
   generateResponse(message?: Sent | null, options?: ReplyOptions): Response;
   /**
    * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
@@ -329,14 +344,14 @@ export class Conversation {
    */
   respondWithFunctions(
     message?: Sent | null,
-    functions?: RunnableFunction[] | Record<string, RunnableFunction["run"]>,
+    functions?: OfferedFunction[] | Record<string, RunnableFunction["run"]>,
     options?: FunctionOptions,
   ): Response;
-  /** The whole answer: the last event of the reply, with its `value` if there is a `schema`. */
+  /** The whole answer: the last event of the reply; with a `schema`, its `value`, which is missing as `TypedCompletion` says. */
   respond<T = Json>(
     message: Sent | null | undefined,
-    options: ReplyOptions & { schema: object },
-  ): Promise<{ type: "complete"; value: T } & Completion>;
+    options: ReplyOptions & { schema: string | object },
+  ): Promise<TypedCompletion<T>>;
   respond(message?: Sent | null, options?: ReplyOptions): Promise<{ type: "complete" } & Completion>;
 }
 
