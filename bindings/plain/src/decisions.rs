@@ -1,11 +1,12 @@
 //! Decisions as JSON.
 
-use causerie::typed::TypedParameter;
 use causerie::{
     Arguments, DecisionAnswer, DecisionCriteria, DecisionKind, DecisionLabel, DecisionOptions, DecisionOutcome,
-    DecisionQuestion, DecisionState, DecisionTemperatures, Decisions, ErrorKind, LabelProbability, Result, SdkError,
-    Value, messages_from_json, read_json,
+    DecisionQuestion, DecisionState, DecisionTemperatures, Decisions, LabelProbability, Result, Value,
+    messages_from_json,
 };
+
+use crate::requests::read_request;
 
 /// What is asked, about what, and how.
 #[derive(Clone, Debug)]
@@ -31,11 +32,10 @@ impl DecisionRequest {
     /// ```
     ///
     /// # Errors
-    /// `Serialization` for text that is not JSON, and `InvalidArgument` with the place of what is wrong.
+    /// `Serialization` for text that is not JSON, `InvalidOption` for an unknown member, and `InvalidArgument` with the place of what
+    /// is wrong.
     pub fn from_json(text: &str) -> Result<Self> {
-        let value = read_json(text)
-            .ok_or_else(|| SdkError::new(ErrorKind::Serialization, "decisions must be requested as a JSON object"))?;
-        let asked = Asked::from_value(value, "request")?;
+        let asked: Asked = read_request(text, "request")?;
         let state = match asked.messages {
             Some(messages) => messages_from_json(&messages.to_string())?.into(),
             None => asked.state.map_or_else(DecisionState::default, DecisionState::from),
@@ -173,6 +173,8 @@ pub(crate) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) ->
 
 #[cfg(test)]
 mod tests {
+    use causerie::read_json;
+
     use super::*;
 
     #[test]

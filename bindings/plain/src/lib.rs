@@ -4,6 +4,7 @@ mod decisions;
 mod embedding;
 mod options;
 mod reading;
+mod requests;
 mod words;
 
 pub use decisions::{DecisionRequest, decisions_json};
