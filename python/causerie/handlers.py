@@ -17,10 +17,11 @@ from typing import Any, TypeAlias, TypeVar, Union, cast
 
 from causerie import causerie_ffi as ffi
 from causerie._logging import log
+from causerie._numbers import Duration, seconds
 from causerie._waiting import pull
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, SdkFunctionCall, as_function, json_text
-from causerie.options import Duration, RoundOptions, seconds
+from causerie.options import RoundOptions
 from causerie.response import FunctionResult, MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
@@ -222,7 +223,7 @@ Functions: TypeAlias = Union[FunctionHandlers, Iterable[FunctionLike]]
 
 
 def separated(functions: Functions, others: FunctionHandlers) -> tuple[list[SdkFunction], FunctionHandlers]:
-    """Returns functions that are only offered, and those that are also run: those of a list with the options of the others."""
+    """Returns functions that are only offered, and those that are also run. A list of them is run with the options of the others."""
     if isinstance(functions, FunctionHandlers):
         return [], functions
     if isinstance(functions, (str, Mapping, type)) or not isinstance(functions, Iterable):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import functools
-import math
-import operator
 import os
 import re
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
-from fractions import Fraction
-from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from causerie._border import adopted
 from causerie._json import dumps
+from causerie._numbers import Duration, integer, milliseconds, number, seconds
 from causerie.choices import (
     CacheType,
     ContextPolicy,
@@ -39,47 +34,7 @@ from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")
 
-Duration: TypeAlias = Union[float, datetime.timedelta]
-"""A number of seconds, or a `timedelta`."""
-
 _NOT_GIVEN: Any = object()
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError("a number")
-    number = float(value)
-    struct.pack(">f", number)  # the engine uses 32 bits; raises OverflowError for larger numbers
-    return number
-
-
-def seconds(value: Any) -> float:
-    """Returns the seconds of a duration, which is a number of seconds or a `timedelta`."""
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-        raise TypeError("a number of seconds or a timedelta")
-    return _number(value)
-
-
-def milliseconds(duration: Duration) -> int:
-    """Returns a duration in whole milliseconds. One that is not 0 takes at least one."""
-    given = seconds(duration)
-    if not 0 <= given * 1000 < 1 << 64:
-        raise TypeError("a number of seconds or a timedelta, 0 or more")
-    if isinstance(duration, datetime.timedelta):
-        return -(-duration // datetime.timedelta(milliseconds=1))
-    return math.ceil(Fraction(str(given)) * 1000)  # as it is written: 2.007 * 1000 is more than 2007
-
-
-def _integer(bits: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
-        if number is None or not 0 <= number < 1 << bits:
-            raise TypeError(f"an integer from 0 to {(1 << bits) - 1}")
-        return number
-
-    return check
 
 
 def _flag(value: Any) -> bool:
@@ -126,7 +81,7 @@ def _entries(value: Any) -> dict[str, Any]:
 def _biases(value: Any) -> dict[int, float]:
     if not isinstance(value, Mapping):
         raise TypeError("a dict from token ids to numbers")
-    return {_integer(32)(token): _number(bias) for token, bias in value.items()}
+    return {integer(32)(token): number(bias) for token, bias in value.items()}
 
 
 def _names(value: Any) -> list[str]:
@@ -217,17 +172,17 @@ class GenerationOptions(CheckedOptions):
     _checks = {
         "function_call_parser": _one_of(FunctionCallParser),
         "parser_strictness": _one_of(Strictness),
-        "temperature": _number,
-        "top_p": _number,
-        "top_k": _integer(32),
-        "min_p": _number,
-        "repetition_penalty": _number,
-        "presence_penalty": _number,
-        "frequency_penalty": _number,
+        "temperature": number,
+        "top_p": number,
+        "top_k": integer(32),
+        "min_p": number,
+        "repetition_penalty": number,
+        "presence_penalty": number,
+        "frequency_penalty": number,
         "logit_bias": _biases,
-        "logprobs": _integer(32),
-        "rng_seed": _integer(64),
-        "max_tokens": _integer(32),
+        "logprobs": integer(32),
+        "rng_seed": integer(64),
+        "max_tokens": integer(32),
         "stop_sequences": _strings,
         "tool_choice": _tool_choice,
         "parallel_tool_calls": _flag,
@@ -242,12 +197,12 @@ class GenerationOptions(CheckedOptions):
         "stop_after_tool_calls": _flag,
         "stop_on_repetition": _optional_flag,
         "speech_mode": _one_of(SpeechMode),
-        "speech_temperature": _number,
-        "speech_top_k": _integer(32),
+        "speech_temperature": number,
+        "speech_top_k": integer(32),
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
-        "timeout_milliseconds": _integer(64),
+        "timeout_milliseconds": integer(64),
         "timeout": milliseconds,
     }
 
@@ -395,7 +350,7 @@ class ReplyKeywords(GenerationKeywords, total=False):
 class RoundOptions(CheckedOptions):
     """Options for running functions; see `FunctionHandlers`."""
 
-    _checks = {"max_rounds": _integer(32), "time_limit": seconds, "in_parallel": _flag}
+    _checks = {"max_rounds": integer(32), "time_limit": seconds, "in_parallel": _flag}
 
     max_rounds: int | None = None
     time_limit: Duration | None = None
@@ -432,20 +387,20 @@ class LoadOptions(CheckedOptions):
     """Options for loading a model. `None` takes the default."""
 
     _checks = {
-        "context_size": _integer(32),
+        "context_size": integer(32),
         "device": _one_of(Device),
-        "threads": _integer(32),
+        "threads": integer(32),
         "cache_type": _one_of(CacheType),
         "chat_template": _string,
         "projector": _path,
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
-        "cache_bytes": _integer(64),
+        "cache_bytes": integer(64),
         "ignores_transparency": _optional_flag,
         "audio_decoder": _path,
         "audio_tokenizer": _path,
         "packed_folder": _path,
-        "packed_bytes": _integer(64),
+        "packed_bytes": integer(64),
         "weight_memory": _one_of(WeightMemory),
     }
 
