@@ -267,7 +267,8 @@ export class Response implements AsyncIterable<MessageResponse> {
   readonly text: AsyncIterable<string>;
   /**
    * The value of a reply in JSON, again and again while it is being written: strings, arrays and objects grow, and what is not known
-   * yet is missing. The last one is complete; for a reply that was cut short, `SdkError` is thrown instead.
+   * yet is missing. The last one is complete; for a reply that was cut short, `SdkError` is thrown instead. A reply that was cancelled,
+   * or that ends in calls which are left to the app, has no last one. Each reply of a message with calls begins anew.
    */
   readonly snapshots: AsyncIterable<Json>;
   /** Reads the reply to its end, and returns its last event. */

@@ -296,7 +296,7 @@ def _timeout(self: GenerationOptions) -> Duration | None:
 
 
 setattr(GenerationOptions, "timeout", property(_timeout))
-# `dataclasses.replace` would pass the old timeout on beside new milliseconds.
+# Only the constructor takes it beside the milliseconds: `dataclasses.replace` would pass an old one on, which wins over new milliseconds.
 del GenerationOptions.__dataclass_fields__["timeout"]
 
 
