@@ -10,7 +10,7 @@ use crate::requests::read_request;
 
 /// What is asked, about what, and how.
 #[derive(Clone, Debug)]
-pub struct DecisionRequest {
+pub struct DecideRequest {
     /// What the questions are about.
     pub state: DecisionState,
     /// The questions, in the order of the answers.
@@ -19,12 +19,12 @@ pub struct DecisionRequest {
     pub options: DecisionOptions,
 }
 
-impl DecisionRequest {
+impl DecideRequest {
     /// Reads a request: an object with `questions` and, each if it is wanted, `state` (text or any other JSON) or `messages`, and
     /// `temperature`, `rotations` and `min_label_probability`.
     ///
     /// ```
-    /// let request = causerie_plain::DecisionRequest::from_json(
+    /// let request = causerie_plain::DecideRequest::from_json(
     ///     r#"{"state": "The kettle boils.", "questions": [{"type": "predicate", "instructions": "Is the water hot?"}]}"#,
     /// )?;
     /// assert_eq!(request.questions.len(), 1);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_question_is_read() {
-        let request = DecisionRequest::from_json(
+        let request = DecideRequest::from_json(
             r#"{"state": {"kettle": "boils"}, "temperature": 0.5, "rotations": 1, "min_label_probability": 0, "questions": [
                 {"type": "predicate", "instructions": "Hot?", "name": "hot", "yes": "above 60 degrees"},
                 {"type": "choice", "instructions": "Room?", "choices": ["kitchen", {"label": "hall", "description": "the entry"}]},
@@ -211,8 +211,8 @@ mod tests {
     fn messages_and_nothing_are_states() {
         let thread = r#"{"messages": [{"role": "user", "content": "Tea?"}], "questions": []}"#;
         let expected = DecisionState::from(vec![causerie::ChatMessage::user("Tea?")]);
-        assert_eq!(DecisionRequest::from_json(thread).unwrap().state, expected);
-        assert_eq!(DecisionRequest::from_json(r#"{"questions": []}"#).unwrap().state, DecisionState::default());
+        assert_eq!(DecideRequest::from_json(thread).unwrap().state, expected);
+        assert_eq!(DecideRequest::from_json(r#"{"questions": []}"#).unwrap().state, DecisionState::default());
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             (r#"{"questions": [{"type": "choice", "instructions": "?", "choices": [3]}]}"#, "questions[0].choices[0]"),
             (r#"{"questions": [], "rotations": -1}"#, "rotations"),
         ] {
-            let reason = DecisionRequest::from_json(text).unwrap_err().to_string();
+            let reason = DecideRequest::from_json(text).unwrap_err().to_string();
             assert!(reason.contains(place), "{reason}");
         }
     }

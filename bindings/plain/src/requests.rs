@@ -21,13 +21,13 @@ pub(crate) fn read_request<T: TypedParameter>(text: &str, what: &str) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use crate::{DecisionRequest, EmbedRequest, RerankRequest, embedding_options};
+    use crate::{DecideRequest, EmbedRequest, RerankRequest, embedding_options};
 
     #[test]
     fn an_unknown_member_is_refused_with_a_near_name() {
         for (reason, expected) in [
             (
-                DecisionRequest::from_json(r#"{"questions": [], "rotation": 1}"#).err(),
+                DecideRequest::from_json(r#"{"questions": [], "rotation": 1}"#).err(),
                 "rotation; did you mean rotations?",
             ),
             (EmbedRequest::from_json(r#"{"texts": [], "dimension": 8}"#).err(), "dimension; did you mean dimensions?"),
