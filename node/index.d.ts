@@ -88,14 +88,17 @@ export interface GenerationOptions {
 }
 
 /** A function, or an entry of `tools`. One with `run` is run by the replies of its conversation. */
-export type OfferedFunction = FunctionDefinition | RunnableFunction | { type: "function"; function: FunctionDefinition };
+export type OfferedFunction =
+  | FunctionDefinition
+  | RunnableFunction
+  | { type: "function"; function: FunctionDefinition; run?: RunnableFunction["run"] };
 
 /** Options of a reply in a conversation. */
 export interface ReplyOptions extends FunctionOptions {
   /** Functions to offer beside the functions of the conversation. Calls of those with `run` are run. They stay offered afterwards. */
   functions?: OfferedFunction[];
   /** A JSON Schema. The reply is constrained to it, and its value is read: `value` of the completion, and `snapshots`. */
-  schema?: object;
+  schema?: string | object;
 }
 
 /** Options of a reply with functions. */
@@ -264,7 +267,8 @@ export class Response implements AsyncIterable<MessageResponse> {
   readonly text: AsyncIterable<string>;
   /**
    * The value of a reply in JSON, again and again while it is being written: strings, arrays and objects grow, and what is not known
-   * yet is missing. The last one is complete; for a reply that was cut short, `SdkError` is thrown instead.
+   * yet is missing. The last one is complete; for a reply that was cut short, `SdkError` is thrown instead. A reply that was cancelled,
+   * or that ends in calls which are left to the app, has no last one. Each reply of a message with calls begins anew.
    */
   readonly snapshots: AsyncIterable<Json>;
   /** Reads the reply to its end, and returns its last event. */
@@ -273,6 +277,14 @@ export class Response implements AsyncIterable<MessageResponse> {
    * Stops the reply within one token, and does not wait for functions. Its last event is `complete` with the reason `interrupted`.
    */
   cancel(): void;
+}
+
+/** The end of a reply with a schema. It has no value if the reply was cancelled, or ends in calls that are left to the app. */
+export type TypedCompletion<T> = { type: "complete"; value?: T } & Completion;
+
+/** The reply to a message with a schema. */
+export interface TypedResponse<T> extends Response {
+  complete(): Promise<TypedCompletion<T>>;
 }
 
 /** A loaded model, which creates conversations. */
@@ -322,6 +334,10 @@ export class Conversation {
    * The stream of the reply to a message, or without one, to the history as it stands. Functions with `run` that the conversation was
    * made with, or that are given here, are run, and the reply goes on with their results.
    */
+  generateResponse<T = Json>(
+    message: Sent | null | undefined,
+    options: ReplyOptions & { schema: string | object },
+  ): TypedResponse<T>;
   generateResponse(message?: Sent | null, options?: ReplyOptions): Response;
   /**
    * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
@@ -329,14 +345,14 @@ export class Conversation {
    */
   respondWithFunctions(
     message?: Sent | null,
-    functions?: RunnableFunction[] | Record<string, RunnableFunction["run"]>,
+    functions?: OfferedFunction[] | Record<string, RunnableFunction["run"]>,
     options?: FunctionOptions,
   ): Response;
-  /** The whole answer: the last event of the reply, with its `value` if there is a `schema`. */
+  /** The whole answer: the last event of the reply; with a `schema`, its `value`, which is missing as `TypedCompletion` says. */
   respond<T = Json>(
     message: Sent | null | undefined,
-    options: ReplyOptions & { schema: object },
-  ): Promise<{ type: "complete"; value: T } & Completion>;
+    options: ReplyOptions & { schema: string | object },
+  ): Promise<TypedCompletion<T>>;
   respond(message?: Sent | null, options?: ReplyOptions): Promise<{ type: "complete" } & Completion>;
 }
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { cosineSimilarity, EmbeddingModel } from "./lib/embedding.js";
 import { awaited, call, native, SdkError } from "./lib/native.js";
 import { Response } from "./lib/response.js";
-import { answer, message, optionsJson, requestJson, tool } from "./lib/values.js";
+import { answer, message, nameOf, optionsJson, requestJson, tool } from "./lib/values.js";
 
 export { cosineSimilarity, EmbeddingModel, Response, SdkError };
 
@@ -78,6 +78,16 @@ export class ModelRunner {
   }
 }
 
+/** Handlers with the ones of offered functions. Calls of those without `run` are left to the app. */
+function joined(handlers, offered) {
+  const all = new Map(handlers);
+  for (const definition of offered) {
+    if (definition.run) all.set(nameOf(definition), definition.run);
+    else all.delete(nameOf(definition));
+  }
+  return all;
+}
+
 /** A conversation: a history that grows by messages and replies. */
 export class Conversation {
   #native;
@@ -92,9 +102,9 @@ export class Conversation {
     this.#native = created;
     if (!Array.isArray(functions)) throw new TypeError("functions must be an array of functions");
     if (functions.length) call(() => created.registerFunctions(JSON.stringify(functions.map(tool))));
-    for (const { name, run } of functions.filter(({ run }) => run)) {
-      this.#handlers.set(name, run);
-      this.#run.add(name);
+    for (const definition of functions.filter(({ run }) => run)) {
+      this.#handlers.set(nameOf(definition), definition.run);
+      this.#run.add(nameOf(definition));
     }
   }
 
@@ -118,10 +128,10 @@ export class Conversation {
   /** Offers a function to the model. If it has `run`, `respondWithFunctions` runs it. */
   registerFunction(definition) {
     call(() => this.#native.registerFunctions(JSON.stringify([tool(definition)])));
-    const name = definition.function?.name ?? definition.name;
+    const name = nameOf(definition);
     this.#handlers.delete(name);
     this.#run.delete(name);
-    if (definition.run) this.#handlers.set(definition.name, definition.run);
+    if (definition.run) this.#handlers.set(name, definition.run);
   }
 
   unregisterFunction(name) {
@@ -165,10 +175,8 @@ export class Conversation {
     const { functions } = options;
     if (!functions && !this.#run.size) return this.#response(sent, options);
     const own = [...this.#handlers].filter(([name]) => this.#run.has(name));
-    const added = (functions ?? []).map((offered) => [offered.function?.name ?? offered.name, offered.run]);
-    const handlers = new Map([...own, ...added].filter(([, run]) => run));
-    for (const [name, run] of added) if (!run) handlers.delete(name);
-    return this.#response(sent, options, handlers, JSON.stringify((functions ?? []).map(tool)));
+    const offered = functions ?? [];
+    return this.#response(sent, options, joined(own, offered), JSON.stringify(offered.map(tool)));
   }
 
   /**
@@ -177,8 +185,8 @@ export class Conversation {
    */
   respondWithFunctions(sent, functions = [], options = {}) {
     const offered = Array.isArray(functions) ? functions : [];
-    const named = Array.isArray(functions) ? functions.map(({ name, run }) => [name, run]) : Object.entries(functions);
-    const handlers = new Map([...this.#handlers, ...named]);
+    const named = Array.isArray(functions) ? [] : Object.entries(functions);
+    const handlers = joined([...this.#handlers, ...named], offered);
     return this.#response(sent, options, handlers, JSON.stringify(offered.map(tool)));
   }
 

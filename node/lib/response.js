@@ -36,6 +36,18 @@ async function outcome(handler, { name, arguments: given, callId }, seconds, can
   }
 }
 
+/** Whether a reply can have a value: it was not cancelled, and calls nothing that the app must run. */
+const isWhole = ({ finishReason }) => finishReason !== "interrupted" && finishReason !== "tool_calls";
+
+/** The value of JSON text; undefined for other text. */
+function parsed(json) {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The reply to a message. Nothing is computed before its first event is requested, and the model waits for the reader. It can be
  * read once; leaving the loop stops the model.
@@ -141,25 +153,30 @@ export class Response {
   get snapshots() {
     const [events, valueOf] = [this, (event) => this.#valueOf(event)];
     return (async function* () {
-      const written = new PartialJson();
-      let last;
+      let [written, last] = [new PartialJson(), undefined];
       for await (const event of events) {
-        if (event.type === "complete" && event.finishReason !== "interrupted") yield valueOf(event);
+        if (event.type === "complete" && isWhole(event)) yield valueOf(event);
+        if (event.type === "roundComplete") [written, last] = [new PartialJson(), undefined];
         if (event.type !== "chunk") continue;
         written.push(event.text);
         const json = written.json();
         if (json === undefined || json === last) continue;
         last = json;
-        yield valueOf({ text: json });
+        // For text that is not JSON, the end of the reply has the reason.
+        const value = parsed(json);
+        if (value !== undefined) yield value;
       }
     })();
   }
 
-  /** Reads the reply to its end, and returns its last event; with a schema, its `value` is the value of the reply. */
+  /**
+   * Reads the reply to its end, and returns its last event; with a schema, its `value` is the value of the reply, unless it was
+   * cancelled or ends in calls for the app.
+   */
   async complete() {
     let last;
     for await (const event of this) last = event;
-    return this.#isTyped && last.finishReason !== "interrupted" ? { ...last, value: this.#valueOf(last) } : last;
+    return this.#isTyped && isWhole(last) ? { ...last, value: this.#valueOf(last) } : last;
   }
 
   #valueOf({ text }) {

@@ -14,7 +14,9 @@ function finite(name, value) {
 export function optionsJson(options = {}) {
   const { signal, schema, functions, ...rest } = options;
   const constraint = schema ?? rest.jsonSchemaConstraint;
-  if (constraint !== null && typeof constraint === "object") rest.jsonSchemaConstraint = JSON.stringify(constraint);
+  if (constraint !== undefined && constraint !== null) {
+    rest.jsonSchemaConstraint = typeof constraint === "string" ? constraint : JSON.stringify(constraint);
+  }
   const entries = Object.entries(rest).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])), finite);
 }
@@ -57,6 +59,9 @@ export function answer(json) {
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), inner]));
   });
 }
+
+/** The name of a function, which may be an entry of `tools`. */
+export const nameOf = (definition) => definition.function?.name ?? definition.name;
 
 /** A function as an entry of `tools`. Entries of `tools` are passed as they are. */
 export function tool(definition) {

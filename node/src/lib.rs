@@ -13,7 +13,7 @@ use causerie::{
     CancelHandle, FunctionHandlers, FunctionOutcome, ResponseStream, functions_from_json, functions_to_json,
     messages_from_json, messages_to_json,
 };
-use causerie_plain::{DecisionRequest, decisions_json};
+use causerie_plain::{DecideRequest, decisions_json};
 use futures_util::lock::Mutex;
 use napi::bindgen_prelude::Float32Array;
 use napi_derive::napi;
@@ -119,7 +119,7 @@ impl NativeModel {
     /// Answers questions about a state: a request and answers as JSON.
     #[napi]
     pub async fn decide(&self, request: String) -> napi::Result<String> {
-        let DecisionRequest { state, questions, options } = DecisionRequest::from_json(&request).map_err(failed)?;
+        let DecideRequest { state, questions, options } = DecideRequest::from_json(&request).map_err(failed)?;
         Ok(decisions_json(&self.runner.decide_async(state, questions, options).await.map_err(failed)?))
     }
 

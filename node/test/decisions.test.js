@@ -46,6 +46,20 @@ test("wrong questions are named", async () => {
   await assert.rejects(model.decide(state, questions, { rotations: 0 }), { code: "invalid_option" });
 });
 
+test("unknown options are refused with a near name", async () => {
+  const model = await ModelRunner.load("causerie/demo");
+  const bert = join(root, "tests/fixtures/models/bert");
+  const embedder = await EmbeddingModel.load(bert);
+  for (const [wrong, message] of [
+    [() => model.decide(state, questions, { rotation: 1 }), /no option rotation; did you mean rotations\?/],
+    [() => embedder.embed(["tea"], { dimension: 8 }), /no option dimension; did you mean dimensions\?/],
+    [() => embedder.rerank("tea", ["a"], { topM: 1 }), /no option top_m; did you mean top_n\?/],
+    [() => EmbeddingModel.load(bert, { thread: 1 }), /no option thread; did you mean threads\?/],
+  ]) {
+    await assert.rejects(wrong(), (error) => error.code === "invalid_option" && message.test(error.message));
+  }
+});
+
 test("vectors and relevances agree with the reference", async () => {
   const model = await EmbeddingModel.load(join(root, "tests/fixtures/models/bert"), { threads: 1 });
   assert.deepEqual([model.info.architecture, model.info.dimensions, model.info.embeds, model.info.ranks], ["bert", 32, true, false]);

@@ -37,6 +37,26 @@ test("a conversation leaves the calls of other functions to the app", async () =
   }
 });
 
+test("a function in the form of tools is run if it has run", async () => {
+  const tool = { type: "function", function: definition, run: weather.run };
+  const model = loadScriptedModel({ replies: Array.from({ length: 4 }, () => [asked, ["Sunny."]]).flat() });
+  const registered = model.createConversation();
+  registered.registerFunction(tool);
+  for (const reply of [
+    model.createConversation("", [tool]).generateResponse("Oslo?"),
+    model.createConversation().generateResponse("Oslo?", { functions: [tool] }),
+    model.createConversation().respondWithFunctions("Oslo?", [tool]),
+    registered.respondWithFunctions("Oslo?"),
+  ]) {
+    assert.deepEqual(results(await read(reply)), ['{"sky": "sunny", "city": "Oslo"}']);
+  }
+});
+
+test("a reply with functions leaves calls of the ones without run to the app", async () => {
+  const conversation = loadScriptedModel({ replies: [asked] }).createConversation();
+  assert.equal((await conversation.respondWithFunctions("Oslo?", [definition]).complete()).finishReason, "tool_calls");
+});
+
 test("a fork runs the same functions, and one that is registered again or removed is not run", async () => {
   const model = loadScriptedModel({ replies: [asked, ["Sunny."], asked, asked] });
   assert.equal((await model.createConversation("", [weather]).fork().respond("Oslo?")).text, "Sunny.");
@@ -70,6 +90,25 @@ test("a reply that was cut short has no value", async () => {
     conversation.respond("Numbers", { schema: list, maxTokens: 1 }),
     (error) => error instanceof SdkError && error.code === "invalid_argument" && /cut short/.test(error.message),
   );
+});
+
+test("a schema may be a string", async () => {
+  const conversation = loadScriptedModel({ replies: [["[1, 2]"], ["[1]"]] }).createConversation();
+  assert.deepEqual((await conversation.respond("Numbers", { schema: JSON.stringify(list) })).value, [1, 2]);
+  await assert.rejects(conversation.respond("Numbers", { schema: "not a schema" }), { code: "invalid_option" });
+});
+
+test("a reply that ends in calls for the app has no value", async () => {
+  const conversation = loadScriptedModel({ replies: [asked, asked] }).createConversation("", [definition]);
+  const end = await conversation.respond("Numbers", { schema: list });
+  assert.deepEqual([end.finishReason, "value" in end], ["tool_calls", false]);
+  assert.deepEqual(await read(conversation.generateResponse("Numbers", { schema: list }).snapshots), []);
+});
+
+test("each round begins its snapshots anew, and text that is not JSON has none", async () => {
+  const model = loadScriptedModel({ replies: [["[1, ", ...asked], ["Well: {", ...asked], ["[3, ", "4]"]] });
+  const conversation = model.createConversation("", [weather]);
+  assert.deepEqual(await read(conversation.generateResponse("Oslo?").snapshots), [[1], [3], [3, 4], [3, 4]]);
 });
 
 test("snapshots grow, and the last one is complete", async () => {

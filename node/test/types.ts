@@ -16,9 +16,17 @@ async function app(): Promise<void> {
   new ModelRunner();
   console.log(text);
 
-  const running = model.createConversation("Be brief.", [weather, { name: "other" }]);
+  const running = model.createConversation("Be brief.", [
+    weather,
+    { name: "other" },
+    { type: "function", function: { name: "third" }, run: () => 3 },
+  ]);
   const typed = await running.respond<{ minutes: number }>(["A timer"], { schema: { type: "object" }, functions: [weather] });
-  const minutes: number = typed.value.minutes;
+  const minutes: number | undefined = typed.value?.minutes;
+  // @ts-expect-error: a reply that was cancelled has no value
+  console.log(typed.value.minutes);
+  const whole = await running.generateResponse<{ minutes: number }>("A timer", { schema: "{}" }).complete();
+  console.log(whole.value?.minutes);
   for await (const snapshot of running.generateResponse("A timer", { schema: { type: "object" } }).snapshots) console.log(snapshot);
   // @ts-expect-error: without a schema there is no value
   console.log((await running.respond("A timer")).value, minutes);

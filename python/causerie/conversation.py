@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable
+from causerie._numbers import Duration
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_functions
 from causerie.handlers import FunctionHandlers, Functions, as_handlers, separated
 from causerie.message import ChatMessage, MessageLike, as_message
-from causerie.options import Duration, GenerationOptions, gathered
+from causerie.options import GenerationOptions, gathered
 from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
-from causerie.snapshots import Snapshots
-from causerie.typed import decode_reply
+from causerie.snapshots import Snapshots, value_of_reply
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -171,8 +171,9 @@ class Conversation:
     ) -> Response | Snapshots[T]:
         """The reply to a message; without one, to the history as it stands. Options may be given as an object or as keywords.
 
-        `functions` are offered beside the functions of the conversation, and run as in `create_conversation`. With `as_type`, the
-        reply is constrained to this type, and read as values of it; see `Snapshots`.
+        `functions` are offered beside the functions of the conversation, and run as in `create_conversation`: a `FunctionHandlers`
+        with its own options, a list with the options of the conversation. With `as_type`, the reply is constrained to this type,
+        and read as values of it; see `Snapshots`.
 
         Reading it raises `SdkError.Busy` while another reply is being generated, `SdkError.PromptExceedsContext`,
         `SdkError.InvalidMessage`, `SdkError.InvalidOption`, `SdkError.FunctionCallingUnsupported`,
@@ -215,7 +216,7 @@ class Conversation:
         """Reads a reply, and returns its end, with its `text`; with `as_type`, the value of this type that it is.
 
         It takes what `generate_response` takes, and raises its errors, and `SdkError.InvalidArgument` for a reply that is not of
-        the type: one that was cut short, for example.
+        the type: one that was cut short, for example, or that ends in calls that are left to the app.
         """
         response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
         for _ in response:
@@ -296,7 +297,7 @@ class Conversation:
         Reading it raises the errors of `generate_response`, and `SdkError.InvalidOption` for a handler of a function that is
         not registered.
         """
-        return self._reply(message, as_handlers(handlers), gathered(GenerationOptions, options, keywords))
+        return self._reply(message, as_handlers(handlers, self._handlers), gathered(GenerationOptions, options, keywords))
 
     def continue_with_functions(
         self,
@@ -305,13 +306,13 @@ class Conversation:
         **keywords: Unpack[ReplyKeywords],
     ) -> Response:
         """The reply to the history as it stands; see `respond_with_functions`."""
-        return self._reply(..., as_handlers(handlers), gathered(GenerationOptions, options, keywords))
+        return self._reply(..., as_handlers(handlers, self._handlers), gathered(GenerationOptions, options, keywords))
 
     def _reply(
         self, message: MessageLike | EllipsisType, functions: Functions | None, options: GenerationOptions
     ) -> Response:
         sent = None if isinstance(message, EllipsisType) else as_message(message)
-        offered, given = ([], self._handlers) if functions is None else separated(functions)
+        offered, given = ([], self._handlers) if functions is None else separated(functions, self._handlers)
         handlers = self._handlers._joined(given)
         for function in offered:
             handlers._forget(function.name)
@@ -384,4 +385,4 @@ def _typed(options: GenerationOptions, of: Any) -> GenerationOptions:
 def _end(response: Response, of: Callable[..., T] | None) -> Complete | T:
     if response.completion is None:
         raise SdkError.Internal("the reply has no end")
-    return response.completion if of is None else decode_reply(response.completion.text, of)
+    return response.completion if of is None else value_of_reply(response.completion, of)

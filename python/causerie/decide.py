@@ -8,9 +8,10 @@ from typing import Any, TypeAlias, TypedDict, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
+from causerie._numbers import integer, number
 from causerie.function import json_text
 from causerie.message import ChatMessage, ChatMessageContent, as_parts
-from causerie.options import CheckedOptions, _integer, _number
+from causerie.options import CheckedOptions
 
 
 @adopted
@@ -152,7 +153,7 @@ class DecisionTemperatures:
 def _temperatures(value: Any) -> DecisionTemperatures:
     if not isinstance(value, DecisionTemperatures):
         raise TypeError("DecisionTemperatures")
-    return DecisionTemperatures(_number(value.predicate), _number(value.choice), _number(value.score))
+    return DecisionTemperatures(number(value.predicate), number(value.choice), number(value.score))
 
 
 @adopted
@@ -162,8 +163,8 @@ class DecisionOptions(CheckedOptions):
 
     _checks = {
         "temperature": _temperatures,
-        "rotations": _integer(32),
-        "min_label_probability": _number,
+        "rotations": integer(32),
+        "min_label_probability": number,
     }
 
     temperature: DecisionTemperatures | None = None

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
+from causerie._numbers import integer
 from causerie._waiting import wait
 from causerie.choices import Device
-from causerie.options import CheckedOptions, _flag, _integer, _one_of, _optional_flag, _path, _string, gathered
+from causerie.options import CheckedOptions, _flag, _one_of, _optional_flag, _path, _string, gathered
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,8 +61,8 @@ class EmbeddingModelOptions(CheckedOptions):
 
     _checks = {
         "device": _one_of(Device),
-        "threads": _integer(32),
-        "context_size": _integer(32),
+        "threads": integer(32),
+        "context_size": integer(32),
     }
 
     device: Device | str | None = None
@@ -89,7 +90,7 @@ class EmbedOptions(CheckedOptions):
     _checks = {
         "text_use": _one_of(TextUse),
         "prompt": _string,
-        "dimensions": _integer(32),
+        "dimensions": integer(32),
         "normalises": _optional_flag,
         "truncates": _flag,
     }
@@ -124,7 +125,7 @@ class RerankOptions(CheckedOptions):
     """How documents are ranked. `None` takes the default."""
 
     _checks = {
-        "top_n": _integer(32),
+        "top_n": integer(32),
         "instruction": _string,
     }
 

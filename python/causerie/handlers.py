@@ -17,10 +17,11 @@ from typing import Any, TypeAlias, TypeVar, Union, cast
 
 from causerie import causerie_ffi as ffi
 from causerie._logging import log
+from causerie._numbers import Duration, seconds
 from causerie._waiting import pull
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, SdkFunctionCall, as_function, json_text
-from causerie.options import Duration, RoundOptions, seconds
+from causerie.options import RoundOptions
 from causerie.response import FunctionResult, MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
@@ -92,9 +93,13 @@ class FunctionHandlers:
     def _seconds(self) -> float | None:
         return None if self.time_limit is None else seconds(self.time_limit)
 
+    def _without_functions(self) -> FunctionHandlers:
+        """No handlers, with the same options."""
+        return FunctionHandlers(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
+
     def _joined(self, others: FunctionHandlers) -> FunctionHandlers:
         """All handlers of both, with the options of the others, whose functions replace ones of the same name."""
-        joined = FunctionHandlers(max_rounds=others.max_rounds, time_limit=others.time_limit, in_parallel=others.in_parallel)
+        joined = others._without_functions()
         joined._functions = {**self._functions, **others._functions}
         joined._handlers = {**self._handlers, **others._handlers}
         return joined
@@ -217,13 +222,13 @@ Functions: TypeAlias = Union[FunctionHandlers, Iterable[FunctionLike]]
 """
 
 
-def separated(functions: Functions) -> tuple[list[SdkFunction], FunctionHandlers]:
-    """Returns functions that are only offered, and those that are also run."""
+def separated(functions: Functions, others: FunctionHandlers) -> tuple[list[SdkFunction], FunctionHandlers]:
+    """Returns functions that are only offered, and those that are also run. A list of them is run with the options of the others."""
     if isinstance(functions, FunctionHandlers):
         return [], functions
     if isinstance(functions, (str, Mapping, type)) or not isinstance(functions, Iterable):
         raise TypeError(f"functions must be a FunctionHandlers or a list of functions, not {type(functions).__name__}")
-    offered, handlers = [], FunctionHandlers()
+    offered, handlers = [], others._without_functions()
     for function in functions:
         if isinstance(function, (SdkFunction, Mapping, type)) or not callable(function):
             offered.append(as_function(function))
@@ -232,14 +237,17 @@ def separated(functions: Functions) -> tuple[list[SdkFunction], FunctionHandlers
     return offered, handlers
 
 
-def as_handlers(handlers: object) -> FunctionHandlers:
-    """Takes functions for their handlers."""
+def as_handlers(handlers: object, others: FunctionHandlers) -> FunctionHandlers:
+    """Takes functions for their handlers, with the options of the others."""
     if isinstance(handlers, FunctionHandlers):
         return handlers
     if isinstance(handlers, Iterable):
         functions = list(handlers)
         if all(callable(function) for function in functions):
-            return FunctionHandlers(*functions)
+            made = others._without_functions()
+            for function in functions:
+                made.function(function)
+            return made
     raise TypeError(f"handlers must be a FunctionHandlers or a list of functions, not {type(handlers).__name__}")
 
 

@@ -12,8 +12,9 @@ from typing import Union
 from causerie import _waiting
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, uncopyable, variant
+from causerie._numbers import Duration, milliseconds
 from causerie._waiting import wait
-from causerie.options import Duration, checked, milliseconds
+from causerie.options import checked
 
 
 @adopted

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import functools
-import math
-import operator
 import os
 import re
-import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import Enum
-from numbers import Real
-from typing import Any, ClassVar, TypeAlias, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from causerie._border import adopted
 from causerie._json import dumps
+from causerie._numbers import Duration, integer, milliseconds, number, seconds
 from causerie.choices import (
     CacheType,
     ContextPolicy,
@@ -38,45 +34,7 @@ from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")
 
-Duration: TypeAlias = Union[float, datetime.timedelta]
-"""A number of seconds, or a `timedelta`."""
-
-_FROM_MILLISECONDS: Any = object()
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError("a number")
-    number = float(value)
-    struct.pack(">f", number)  # the engine uses 32 bits; raises OverflowError for larger numbers
-    return number
-
-
-def seconds(value: Any) -> float:
-    """Returns the seconds of a duration, which is a number of seconds or a `timedelta`."""
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-        raise TypeError("a number of seconds or a timedelta")
-    return _number(value)
-
-
-def milliseconds(duration: Duration) -> int:
-    """Returns a duration in whole milliseconds. One that is not 0 takes at least one."""
-    given = seconds(duration)
-    if not 0 <= given * 1000 < 1 << 64:
-        raise TypeError("a number of seconds or a timedelta, 0 or more")
-    return math.ceil(given * 1000)
-
-
-def _integer(bits: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
-        if number is None or not 0 <= number < 1 << bits:
-            raise TypeError(f"an integer from 0 to {(1 << bits) - 1}")
-        return number
-
-    return check
+_NOT_GIVEN: Any = object()
 
 
 def _flag(value: Any) -> bool:
@@ -123,7 +81,7 @@ def _entries(value: Any) -> dict[str, Any]:
 def _biases(value: Any) -> dict[int, float]:
     if not isinstance(value, Mapping):
         raise TypeError("a dict from token ids to numbers")
-    return {_integer(32)(token): _number(bias) for token, bias in value.items()}
+    return {integer(32)(token): number(bias) for token, bias in value.items()}
 
 
 def _names(value: Any) -> list[str]:
@@ -214,17 +172,17 @@ class GenerationOptions(CheckedOptions):
     _checks = {
         "function_call_parser": _one_of(FunctionCallParser),
         "parser_strictness": _one_of(Strictness),
-        "temperature": _number,
-        "top_p": _number,
-        "top_k": _integer(32),
-        "min_p": _number,
-        "repetition_penalty": _number,
-        "presence_penalty": _number,
-        "frequency_penalty": _number,
+        "temperature": number,
+        "top_p": number,
+        "top_k": integer(32),
+        "min_p": number,
+        "repetition_penalty": number,
+        "presence_penalty": number,
+        "frequency_penalty": number,
         "logit_bias": _biases,
-        "logprobs": _integer(32),
-        "rng_seed": _integer(64),
-        "max_tokens": _integer(32),
+        "logprobs": integer(32),
+        "rng_seed": integer(64),
+        "max_tokens": integer(32),
         "stop_sequences": _strings,
         "tool_choice": _tool_choice,
         "parallel_tool_calls": _flag,
@@ -239,13 +197,13 @@ class GenerationOptions(CheckedOptions):
         "stop_after_tool_calls": _flag,
         "stop_on_repetition": _optional_flag,
         "speech_mode": _one_of(SpeechMode),
-        "speech_temperature": _number,
-        "speech_top_k": _integer(32),
+        "speech_temperature": number,
+        "speech_top_k": integer(32),
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
-        "timeout_milliseconds": _integer(64),
-        "timeout": seconds,
+        "timeout_milliseconds": integer(64),
+        "timeout": milliseconds,
     }
 
     function_call_parser: FunctionCallParser | str | None = FunctionCallParser.MODEL
@@ -317,17 +275,29 @@ class GenerationOptions(CheckedOptions):
     """How a history that does not fit the context is treated. Default: an error."""
     timeout_milliseconds: int | None = None
     """The same as `timeout`, in milliseconds."""
-    timeout: Duration | None = _FROM_MILLISECONDS
-    """Seconds, or a `timedelta`, after which the reply is cancelled. It reads as seconds. Default: never."""
+    if TYPE_CHECKING:
+        timeout: Duration | None = None
+    else:
+        timeout: InitVar[Duration | None] = _NOT_GIVEN
+
+    def __post_init__(self, timeout: Any = _NOT_GIVEN) -> None:
+        if timeout is not _NOT_GIVEN:
+            self.timeout = timeout
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "timeout":
-            super().__setattr__(name, value)
-            if name == "timeout_milliseconds":
-                object.__setattr__(self, "timeout", None if value is None else value / 1000)
-        elif value is not _FROM_MILLISECONDS:
-            object.__setattr__(self, "timeout_milliseconds", None if value is None else checked(name, milliseconds, value))
-            super().__setattr__(name, value)
+        if name == "timeout":
+            name, value = "timeout_milliseconds", None if value is None else checked(name, milliseconds, value)
+        super().__setattr__(name, value)
+
+
+def _timeout(self: GenerationOptions) -> Duration | None:
+    """Seconds, or a `timedelta`, after which the reply is cancelled. It reads as seconds. Default: never."""
+    return None if self.timeout_milliseconds is None else self.timeout_milliseconds / 1000
+
+
+setattr(GenerationOptions, "timeout", property(_timeout))
+# Only the constructor takes it beside the milliseconds: `dataclasses.replace` would pass an old one on, which wins over new milliseconds.
+del GenerationOptions.__dataclass_fields__["timeout"]
 
 
 class GenerationKeywords(TypedDict, total=False):
@@ -380,7 +350,7 @@ class ReplyKeywords(GenerationKeywords, total=False):
 class RoundOptions(CheckedOptions):
     """Options for running functions; see `FunctionHandlers`."""
 
-    _checks = {"max_rounds": _integer(32), "time_limit": seconds, "in_parallel": _flag}
+    _checks = {"max_rounds": integer(32), "time_limit": seconds, "in_parallel": _flag}
 
     max_rounds: int | None = None
     time_limit: Duration | None = None
@@ -417,20 +387,20 @@ class LoadOptions(CheckedOptions):
     """Options for loading a model. `None` takes the default."""
 
     _checks = {
-        "context_size": _integer(32),
+        "context_size": integer(32),
         "device": _one_of(Device),
-        "threads": _integer(32),
+        "threads": integer(32),
         "cache_type": _one_of(CacheType),
         "chat_template": _string,
         "projector": _path,
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
-        "cache_bytes": _integer(64),
+        "cache_bytes": integer(64),
         "ignores_transparency": _optional_flag,
         "audio_decoder": _path,
         "audio_tokenizer": _path,
         "packed_folder": _path,
-        "packed_bytes": _integer(64),
+        "packed_bytes": integer(64),
         "weight_memory": _one_of(WeightMemory),
     }
 

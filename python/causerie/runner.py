@@ -305,7 +305,7 @@ class ModelRunner:
     def _conversation(self, conversation: ffi.Conversation, functions: Functions) -> Conversation:
         from causerie.conversation import Conversation
 
-        offered, handlers = separated(functions)
+        offered, handlers = separated(functions, FunctionHandlers())
         if new := [*offered, *handlers.functions]:
             conversation.register_functions(new)
         return Conversation._new(self, conversation, handlers)

@@ -9,7 +9,8 @@ from causerie._border import uncopyable
 from causerie._partial_json import PartialJson
 from causerie._partial_types import partial_value
 from causerie._reading import Read, ReadOnce
-from causerie.response import Chunk, Complete, MessageResponse, Response
+from causerie.error import SdkError
+from causerie.response import Chunk, Complete, FinishReason, MessageResponse, Response, RoundComplete
 from causerie.typed import decode_reply
 
 T = TypeVar("T")
@@ -53,9 +54,13 @@ class Snapshots(ReadOnce[T]):
         last = _NOTHING
 
         def read(event: MessageResponse) -> tuple[T] | None:
-            nonlocal last
+            nonlocal written, last
+            if self._is_cancelled:
+                return None
             if isinstance(event, Complete):
-                return None if self._is_cancelled else (decode_reply(event.text, self._as_type),)
+                return (value_of_reply(event, self._as_type),)
+            if isinstance(event, RoundComplete):
+                written, last = PartialJson(), _NOTHING
             if not isinstance(event, Chunk):
                 return None
             written.push(event.text)
@@ -69,3 +74,10 @@ class Snapshots(ReadOnce[T]):
             return (partial_value(self._as_type, *known),)
 
         return read
+
+
+def value_of_reply(completion: Complete, of: Callable[..., T]) -> T:
+    """Returns a whole reply as a value of a type. Raises `SdkError.InvalidArgument`."""
+    if completion.finish_reason == FinishReason.TOOL_CALLS:
+        raise SdkError.InvalidArgument("the reply called functions that the app must run", "reply")
+    return decode_reply(completion.text, of)

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, 
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable, variant
+from causerie._numbers import integer, number
 from causerie._sounds import as_rate, sample_bytes, sound_file
 from causerie._waiting import wait
 from causerie.choices import CacheType, Device
 from causerie.error import SdkError
 from causerie.message import AudioSource
-from causerie.options import CheckedOptions, _flag, _integer, _number, _one_of, _string, gathered
+from causerie.options import CheckedOptions, _flag, _one_of, _string, gathered
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -80,7 +81,7 @@ class TranscriberOptions(CheckedOptions):
 
     _checks = {
         "device": _one_of(Device),
-        "threads": _integer(32),
+        "threads": integer(32),
         "cache_type": _one_of(CacheType),
         "quantize": _one_of(GgufType),
     }
@@ -108,7 +109,7 @@ class TranscriberKeywords(TypedDict, total=False):
 def _numbers(value: Any) -> list[float]:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise TypeError("a list of numbers")
-    return [_number(number) for number in value]
+    return [number(item) for item in value]
 
 
 @adopted
@@ -124,10 +125,10 @@ class TranscribeOptions(CheckedOptions):
         "has_times": _flag,
         "has_word_times": _flag,
         "temperatures": _numbers,
-        "compression_ratio_threshold": _number,
-        "logprob_threshold": _number,
-        "no_speech_threshold": _number,
-        "seed": _integer(64),
+        "compression_ratio_threshold": number,
+        "logprob_threshold": number,
+        "no_speech_threshold": number,
+        "seed": integer(64),
     }
 
     language: str | None = None

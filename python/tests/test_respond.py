@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -82,6 +83,26 @@ def test_a_conversation_runs_handlers_with_their_options() -> None:
     assert isinstance(events[-1], Complete) and events[-1].finish_reason == FinishReason.TOOL_CALLS
 
 
+def get_time() -> str:
+    """The time."""
+    return "noon"
+
+
+def test_functions_of_one_reply_run_with_the_options_of_the_conversation() -> None:
+    handlers = FunctionHandlers(get_weather, max_rounds=1)
+    asks: list[Ask] = [
+        lambda conversation: conversation.generate_response("Oslo?", functions=[get_time]),
+        lambda conversation: conversation.respond_with_functions("Oslo?", [get_time]),
+        lambda conversation: conversation.continue_with_functions([get_time]),
+    ]
+    for ask in asks:
+        conversation = runner(call("[get_time()]"), WEATHER).create_conversation("Hi", functions=handlers)
+        assert results(list(ask(conversation))) == ["noon"]
+    conversation = runner(call("[get_time()]"), WEATHER, ["Sunny."]).create_conversation(functions=handlers)
+    own = FunctionHandlers(get_time, max_rounds=2)
+    assert results(list(conversation.generate_response("Oslo?", functions=own))) == ["noon", RESULT]
+
+
 def test_a_conversation_made_from_a_history_runs_functions_as_well() -> None:
     history = [ChatMessage("user", "Oslo?")]
     conversation = runner(WEATHER, ["Sunny."]).create_conversation_from_history(history, functions=[get_weather])
@@ -146,6 +167,16 @@ def test_an_answer_may_be_a_value_of_a_type() -> None:
         assert caught.value.option == "json_schema_constraint"
 
 
+def test_calls_that_are_left_to_the_app_have_no_value() -> None:
+    for at in (0, 1):
+        conversation = runner(WEATHER).create_conversation(functions=[causerie.function_from(get_weather)])
+        with pytest.raises(SdkError.InvalidArgument, match="the reply called functions that the app must run"):
+            both(conversation)[at]("A timer", as_type=SetTimer)
+    conversation = runner(WEATHER).create_conversation(functions=[causerie.function_from(get_weather)])
+    with pytest.raises(SdkError.InvalidArgument, match="the reply called functions that the app must run"):
+        list(conversation.generate_response("A timer", as_type=SetTimer))
+
+
 def test_options_may_have_the_name_of_the_specification() -> None:
     conversation = scripted(["One. ", "Two."], ["[1]"], ["Three."])
     options = GenerationOptions(max_tokens=1)
@@ -165,7 +196,18 @@ def test_options_of_the_app_are_not_changed_by_a_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "milliseconds"), [(2.5, 2500), (timedelta(minutes=1), 60_000), (0.0001, 1), (0, 0), (timedelta(), 0), (None, None)]
+    ("given", "milliseconds"),
+    [
+        (2.5, 2500),
+        (2.007, 2007),
+        (1e-9, 1),
+        (0, 0),
+        (timedelta(minutes=1), 60_000),
+        (timedelta(milliseconds=2007), 2007),
+        (timedelta(microseconds=1), 1),
+        (timedelta(), 0),
+        (None, None),
+    ],
 )
 def test_a_time_is_given_in_seconds_or_as_a_timedelta(given: Any, milliseconds: int | None) -> None:
     options = GenerationOptions(timeout=given)
@@ -176,6 +218,16 @@ def test_a_time_is_given_in_seconds_or_as_a_timedelta(given: Any, milliseconds: 
     assert options.timeout_milliseconds == milliseconds
     options.timeout = None
     assert options == GenerationOptions()
+
+
+@pytest.mark.parametrize(
+    ("changes", "milliseconds"),
+    [({}, 2007), ({"timeout_milliseconds": 5}, 5), ({"timeout_milliseconds": None}, None), ({"timeout": 3}, 3000), ({"timeout": None}, None)],
+)
+def test_a_replaced_time_is_the_time(changes: dict[str, Any], milliseconds: int | None) -> None:
+    options = dataclasses.replace(GenerationOptions(timeout=timedelta(milliseconds=2007)), **changes)
+    assert options.timeout_milliseconds == milliseconds
+    assert options.timeout == (None if milliseconds is None else milliseconds / 1000)
 
 
 @pytest.mark.parametrize("wrong", [-1, timedelta(seconds=-1), float("nan"), float("inf"), "5", True])

@@ -76,12 +76,12 @@ def test_the_last_value_is_validated_and_a_cut_reply_is_an_error() -> None:
 
 
 def test_a_cancelled_reply_has_no_further_value() -> None:
-    snapshots = scripted(['{"title": "Soup"', STALL]).generate_response("A recipe", as_type=Recipe)
+    snapshots = scripted(['{"title": "So', 'up"', STALL]).generate_response("A recipe", as_type=Recipe)
     values = []
     for recipe in snapshots:
         values.append(recipe.title)
         snapshots.cancel()
-    assert values == ["Soup"]
+    assert values == ["So"]
     assert snapshots.completion and snapshots.completion.finish_reason == FinishReason.INTERRUPTED
 
 
@@ -93,6 +93,16 @@ def test_functions_run_before_the_value() -> None:
 
     values = list(conversation.generate_response("Hi", functions=[f], as_type=list[int]))
     assert values == [[3], [3, 4], [3, 4]]
+
+
+def test_each_round_begins_a_value_anew() -> None:
+    def f() -> str:
+        return "f"
+
+    # A schema keeps text out of rounds with calls; without one, a reply has both.
+    events = list(offering(["[1, ", *call("[f()]")], ["[3, ", "4]"]).generate_response("Hi", functions=[f]))
+    read = scripted().generate_response("Hi", as_type=list[int])._read()
+    assert [item[0] for event in events if (item := read(event))] == [[1], [3], [3, 4], [3, 4]]
 
 
 def test_a_reply_is_read_once_and_says_what_it_is() -> None:

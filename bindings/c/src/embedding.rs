@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use causerie::ModelRunner;
 use causerie::embedding::EmbeddingModel;
 use causerie_plain::{
-    DecisionRequest, EmbedRequest, RerankRequest, decisions_json, embedding_info_json, embedding_options,
+    DecideRequest, EmbedRequest, RerankRequest, decisions_json, embedding_info_json, embedding_options,
     embeddings_json, ranking_json,
 };
 
@@ -15,7 +15,7 @@ use crate::handles::Handle;
 exports! {
     fn causerie_model_decide(model: Handle<ModelRunner>, request: Text, decisions: Out<*const c_char>) {
         decisions.check("decisions")?;
-        let DecisionRequest { state, questions, options } = DecisionRequest::from_json(request.read("request")?)?;
+        let DecideRequest { state, questions, options } = DecideRequest::from_json(request.read("request")?)?;
         decisions.give(&decisions_json(&model.get("model")?.decide_with(state, &questions, options)?), "decisions")?;
     }
 

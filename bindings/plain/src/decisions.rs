@@ -1,15 +1,16 @@
 //! Decisions as JSON.
 
-use causerie::typed::TypedParameter;
 use causerie::{
     Arguments, DecisionAnswer, DecisionCriteria, DecisionKind, DecisionLabel, DecisionOptions, DecisionOutcome,
-    DecisionQuestion, DecisionState, DecisionTemperatures, Decisions, ErrorKind, LabelProbability, Result, SdkError,
-    Value, messages_from_json, read_json,
+    DecisionQuestion, DecisionState, DecisionTemperatures, Decisions, LabelProbability, Result, Value,
+    messages_from_json,
 };
+
+use crate::requests::read_request;
 
 /// What is asked, about what, and how.
 #[derive(Clone, Debug)]
-pub struct DecisionRequest {
+pub struct DecideRequest {
     /// What the questions are about.
     pub state: DecisionState,
     /// The questions, in the order of the answers.
@@ -18,12 +19,12 @@ pub struct DecisionRequest {
     pub options: DecisionOptions,
 }
 
-impl DecisionRequest {
+impl DecideRequest {
     /// Reads a request: an object with `questions` and, each if it is wanted, `state` (text or any other JSON) or `messages`, and
     /// `temperature`, `rotations` and `min_label_probability`.
     ///
     /// ```
-    /// let request = causerie_plain::DecisionRequest::from_json(
+    /// let request = causerie_plain::DecideRequest::from_json(
     ///     r#"{"state": "The kettle boils.", "questions": [{"type": "predicate", "instructions": "Is the water hot?"}]}"#,
     /// )?;
     /// assert_eq!(request.questions.len(), 1);
@@ -31,11 +32,10 @@ impl DecisionRequest {
     /// ```
     ///
     /// # Errors
-    /// `Serialization` for text that is not JSON, and `InvalidArgument` with the place of what is wrong.
+    /// `Serialization` for text that is not JSON, `InvalidOption` for an unknown member, and `InvalidArgument` with the place of what
+    /// is wrong.
     pub fn from_json(text: &str) -> Result<Self> {
-        let value = read_json(text)
-            .ok_or_else(|| SdkError::new(ErrorKind::Serialization, "decisions must be requested as a JSON object"))?;
-        let asked = Asked::from_value(value, "request")?;
+        let asked: Asked = read_request(text, "request")?;
         let state = match asked.messages {
             Some(messages) => messages_from_json(&messages.to_string())?.into(),
             None => asked.state.map_or_else(DecisionState::default, DecisionState::from),
@@ -173,11 +173,13 @@ pub(crate) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) ->
 
 #[cfg(test)]
 mod tests {
+    use causerie::read_json;
+
     use super::*;
 
     #[test]
     fn every_kind_of_question_is_read() {
-        let request = DecisionRequest::from_json(
+        let request = DecideRequest::from_json(
             r#"{"state": {"kettle": "boils"}, "temperature": 0.5, "rotations": 1, "min_label_probability": 0, "questions": [
                 {"type": "predicate", "instructions": "Hot?", "name": "hot", "yes": "above 60 degrees"},
                 {"type": "choice", "instructions": "Room?", "choices": ["kitchen", {"label": "hall", "description": "the entry"}]},
@@ -209,8 +211,8 @@ mod tests {
     fn messages_and_nothing_are_states() {
         let thread = r#"{"messages": [{"role": "user", "content": "Tea?"}], "questions": []}"#;
         let expected = DecisionState::from(vec![causerie::ChatMessage::user("Tea?")]);
-        assert_eq!(DecisionRequest::from_json(thread).unwrap().state, expected);
-        assert_eq!(DecisionRequest::from_json(r#"{"questions": []}"#).unwrap().state, DecisionState::default());
+        assert_eq!(DecideRequest::from_json(thread).unwrap().state, expected);
+        assert_eq!(DecideRequest::from_json(r#"{"questions": []}"#).unwrap().state, DecisionState::default());
     }
 
     #[test]
@@ -222,7 +224,7 @@ mod tests {
             (r#"{"questions": [{"type": "choice", "instructions": "?", "choices": [3]}]}"#, "questions[0].choices[0]"),
             (r#"{"questions": [], "rotations": -1}"#, "rotations"),
         ] {
-            let reason = DecisionRequest::from_json(text).unwrap_err().to_string();
+            let reason = DecideRequest::from_json(text).unwrap_err().to_string();
             assert!(reason.contains(place), "{reason}");
         }
     }

@@ -3,10 +3,10 @@
 use causerie::embedding::{
     EmbedOptions, EmbeddingModelInfo, EmbeddingModelOptions, Ranking, RerankOptions, TextEmbeddings, TextUse,
 };
-use causerie::typed::TypedParameter;
-use causerie::{ErrorKind, Result, SdkError, Value, read_json};
+use causerie::{Result, Value};
 
 use crate::decisions::{integer, object};
+use crate::requests::read_request;
 
 /// Texts to embed, and how.
 #[derive(Clone, Debug)]
@@ -62,12 +62,6 @@ struct AskedLoading {
     context_size: Option<usize>,
 }
 
-fn read<T: TypedParameter>(text: &str, what: &str) -> Result<T> {
-    let value = read_json(text)
-        .ok_or_else(|| SdkError::new(ErrorKind::Serialization, format!("{what} must be a JSON object")))?;
-    T::from_value(value, what)
-}
-
 impl EmbedRequest {
     /// Reads a request: an object with `texts` and, each if it is wanted, `text_use` (`query`, `document` or `unspecified`), `prompt`,
     /// `dimensions`, `normalises` and `truncates`.
@@ -79,9 +73,10 @@ impl EmbedRequest {
     /// ```
     ///
     /// # Errors
-    /// `Serialization` for text that is not JSON, and `InvalidArgument` with the place of what is wrong.
+    /// `Serialization` for text that is not JSON, `InvalidOption` for an unknown member, and `InvalidArgument` with the place of what
+    /// is wrong.
     pub fn from_json(text: &str) -> Result<Self> {
-        let asked: AskedEmbeddings = read(text, "request")?;
+        let asked: AskedEmbeddings = read_request(text, "request")?;
         let defaults = EmbedOptions::default();
         let options = EmbedOptions {
             text_use: match asked.text_use {
@@ -108,9 +103,10 @@ impl RerankRequest {
     /// ```
     ///
     /// # Errors
-    /// `Serialization` for text that is not JSON, and `InvalidArgument` with the place of what is wrong.
+    /// `Serialization` for text that is not JSON, `InvalidOption` for an unknown member, and `InvalidArgument` with the place of what
+    /// is wrong.
     pub fn from_json(text: &str) -> Result<Self> {
-        let asked: AskedRanking = read(text, "request")?;
+        let asked: AskedRanking = read_request(text, "request")?;
         let options = RerankOptions { top_n: asked.top_n, instruction: asked.instruction };
         Ok(Self { query: asked.query, documents: asked.documents, options })
     }
@@ -125,9 +121,10 @@ impl RerankRequest {
 /// ```
 ///
 /// # Errors
-/// `Serialization` for text that is not JSON, and `InvalidArgument` with the place of what is wrong.
+/// `Serialization` for text that is not JSON, `InvalidOption` for an unknown option, and `InvalidArgument` with the place of what is
+/// wrong.
 pub fn embedding_options(text: &str) -> Result<EmbeddingModelOptions> {
-    let asked: AskedLoading = read(text, "options")?;
+    let asked: AskedLoading = read_request(text, "options")?;
     Ok(EmbeddingModelOptions { threads: asked.threads, context_size: asked.context_size, ..Default::default() })
 }
 

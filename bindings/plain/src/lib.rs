@@ -4,9 +4,10 @@ mod decisions;
 mod embedding;
 mod options;
 mod reading;
+mod requests;
 mod words;
 
-pub use decisions::{DecisionRequest, decisions_json};
+pub use decisions::{DecideRequest, decisions_json};
 pub use embedding::{
     EmbedRequest, RerankRequest, embedding_info_json, embedding_options, embeddings_json, ranking_json,
 };

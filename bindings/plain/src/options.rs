@@ -110,11 +110,16 @@ impl NamedOptions {
         if self.assign(name, value)? {
             return Ok(());
         }
-        let near = NAMES.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
-        let hint = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| format!("; did you mean {known}?"));
-        let reason = format!("there is no option {name}{}", hint.unwrap_or_default());
-        Err(SdkError::new(ErrorKind::InvalidOption("options"), reason))
+        Err(unknown_option(name, NAMES))
     }
+}
+
+/// The error for an option that does not exist, with the known name that was probably meant.
+pub(crate) fn unknown_option(name: &str, known: &[&str]) -> SdkError {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+    let hint = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| format!("; did you mean {known}?"));
+    let reason = format!("there is no option {name}{}", hint.unwrap_or_default());
+    SdkError::new(ErrorKind::InvalidOption("options"), reason)
 }
 
 #[cfg(test)]
