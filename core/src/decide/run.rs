@@ -112,8 +112,9 @@ impl ModelRunner {
         let (runner, state) = (self.clone(), state.into());
         async move {
             options.check()?;
-            check(&questions)?;
             let loaded = runner.loaded()?;
+            let is_decision_model = loaded.decisions.is_some() || loaded.decider.is_some();
+            check(&questions, options.n_rotations(is_decision_model))?;
             if loaded.decider.is_some() {
                 return beside(move |is_cancelled| {
                     let decider = loaded.decider.as_ref().ok_or_else(unread)?;
@@ -134,14 +135,23 @@ impl ModelRunner {
     }
 }
 
+/// Checks the number of questions, alone and in their rotations, and each question.
+///
 /// # Errors
 /// [`ErrorKind::InvalidArgument`].
-fn check(questions: &[DecisionQuestion]) -> Result<()> {
+fn check(questions: &[DecisionQuestion], n_rotations: usize) -> Result<()> {
     if !(1..=MAX_QUESTIONS).contains(&questions.len()) {
         let message = format!("questions must have 1 to {MAX_QUESTIONS} entries, found {}", questions.len());
         return Err(SdkError::new(ErrorKind::InvalidArgument, message));
     }
-    questions.iter().enumerate().try_for_each(|(at, question)| question.check(&format!("questions[{at}]")))
+    let mut numbered = questions.iter().enumerate();
+    numbered.try_for_each(|(at, question)| question.check(&format!("questions[{at}]")))?;
+    let n_forms: usize = questions.iter().map(|question| rotations(question, n_rotations)).sum();
+    if MAX_FORMS < n_forms {
+        let message = format!("questions in all their rotations must be at most {MAX_FORMS}, found {n_forms}");
+        return Err(SdkError::new(ErrorKind::InvalidArgument, message));
+    }
+    Ok(())
 }
 
 /// Questions with all that is to be read for them. Their texts are made when their prompts are, since they can be long.
@@ -165,11 +175,6 @@ impl AskedQuestions {
     fn new(loaded: &LoadedModel, questions: Vec<DecisionQuestion>, options: &DecisionOptions) -> Result<Self> {
         let is_decision_model = loaded.decisions.is_some();
         let n_rotations = options.n_rotations(is_decision_model);
-        let n_forms: usize = questions.iter().map(|question| rotations(question, n_rotations)).sum();
-        if MAX_FORMS < n_forms {
-            let message = format!("questions in all their rotations must be at most {MAX_FORMS}, found {n_forms}");
-            return Err(SdkError::new(ErrorKind::InvalidArgument, message));
-        }
         let probe = WordedQuestion::new(&DecisionQuestion::predicate("?"), &[], &[], is_decision_model);
         let segments = PromptMaker::new(DecisionState::default()).segments(loaded, &probe)?;
         let slot = Slot::new(&loaded.tokenizer, &segments)?;

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::networks::lfm2;
 use super::tiny::{Naming, TinyModel, values};
 use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
-use crate::decide::{DecisionQuestion, DecisionState};
+use crate::decide::{DecisionOptions, DecisionQuestion, DecisionState};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
@@ -313,6 +313,16 @@ fn a_model_that_scores_options_decides_and_writes_nothing() {
     assert_eq!(reply.unwrap().kind(), ErrorKind::UnsupportedContent);
     let pictured = runner.decide(DecisionState::from("At noon:").with_image(b"GIF89a".to_vec()), &questions[..1]);
     assert_eq!(pictured.unwrap_err().kind(), ErrorKind::UnsupportedContent);
+}
+
+#[test]
+fn the_rotations_of_a_model_that_scores_options_are_limited() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let choice = DecisionQuestion::choice("?", (0..50).map(|n| n.to_string()));
+    let options = DecisionOptions { rotations: Some(50), ..Default::default() };
+    let err = runner.decide_with("", &vec![choice; 21], options).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidArgument);
+    assert!(err.message().contains("at most 1024, found 1050"), "{err}");
 }
 
 #[test]
