@@ -8,7 +8,7 @@ use crate::decide::labels::{Label, Slot, WantedTokens, scores, wanted};
 use crate::decide::options::DecisionOptions;
 use crate::decide::prompts::PromptMaker;
 use crate::decide::question::DecisionQuestion;
-use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole, unread};
+use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole};
 use crate::decide::rotations::{orders, rotations};
 use crate::decide::scored;
 use crate::decide::state::DecisionState;
@@ -116,20 +116,17 @@ impl ModelRunner {
             let is_decision_model = loaded.decisions.is_some() || loaded.decider.is_some();
             check(&questions, options.n_rotations(is_decision_model))?;
             if loaded.decider.is_some() {
-                return beside(move |is_cancelled| {
-                    let decider = loaded.decider.as_ref().ok_or_else(unread)?;
-                    scored::decide(&loaded, decider, (&state, &questions), &options, is_cancelled)
-                })
-                .await;
+                drop(loaded);
+                return beside(runner, move |model| scored::decide(model, (&state, &questions), &options)).await;
             }
             let asked = AskedQuestions::new(&loaded, questions, &options)?;
-            if loaded.whole.is_some() {
-                let jobs = asked.jobs(state);
-                let read = beside(move |is_cancelled| read_whole(&loaded, jobs, is_cancelled)).await?;
-                return Ok(asked.decisions(&read, &options));
-            }
+            let is_whole = loaded.whole.is_some();
             drop(loaded); // an unloaded model frees its memory while the questions wait
-            let read = read_all(&runner, asked.jobs(state)).await?;
+            let jobs = asked.jobs(state);
+            let read = match is_whole {
+                true => beside(runner, move |model| read_whole(model, jobs)).await?,
+                false => read_all(&runner, jobs).await?,
+            };
             Ok(asked.decisions(&read, &options))
         }
     }

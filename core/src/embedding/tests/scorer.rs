@@ -1,5 +1,6 @@
 //! A decision model that scores options: a network that reads in both directions, with a part of its own.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use serde_json::{Value as Json, json};
@@ -7,8 +8,8 @@ use serde_json::{Value as Json, json};
 use super::networks::lfm2;
 use super::tiny::{Naming, TinyModel, values};
 use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
-use crate::decide::{DecisionOptions, DecisionQuestion, DecisionState};
-use crate::error::{ErrorKind, Result};
+use crate::decide::{DecisionOptions, DecisionQuestion, DecisionState, decide_scored};
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
 use crate::runner::{EngineSettings, ModelRunner};
@@ -259,9 +260,12 @@ fn longer(mut model: TinyModel) -> TinyModel {
 }
 
 fn runner(model: &TinyModel, more: &[(&str, MetadataValue)]) -> Result<ModelRunner> {
-    let files = model.gguf(&[vocabulary(), more.to_vec()].concat());
+    load(model.gguf(&[vocabulary(), more.to_vec()].concat()), LoadOptions::default())
+}
+
+fn load(files: Weights, options: LoadOptions) -> Result<ModelRunner> {
     let go_on = &mut |_, _| ControlFlow::Continue(());
-    ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), go_on)
+    ModelRunner::from_weights(files, options, EngineSettings::default(), go_on)
 }
 
 #[test]
@@ -323,6 +327,38 @@ fn the_rotations_of_a_model_that_scores_options_are_limited() {
     let err = runner.decide_with("", &vec![choice; 21], options).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::InvalidArgument);
     assert!(err.message().contains("at most 1024, found 1050"), "{err}");
+}
+
+/// A token of text would let texts bring rows that are scored.
+#[test]
+fn the_token_that_is_scored_must_be_a_control_token_of_its_own() {
+    for id in [9, 1, 300] {
+        let mut metadata = vocabulary();
+        metadata.retain(|(key, _)| !key.ends_with("mask_token_id"));
+        metadata.push(("tokenizer.ggml.mask_token_id", MetadataValue::Count(id)));
+        let err = load(tiny().gguf(&metadata), LoadOptions::default()).unwrap_err();
+        assert_eq!(err.kind(), ErrorKind::ModelLoad);
+        assert!(err.message().contains("a control token of its own"), "{id}: {err}");
+    }
+}
+
+/// Each sequence asks whether the model is still wanted, also within one question.
+#[test]
+fn a_question_ends_between_its_rotations() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let options = DecisionOptions { rotations: Some(3), ..Default::default() };
+    let question = DecisionQuestion::choice("Which?", ["hall", "kitchen", "garden"]);
+    let n_steps = Cell::new(0);
+    let model = || {
+        n_steps.set(n_steps.get() + 1);
+        match n_steps.get() {
+            5 => Err(SdkError::new(ErrorKind::ModelUnloaded, "the model was unloaded")),
+            _ => runner.loaded(),
+        }
+    };
+    // The state, the question, and two of three sequences.
+    let err = decide_scored(&model, (&"The kettle boils.".into(), &[question]), &options).unwrap_err();
+    assert_eq!((err.kind(), n_steps.get()), (ErrorKind::ModelUnloaded, 5));
 }
 
 #[test]
