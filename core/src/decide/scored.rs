@@ -10,7 +10,7 @@ use crate::decide::state::{DecisionState, text_of};
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessageContent;
-use crate::prompt::{MAX_DECISION_TOKENS, OptionEncoder, OptionTexts};
+use crate::prompt::{OptionEncoder, OptionTexts};
 
 /// A question whose texts are encoded.
 struct EncodedQuestion {
@@ -93,9 +93,8 @@ impl EncodedQuestion {
 
 /// What an encoder gives that takes no more of a text than a sequence can hold.
 fn encoded<T>(loaded: &LoadedModel, encode: impl FnOnce(&OptionEncoder<'_>) -> Result<T>) -> Result<T> {
-    let most = loaded.context_size.min(MAX_DECISION_TOKENS);
     let encode_plain = |text: &str| loaded.tokenizer.encode_plain(text);
-    encode(&OptionEncoder::new(&encode_plain, loaded.tokenizer.most_bytes(most + 1)))
+    encode(&OptionEncoder::new(&encode_plain, loaded.tokenizer.most_bytes(loaded.context_size + 1)))
 }
 
 /// The type of a question and the texts of its options, in the order and the words that the models were trained on.

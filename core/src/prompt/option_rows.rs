@@ -4,8 +4,6 @@
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// Tokens that a decision model computes in one step, at most: the limit of models that score options.
-pub(crate) const MAX_DECISION_TOKENS: usize = 16_384;
 /// The spellings of the delimiters, in the order of [`OptionTokens`].
 const DELIMITERS: [&str; 5] =
     ["<|reserved_7|>", "<|reserved_8|>", "<|reserved_9|>", "<|reserved_10|>", "<|reserved_11|>"];
@@ -74,9 +72,8 @@ impl OptionTokens {
     /// # Errors
     /// [`ErrorKind::PromptExceedsContext`] if there are more options than fit.
     pub(crate) fn sequence(&self, texts: &OptionTexts<'_>, context_size: usize) -> Result<OptionSequence> {
-        let most = context_size.min(MAX_DECISION_TOKENS);
         let n_options = texts.options.len();
-        let budget = (24 * n_options + 32).min(most / 2).max(96);
+        let budget = (24 * n_options + 32).min(context_size / 2).max(96);
         let of_option = (budget.saturating_sub(3 * n_options) / n_options.max(1)).max(2);
         let [before_state, before_question, before_option, after_option, end] = self.delimiters;
         let mut question = vec![before_question];
@@ -91,12 +88,12 @@ impl OptionTokens {
         }
         question.push(end);
         let needed = 2 + question.len();
-        if most < needed {
-            let message = format!("the options take {needed} tokens, and the context holds {most}");
-            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available: most }, message));
+        if context_size < needed {
+            let message = format!("the options take {needed} tokens, and the context holds {context_size}");
+            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available: context_size }, message));
         }
         let mut ids = vec![self.begin, before_state];
-        ids.extend(beginning(texts.state, most - needed));
+        ids.extend(beginning(texts.state, context_size - needed));
         marks.iter_mut().for_each(|mark| *mark += ids.len());
         ids.extend(question);
         Ok(OptionSequence { ids, marks })

@@ -114,7 +114,7 @@ fn lfm3(decision_type: &str) -> TinyModel {
 
 fn network(files: &Weights) -> EmbeddingModelNetwork {
     let checkpoint = EmbeddingCheckpoint::read_scorer(files).unwrap();
-    Compute::native(2, CacheType::F16).load_embedding(&checkpoint).unwrap()
+    Compute::native(2, CacheType::F16).load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
@@ -210,7 +210,10 @@ fn a_model_that_scores_options_is_described_whole() {
     let mut model = tiny();
     model.tensors.retain(|(name, ..)| name != "blk.5.attn_qkv.bias");
     let checkpoint = EmbeddingCheckpoint::read_scorer(&model.gguf(&[])).unwrap();
-    let err = Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap();
+    let err = Compute::native(1, CacheType::F16)
+        .load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(()))
+        .err()
+        .unwrap();
     assert!(err.message().contains("blk.5.attn_qkv.bias"), "{err}");
 }
 
@@ -342,6 +345,25 @@ fn the_token_that_is_scored_must_be_a_control_token_of_its_own() {
     }
 }
 
+#[test]
+fn loading_a_model_that_scores_options_reports_and_can_be_cancelled() {
+    let load = |most: usize| {
+        let mut shares = Vec::new();
+        let progress = &mut |_, share| {
+            shares.push(share);
+            if shares.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let files = longer(tiny()).gguf(&vocabulary());
+        let loaded = ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), progress);
+        (loaded.map(drop).map_err(|err| err.kind()), shares)
+    };
+    let (loaded, shares) = load(usize::MAX);
+    loaded.unwrap();
+    // Before each of four layers, and at the end.
+    assert!(shares.len() == 5 && shares.is_sorted() && shares[4] == 1.0, "{shares:?}");
+    assert_eq!(load(2).0, Err(ErrorKind::LoadCancelled));
+}
+
 /// Each sequence asks whether the model is still wanted, also within one question.
 #[test]
 fn a_question_ends_between_its_rotations() {
@@ -380,4 +402,16 @@ fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
     let expect = 1.0 / (1.0 + (logit(b'B') - logit(b'A')).exp());
     let found = answer.outcome.probabilities();
     assert!((found[0] - expect).abs() < 1e-12, "{found:?}, {expect}");
+}
+
+#[test]
+fn prompts_that_are_computed_in_one_step_are_limited() {
+    let mut model = lfm3("lfm3-d1");
+    let length = model.metadata.iter_mut().find(|(key, _)| key.ends_with("context_length"));
+    length.unwrap().1 = MetadataValue::Count(100_000);
+    let template = ("tokenizer.chat_template.systemone", "{{ bos_token }}{{ state }}".into());
+    let files = model.gguf(&[vocabulary(), vec![template]].concat());
+    let runner = load(files, LoadOptions { context_size: Some(100_000), ..Default::default() }).unwrap();
+    let err = runner.decide("x".repeat(16_384), &[DecisionQuestion::predicate("Ok?")]).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::PromptExceedsContext { needed: 16_385, available: 16_384 });
 }
