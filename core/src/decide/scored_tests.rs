@@ -7,12 +7,42 @@ use crate::checkpoint::OptionTemperatures;
 use crate::error::{ErrorKind, Result};
 use crate::function::Value;
 use crate::prompt::{OptionEncoder, OptionSequence, OptionTexts, OptionTokens};
+use crate::weights::{TinyGguf, Weights};
 
 const TOKENS: OptionTokens = OptionTokens { begin: 1, mask: 12, delimiters: [7, 8, 9, 10, 11] };
 
 /// Each byte is a token, as in the reference.
 fn bytes(text: &str) -> Result<Vec<u32>> {
     Ok(text.bytes().map(|byte| 256 + u32::from(byte)).collect())
+}
+
+/// The buckets by the reference's names, each of which has a temperature of its own here.
+const BUCKETS: [&str; 12] = [
+    "choice:2",
+    "choice:3-5",
+    "choice:6-10",
+    "choice:11+",
+    "score:2",
+    "score:3-5",
+    "score:6-10",
+    "score:11+",
+    "noul:2",
+    "noul:3-5",
+    "noul:6-10",
+    "noul:11+",
+];
+
+fn temperature(bucket: usize) -> f64 {
+    1.25 + bucket as f64 // a float of the file has it exactly
+}
+
+fn temperatures() -> OptionTemperatures {
+    let keys = BUCKETS.map(|bucket| bucket.replace(':', ".").replace('-', "_").replace('+', ""));
+    let mut gguf = TinyGguf::new();
+    for (at, key) in keys.iter().enumerate() {
+        gguf.float(&format!("lfm2.decision.temperature.{key}"), temperature(at) as f32);
+    }
+    OptionTemperatures::read(&Weights::from_bytes(gguf.bytes().into()).unwrap()).unwrap()
 }
 
 fn sequence((state, question, options): (&str, &str, &[String]), context: usize) -> Result<OptionSequence> {
@@ -26,6 +56,7 @@ fn sequence((state, question, options): (&str, &str, &[String]), context: usize)
 #[test]
 fn sequences_are_those_of_the_reference() {
     let golden: Json = serde_json::from_slice(&file("tests/golden/decisions.json")).unwrap();
+    let temperatures = temperatures();
     for case in golden["sequences"].as_array().unwrap() {
         let (name, question) = (&case["name"], question_of(&case["question"]));
         let state = DecisionState::from(Value::from(case["state"].clone())).one_line();
@@ -37,8 +68,9 @@ fn sequences_are_those_of_the_reference() {
         assert_eq!(sequence.ids.iter().sum::<u32>(), case["ids_sum"].as_u64().unwrap() as u32, "{name}");
         let marks: Vec<usize> = serde_json::from_value(case["marks"].clone()).unwrap();
         assert_eq!(sequence.marks, marks, "{name}");
-        assert!(case["temperature"].as_str().unwrap().starts_with(type_name), "{name}");
-        assert_eq!(OptionTemperatures::default().of(type_name, marks.len()), 1.0);
+        let bucket = case["temperature"].as_str().unwrap();
+        let expect = BUCKETS.iter().position(|known| *known == bucket).unwrap();
+        assert_eq!(temperatures.of(type_name, marks.len()), temperature(expect), "{name}");
     }
 }
 
