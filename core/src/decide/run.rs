@@ -32,7 +32,8 @@ impl ModelRunner {
     /// question. Blocks the thread.
     ///
     /// The state is prefilled once, and stays in the prefix cache for later questions about it. Each answer is the same, bit by bit,
-    /// whether its question is asked alone or with others.
+    /// whether its question is asked alone or with others. Decision models of types lfm2-d1-omni and lfm3-d1 share nothing: they compute
+    /// the state with each question, one request after the other.
     ///
     /// Any chat model can decide; how well is up to the model (docs/decisions.md). A decision model is asked in the form that it was
     /// trained on.
