@@ -35,6 +35,10 @@ const PACKING_SHARE: f32 = 0.9;
 /// The part of the prefix cache's limit that the rows of images, and the rows of recordings, may take besides.
 const CONTENT_SHARE: usize = 8;
 
+/// Tokens that a decision model computes in one step, at most: the memory of a step grows with them. The limit of the reference for
+/// models that score options.
+const MAX_WHOLE_TOKENS: usize = 16_384;
+
 /// What loading a model does.
 ///
 /// ```
@@ -87,6 +91,7 @@ pub(crate) fn load_model(
     let mut begin = 0.0;
     let decision_type = decision_type(weights)?;
     let is_silent = matches!(decision_type, Some(DecisionType::Options | DecisionType::WholeLogits));
+    let context_size = if is_silent { context_size.min(MAX_WHOLE_TOKENS) } else { context_size };
     let packed = match is_silent {
         true => None,
         false => packed_weights(weights, &options, &compute, &mut |share| {
@@ -119,7 +124,7 @@ pub(crate) fn load_model(
         let (mut whole, mut scorer) = (None, None);
         let model = match decision_type {
             Some(DecisionType::Options) => {
-                let network = scorer.insert(load_scorer(weights, &compute, context_size)?);
+                let network = scorer.insert(load_scorer(weights, &compute, context_size, progress)?);
                 Model::silent(network.n_vocabulary(), network.hidden(), network.n_positions())
             }
             Some(DecisionType::WholeLogits) => {
@@ -225,10 +230,15 @@ pub(crate) fn load_model(
 }
 
 /// The network of a decision model that scores options.
-fn load_scorer(weights: &Weights, compute: &Compute, context_size: usize) -> Result<EmbeddingModelNetwork> {
+fn load_scorer(
+    weights: &Weights,
+    compute: &Compute,
+    context_size: usize,
+    progress: LoadProgress<'_>,
+) -> Result<EmbeddingModelNetwork> {
     let mut checkpoint = EmbeddingCheckpoint::read_scorer(weights)?;
     checkpoint.network.limit_context(context_size);
-    compute.load_embedding(&checkpoint)
+    compute.load_embedding(&checkpoint, progress)
 }
 
 /// The least memory that a reply of the model takes on the CPU: its weights, unless they are mapped, the values between operations, a

@@ -2,7 +2,7 @@
 several ways. docs/decisions.md has the table.
 
     cargo build --release
-    tests/benchmark/calibration.py --causerie target/release/causerie --model MODEL.gguf --answers answers.json
+    python3 tests/benchmark/calibration.py --causerie target/release/causerie --model MODEL.gguf --answers answers.json
 
 Each answer is stored in the file of answers, so that a run can be stopped (--seconds) and continued. Only the standard library of
 Python is needed. Brier scores are summed over the labels, so that ignorance scores 0.50 of two labels and 0.75 of four. The calibration error

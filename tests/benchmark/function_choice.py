@@ -1,6 +1,6 @@
 """Measures choosing among many functions before a reply, on the demo model: how often the call is of the right function.
 
-    tests/benchmark/function_choice.py --causerie target/release/causerie --embedder ~/.cache/causerie/real/all-MiniLM-L6-v2
+    python3 tests/benchmark/function_choice.py --causerie target/release/causerie --embedder ~/.cache/causerie/real/all-MiniLM-L6-v2
 
 The requests of models/held-out.jsonl that need one call of a function, which training did not have, are asked with 8, 32 and 128
 functions: the right one and others of the file. The four that fit best are chosen by vectors of names and descriptions, as

@@ -149,7 +149,7 @@ impl OptionTemperatures {
         Ok(Self(temperatures))
     }
 
-    /// The temperature of a question with so many options.
+    /// The temperature of a question with this number of options.
     pub(crate) fn of(&self, question_type: &str, n_options: usize) -> f64 {
         let bucket = BUCKETS.iter().find(|(_, most)| n_options <= *most).map_or("", |(bucket, _)| bucket);
         let names = [format!("{question_type}.{bucket}"), question_type.to_owned()];

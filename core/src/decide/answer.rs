@@ -29,7 +29,8 @@ pub struct Decisions {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecisionUsage {
-    /// Tokens of all prompts; what they have in common counts once.
+    /// Tokens of all prompts; what they have in common counts once. Decision models of types lfm2-d1-omni and lfm3-d1 share nothing, so
+    /// that each prompt counts as a whole.
     pub input_tokens: usize,
     /// The part of them that was computed for earlier requests.
     pub cached_tokens: usize,

@@ -28,4 +28,6 @@ pub use answer::{DecisionAnswer, DecisionOutcome, DecisionUsage, Decisions, Labe
 pub use fit::fit_temperature;
 pub use options::{DecisionOptions, DecisionTemperatures};
 pub use question::{DecisionCriteria, DecisionKind, DecisionLabel, DecisionQuestion};
+#[cfg(test)]
+pub(crate) use scored::decide as decide_scored;
 pub use state::DecisionState;

@@ -2,13 +2,13 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::engine::{LoadedModel, PromptJob, ReplyOwner, ResponseStream};
+use crate::decide::beside::WantedModel;
+use crate::engine::{PromptJob, ReplyOwner, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::Inputs;
 use crate::options::GenerationOptions;
@@ -77,25 +77,22 @@ pub(super) async fn read_all(runner: &ModelRunner, jobs: Vec<ReadingJob>) -> Res
     Ok(results.into_iter().flatten().collect())
 }
 
-/// Reads all prompts one by one, each in one step of a model that attends to both sides, until `is_cancelled` is set.
-pub(super) fn read_whole(
-    loaded: &LoadedModel,
-    jobs: Vec<ReadingJob>,
-    is_cancelled: &AtomicBool,
-) -> Result<Vec<PromptLogprobs>> {
-    let model = loaded.whole.as_ref().ok_or_else(unread)?;
+/// Reads all prompts one by one, each in one step of a model that attends to both sides.
+///
+/// # Errors
+/// Errors of `model`, of the prompts and of the model.
+pub(super) fn read_whole(model: WantedModel<'_>, jobs: Vec<ReadingJob>) -> Result<Vec<PromptLogprobs>> {
     let mut logits = Vec::new();
     let read = jobs.into_iter().map(|ReadingJob { job, .. }| {
-        if is_cancelled.load(Ordering::Relaxed) {
-            return Err(SdkError::new(ErrorKind::Generation, "the decision was cancelled"));
-        }
-        let prepared = job(loaded)?;
+        let loaded = model()?;
+        let whole = loaded.whole.as_ref().ok_or_else(unread)?;
+        let prepared = job(&loaded)?;
         if !prepared.embedded.is_empty() {
             let message = "images are not supported with decision models of this type";
             return Err(SdkError::new(ErrorKind::UnsupportedContent, message));
         }
         let ids: Vec<u32> = tokens(&prepared.positions).collect();
-        model.forward_one(Inputs::Tokens(&ids), &mut *model.start()?, &mut logits)?;
+        whole.forward_one(Inputs::Tokens(&ids), &mut *whole.start()?, &mut logits)?;
         let wanted = prepared.reading.map(|reading| reading.ids).unwrap_or_default();
         let logprobs = logprobs_of(&logits, &wanted).ok_or_else(|| {
             SdkError::new(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::decide::question::{DecisionKind, DecisionQuestion};
 
-/// In how many orders the labels of a question are shown.
+/// The number of orders in which the labels of a question are shown.
 pub(super) fn rotations(question: &DecisionQuestion, n_rotations: usize) -> usize {
     match &question.kind {
         DecisionKind::Choice(choices) => n_rotations.min(choices.len()),

@@ -8,7 +8,7 @@ use crate::decide::labels::{Label, Slot, WantedTokens, scores, wanted};
 use crate::decide::options::DecisionOptions;
 use crate::decide::prompts::PromptMaker;
 use crate::decide::question::DecisionQuestion;
-use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole, unread};
+use crate::decide::reading::{PromptLogprobs, ReadingJob, read_all, read_whole};
 use crate::decide::rotations::{orders, rotations};
 use crate::decide::scored;
 use crate::decide::state::DecisionState;
@@ -32,7 +32,8 @@ impl ModelRunner {
     /// question. Blocks the thread.
     ///
     /// The state is prefilled once, and stays in the prefix cache for later questions about it. Each answer is the same, bit by bit,
-    /// whether its question is asked alone or with others.
+    /// whether its question is asked alone or with others. Decision models of types lfm2-d1-omni and lfm3-d1 share nothing: they compute
+    /// the state with each question, one request after the other.
     ///
     /// Any chat model can decide; how well is up to the model (docs/decisions.md). A decision model is asked in the form that it was
     /// trained on.
@@ -112,36 +113,43 @@ impl ModelRunner {
         let (runner, state) = (self.clone(), state.into());
         async move {
             options.check()?;
-            check(&questions)?;
             let loaded = runner.loaded()?;
+            let is_decision_model = loaded.decisions.is_some() || loaded.decider.is_some();
+            check(&questions, options.n_rotations(is_decision_model))?;
             if loaded.decider.is_some() {
-                return beside(move |is_cancelled| {
-                    let decider = loaded.decider.as_ref().ok_or_else(unread)?;
-                    scored::decide(&loaded, decider, (&state, &questions), &options, is_cancelled)
-                })
-                .await;
+                drop(loaded);
+                return beside(runner, move |model| scored::decide(model, (&state, &questions), &options)).await;
             }
             let asked = AskedQuestions::new(&loaded, questions, &options)?;
-            if loaded.whole.is_some() {
-                let jobs = asked.jobs(state);
-                let read = beside(move |is_cancelled| read_whole(&loaded, jobs, is_cancelled)).await?;
-                return Ok(asked.decisions(&read, &options));
-            }
+            let is_whole = loaded.whole.is_some();
             drop(loaded); // an unloaded model frees its memory while the questions wait
-            let read = read_all(&runner, asked.jobs(state)).await?;
+            let jobs = asked.jobs(state);
+            let read = match is_whole {
+                true => beside(runner, move |model| read_whole(model, jobs)).await?,
+                false => read_all(&runner, jobs).await?,
+            };
             Ok(asked.decisions(&read, &options))
         }
     }
 }
 
+/// Checks the number of questions, alone and in their rotations, and each question.
+///
 /// # Errors
 /// [`ErrorKind::InvalidArgument`].
-fn check(questions: &[DecisionQuestion]) -> Result<()> {
+fn check(questions: &[DecisionQuestion], n_rotations: usize) -> Result<()> {
     if !(1..=MAX_QUESTIONS).contains(&questions.len()) {
         let message = format!("questions must have 1 to {MAX_QUESTIONS} entries, found {}", questions.len());
         return Err(SdkError::new(ErrorKind::InvalidArgument, message));
     }
-    questions.iter().enumerate().try_for_each(|(at, question)| question.check(&format!("questions[{at}]")))
+    let mut numbered = questions.iter().enumerate();
+    numbered.try_for_each(|(at, question)| question.check(&format!("questions[{at}]")))?;
+    let n_forms: usize = questions.iter().map(|question| rotations(question, n_rotations)).sum();
+    if MAX_FORMS < n_forms {
+        let message = format!("questions in all their rotations must be at most {MAX_FORMS}, found {n_forms}");
+        return Err(SdkError::new(ErrorKind::InvalidArgument, message));
+    }
+    Ok(())
 }
 
 /// Questions with all that is to be read for them. Their texts are made when their prompts are, since they can be long.
@@ -165,11 +173,6 @@ impl AskedQuestions {
     fn new(loaded: &LoadedModel, questions: Vec<DecisionQuestion>, options: &DecisionOptions) -> Result<Self> {
         let is_decision_model = loaded.decisions.is_some();
         let n_rotations = options.n_rotations(is_decision_model);
-        let n_forms: usize = questions.iter().map(|question| rotations(question, n_rotations)).sum();
-        if MAX_FORMS < n_forms {
-            let message = format!("questions in all their rotations must be at most {MAX_FORMS}, found {n_forms}");
-            return Err(SdkError::new(ErrorKind::InvalidArgument, message));
-        }
         let probe = WordedQuestion::new(&DecisionQuestion::predicate("?"), &[], &[], is_decision_model);
         let segments = PromptMaker::new(DecisionState::default()).segments(loaded, &probe)?;
         let slot = Slot::new(&loaded.tokenizer, &segments)?;

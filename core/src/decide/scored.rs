@@ -1,35 +1,48 @@
 //! Decisions of models that score options: each question is read with the whole state in both directions, so that nothing is shared.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::decide::answer::{DecisionAnswer, DecisionOutcome, DecisionUsage, Decisions};
+use crate::decide::beside::WantedModel;
 use crate::decide::options::DecisionOptions;
 use crate::decide::question::{DecisionKind, DecisionLabel, DecisionQuestion};
+use crate::decide::reading::unread;
 use crate::decide::rotations::{orders, rotations};
 use crate::decide::state::{DecisionState, text_of};
-use crate::engine::{LoadedModel, OptionDecider};
+use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessageContent;
-use crate::prompt::{OptionSequence, OptionTexts};
+use crate::prompt::{OptionEncoder, OptionTexts};
 
-/// Decides questions, until `is_cancelled` is set.
-pub(super) fn decide(
-    loaded: &LoadedModel,
-    decider: &OptionDecider,
+/// A question whose texts are encoded.
+struct EncodedQuestion {
+    /// Its place among the questions, for errors.
+    place: String,
+    type_name: &'static str,
+    instructions: Vec<u32>,
+    options: Vec<Vec<u32>>,
+}
+
+/// Decides questions.
+///
+/// # Errors
+/// Errors of `model`, before each sequence; [`ErrorKind::UnsupportedContent`], [`ErrorKind::PromptExceedsContext`], and errors of
+/// the network.
+pub(crate) fn decide(
+    model: WantedModel<'_>,
     (state, questions): (&DecisionState, &[DecisionQuestion]),
     options: &DecisionOptions,
-    is_cancelled: &AtomicBool,
 ) -> Result<Decisions> {
     check_text(&state.content)?;
-    let state = state.one_line();
+    let state = encoded(&*model()?, |encoder| encoder.text(&state.one_line()))?;
     let mut answers = Vec::new();
     let mut usage = DecisionUsage::default();
     for (at, question) in questions.iter().enumerate() {
-        if is_cancelled.load(Ordering::Relaxed) {
-            return Err(SdkError::new(ErrorKind::Generation, "the decision was cancelled"));
+        let place = format!("questions[{at}]");
+        let encoded = EncodedQuestion::new(&*model()?, question, &place).map_err(|err| err.at(&place))?;
+        let n_orders = rotations(question, options.n_rotations(true));
+        let mut scores = scores(model, (&state, &encoded), n_orders, &mut usage)?;
+        if matches!(question.kind, DecisionKind::Predicate(_)) {
+            scores.reverse(); // the sequence has no before yes
         }
-        let scores = scores(loaded, decider, (&state, question), options.n_rotations(true), &mut usage);
-        let scores = scores.map_err(|err| err.at(&format!("questions[{at}]")))?;
         let outcome = DecisionOutcome::new(question, &scores, options.temperature.of(&question.kind));
         // The model has no other answers than these.
         answers.push(DecisionAnswer {
@@ -44,32 +57,44 @@ pub(super) fn decide(
 
 /// The scores of a question's answers in their order, divided by the temperature of the files.
 fn scores(
-    loaded: &LoadedModel,
-    decider: &OptionDecider,
-    (state, question): (&str, &DecisionQuestion),
-    n_rotations: usize,
+    model: WantedModel<'_>,
+    (state, question): (&[u32], &EncodedQuestion),
+    n_orders: usize,
     usage: &mut DecisionUsage,
 ) -> Result<Vec<f64>> {
-    check_text(&question.instructions)?;
-    let (type_name, texts) = option_texts(question);
-    let instructions = text_of(&question.instructions);
-    let n_orders = rotations(question, n_rotations);
-    let mut sums = vec![0.0; texts.len()];
-    for order in orders(texts.len(), n_orders) {
-        let options: Vec<String> = order.iter().map(|at| texts[*at].clone()).collect();
-        let texts = OptionTexts { state, question: &instructions, options: &options };
-        let OptionSequence { ids, marks } =
-            decider.tokens.sequence(&|text| loaded.tokenizer.encode_plain(text), &texts, loaded.context_size)?;
-        usage.input_tokens += ids.len();
-        let scores = decider.scores(&ids, type_name, &marks)?;
+    let EncodedQuestion { place, type_name, instructions, options } = question;
+    let mut sums = vec![0.0; options.len()];
+    let mut temperature = 1.0;
+    for order in orders(options.len(), n_orders) {
+        let loaded = model()?;
+        let decider = loaded.decider.as_ref().ok_or_else(unread)?;
+        let options: Vec<&[u32]> = order.iter().map(|at| &options[*at][..]).collect();
+        let texts = OptionTexts { state, question: instructions, options: &options };
+        let sequence = decider.tokens.sequence(&texts, loaded.context_size).map_err(|err| err.at(place))?;
+        usage.input_tokens += sequence.ids.len();
+        let scores = decider.scores(&sequence.ids, type_name, &sequence.marks)?;
         order.iter().zip(scores).for_each(|(at, score)| sums[*at] += f64::from(score));
+        temperature = decider.temperatures.of(type_name, sums.len());
     }
-    let divisor = decider.temperatures.of(type_name, texts.len()) * n_orders as f64;
+    let divisor = temperature * n_orders as f64;
     sums.iter_mut().for_each(|sum| *sum /= divisor);
-    if matches!(question.kind, DecisionKind::Predicate(_)) {
-        sums.reverse(); // the sequence has no before yes
-    }
     Ok(sums)
+}
+
+impl EncodedQuestion {
+    fn new(loaded: &LoadedModel, question: &DecisionQuestion, place: &str) -> Result<Self> {
+        check_text(&question.instructions)?;
+        let (type_name, options) = option_texts(question);
+        let instructions = encoded(loaded, |encoder| encoder.text(&text_of(&question.instructions)))?;
+        let options = encoded(loaded, |encoder| options.iter().map(|option| encoder.option(option)).collect())?;
+        Ok(Self { place: place.to_owned(), type_name, instructions, options })
+    }
+}
+
+/// What an encoder gives that takes no more of a text than a sequence can hold.
+fn encoded<T>(loaded: &LoadedModel, encode: impl FnOnce(&OptionEncoder<'_>) -> Result<T>) -> Result<T> {
+    let encode_plain = |text: &str| loaded.tokenizer.encode_plain(text);
+    encode(&OptionEncoder::new(&encode_plain, loaded.tokenizer.most_bytes(loaded.context_size + 1)))
 }
 
 /// The type of a question and the texts of its options, in the order and the words that the models were trained on.

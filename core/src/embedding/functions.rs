@@ -3,7 +3,7 @@
 use crate::embedding::model::EmbeddingModel;
 use crate::embedding::options::{EmbedOptions, RerankOptions, TextUse};
 use crate::error::Result;
-use crate::function::SdkFunction;
+use crate::function::{SdkFunction, check_chosen};
 
 impl EmbeddingModel {
     /// Chooses the functions whose names and descriptions fit a message best: their names, the best first. As
@@ -29,8 +29,10 @@ impl EmbeddingModel {
     /// ```
     ///
     /// # Errors
-    /// As [`embed`](Self::embed), or as [`rerank`](Self::rerank).
+    /// As [`embed`](Self::embed), or as [`rerank`](Self::rerank); [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) if
+    /// none is to be chosen.
     pub fn choose_functions(&self, message: &str, functions: &[SdkFunction], n_chosen: usize) -> Result<Vec<String>> {
+        check_chosen(n_chosen)?;
         let named = |at: usize| functions[at].name.clone();
         if functions.len() <= n_chosen {
             return Ok((0..functions.len()).map(named).collect());
@@ -51,7 +53,23 @@ impl EmbeddingModel {
     }
 }
 
-/// The name in words, and the description.
+/// The name in words, and the description if there is one.
 fn text_of(function: &SdkFunction) -> String {
-    format!("{}: {}", function.name.replace('_', " "), function.description)
+    let name = function.name.replace('_', " ");
+    match &*function.description {
+        "" => name,
+        description => format!("{name}: {description}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_without_a_description_is_its_name() {
+        let texts = [("eat_bread", ""), ("fly", "Take off.")]
+            .map(|(name, text)| text_of(&SdkFunction::new(name, text, vec![])));
+        assert_eq!(texts, ["eat bread", "fly: Take off."]);
+    }
 }

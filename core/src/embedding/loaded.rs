@@ -54,7 +54,7 @@ impl LoadedEmbedder {
         let asks = matches!(&checkpoint.facts.scoring, Some(Scoring::Labels { template: None, .. }));
         let templates = if asks { TemplateSources::read(weights)? } else { None };
         let renderer = templates.map(|sources| PromptRenderer::from_sources(&sources, &tokenizer)).transpose()?;
-        let network = compute.load_embedding(&checkpoint)?;
+        let network = compute.load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(()))?;
         weights.check_unchanged()?;
         let (n_rows, n_tokens) = (network.n_vocabulary(), tokenizer.n_tokens());
         if n_rows < n_tokens {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::checkpoint::{OptionTemperatures, QUESTION_TYPES};
 use crate::constrain::{Constrainer, Vocabulary};
 use crate::engine::pool::PREPARATION_THREADS;
@@ -50,6 +52,8 @@ pub(crate) struct LoadedModel {
     pub(crate) whole: Option<Model>,
     /// `None` for a model that scores no options.
     pub(crate) decider: Option<OptionDecider>,
+    /// Locked while decisions are computed beside the engine, one request after the other.
+    pub(crate) running_beside: Arc<Mutex<()>>,
     /// `None` for a model that does not speak.
     pub(crate) voice: Option<Voice>,
     pub(crate) context_size: usize,
@@ -80,6 +84,7 @@ impl LoadedModel {
             decisions: None,
             whole: None,
             decider: None,
+            running_beside: Arc::default(),
             voice: None,
             context_size,
             function_names: FunctionNames::default(),

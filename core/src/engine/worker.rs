@@ -86,7 +86,7 @@ impl Worker {
     }
 
     /// Ends all replies and releases the model. Calls `done` when its memory is free, which is after the prompts that are being
-    /// made.
+    /// made, and after the step of decisions that are computed beside this thread.
     fn unload(&mut self, done: impl FnOnce() + Send + 'static) {
         for generation in &mut self.generations {
             // A panic ends its own reply, not the others.
@@ -95,8 +95,9 @@ impl Worker {
             }
         }
         self.cache = PrefixCache::new(0, 0);
-        self.loaded = None;
+        let running_beside = self.loaded.take().map(|loaded| Arc::clone(&loaded.running_beside));
         self.pool.close(Box::new(move || {
+            drop(running_beside.as_ref().map(|running| running.lock()));
             give_memory_back();
             done();
         }));

@@ -7,7 +7,7 @@ mod value;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 
 pub use call::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
 pub(crate) use causerie_jinja::python_float;
@@ -294,10 +294,20 @@ fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result
     if is_empty { Err("enum values must not be an empty array".into()) } else { Ok(()) }
 }
 
+/// Checks how many functions are to be chosen.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] if it is none.
+pub(crate) fn check_chosen(n_chosen: usize) -> Result<()> {
+    match n_chosen {
+        0 => Err(SdkError::new(ErrorKind::InvalidArgument, "n_chosen must be at least 1, found 0")),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     fn with(parameter_type: SdkFunctionParameterType) -> SdkFunction {
         SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "")])

@@ -143,15 +143,22 @@ impl Compute {
         }
     }
 
-    /// Loads a network that reads whole texts.
-    pub(crate) fn load_embedding(&self, checkpoint: &EmbeddingCheckpoint) -> Result<EmbeddingModelNetwork> {
+    /// Loads a network that reads whole texts. Reports progress before each layer of a decoder; the caller reports that loading is
+    /// complete.
+    pub(crate) fn load_embedding(
+        &self,
+        checkpoint: &EmbeddingCheckpoint,
+        progress: LoadProgress<'_>,
+    ) -> Result<EmbeddingModelNetwork> {
         match self {
             // The keys and values of a text live for one pass only.
             Self::Native { cpu, .. } => {
-                EmbeddingModelNetwork::load(|| Native::new(Arc::clone(cpu), CacheType::F32), checkpoint)
+                EmbeddingModelNetwork::load(|| Native::new(Arc::clone(cpu), CacheType::F32), checkpoint, progress)
             }
             #[cfg(feature = "candle")]
-            Self::Candle(device) => EmbeddingModelNetwork::load(|| Candle { device: device.clone() }, checkpoint),
+            Self::Candle(device) => {
+                EmbeddingModelNetwork::load(|| Candle { device: device.clone() }, checkpoint, progress)
+            }
         }
     }
 

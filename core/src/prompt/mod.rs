@@ -50,7 +50,9 @@ pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use decisions::{DecisionOption, DecisionPrompts, DecisionTurn};
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
-pub(crate) use option_rows::{OptionSequence, OptionTexts, OptionTokens};
+#[cfg(test)]
+pub(crate) use option_rows::OptionSequence;
+pub(crate) use option_rows::{OptionEncoder, OptionTexts, OptionTokens};
 pub(crate) use segments::{embedded, joined};
 pub(crate) use sounds::{NO_AUDIO, SoundReader};
 

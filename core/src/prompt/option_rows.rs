@@ -2,10 +2,8 @@
 //! token in each option whose row is scored. Texts are cut to a budget.
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::ModelTokenizer;
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// Tokens of a sequence at most.
-const MAX_TOKENS: usize = 16_384;
 /// The spellings of the delimiters, in the order of [`OptionTokens`].
 const DELIMITERS: [&str; 5] =
     ["<|reserved_7|>", "<|reserved_8|>", "<|reserved_9|>", "<|reserved_10|>", "<|reserved_11|>"];
@@ -20,11 +18,17 @@ pub(crate) struct OptionTokens {
     pub(crate) delimiters: [u32; 5],
 }
 
-/// What a sequence is made of.
+/// What a sequence is made of: texts as [`OptionEncoder`] encodes them.
 pub(crate) struct OptionTexts<'a> {
-    pub(crate) state: &'a str,
-    pub(crate) question: &'a str,
-    pub(crate) options: &'a [String],
+    pub(crate) state: &'a [u32],
+    pub(crate) question: &'a [u32],
+    pub(crate) options: &'a [&'a [u32]],
+}
+
+/// Encodes texts of sequences.
+pub(crate) struct OptionEncoder<'a> {
+    encode: &'a dyn Fn(&str) -> Result<Vec<u32>>,
+    max_bytes: usize,
 }
 
 /// The tokens of a question with its state.
@@ -46,7 +50,9 @@ impl OptionTokens {
             SdkError::new(ErrorKind::ModelLoad, message)
         };
         let id = |spelling: &str| tokenizer.control_ids(spelling).first().copied().ok_or_else(|| missing(spelling));
-        let mask = mask.and_then(|id| u32::try_from(id).ok()).filter(|id| tokenizer.text(*id).is_some());
+        let mask = mask.and_then(|id| u32::try_from(id).ok());
+        // Text is never encoded to a control token, so that no text can bring a row that is scored.
+        let mask = mask.filter(|id| matches!(tokenizer.text(*id), Some(TokenText::Control(_))));
         let mut delimiters = [0; DELIMITERS.len()];
         for (found, spelling) in delimiters.iter_mut().zip(DELIMITERS) {
             *found = id(spelling)?;
@@ -55,66 +61,85 @@ impl OptionTokens {
             "" => return Err(missing("a token that begins prompts")),
             spelling => id(spelling)?,
         };
-        Ok(Self { begin, mask: mask.ok_or_else(|| missing("the token of tokenizer.ggml.mask_token_id"))?, delimiters })
+        let mask = mask.filter(|id| *id != begin && !delimiters.contains(id));
+        let mask = mask.ok_or_else(|| missing("a control token of its own as tokenizer.ggml.mask_token_id"))?;
+        Ok(Self { begin, mask, delimiters })
     }
 
     /// The sequence of a question, in `context_size` tokens at most. Long options and questions are cut at their ends to a share of it,
     /// and the state to what they leave.
     ///
     /// # Errors
-    /// [`ErrorKind::PromptExceedsContext`] if there are more options than fit, and errors of `encode`.
-    pub(crate) fn sequence(
-        &self,
-        encode: &dyn Fn(&str) -> Result<Vec<u32>>,
-        texts: &OptionTexts<'_>,
-        context_size: usize,
-    ) -> Result<OptionSequence> {
-        let most = context_size.min(MAX_TOKENS);
+    /// [`ErrorKind::PromptExceedsContext`] if there are more options than fit.
+    pub(crate) fn sequence(&self, texts: &OptionTexts<'_>, context_size: usize) -> Result<OptionSequence> {
         let n_options = texts.options.len();
-        let budget = (24 * n_options + 32).min(most / 2).max(96);
+        let budget = (24 * n_options + 32).min(context_size / 2).max(96);
         let of_option = (budget.saturating_sub(3 * n_options) / n_options.max(1)).max(2);
-        let encoded = |text: &str, most: usize| {
-            let mut ids = encode(&escaped(text))?;
-            ids.truncate(most);
-            Ok::<_, SdkError>(ids)
-        };
         let [before_state, before_question, before_option, after_option, end] = self.delimiters;
         let mut question = vec![before_question];
-        question.extend(encoded(texts.question, budget - 1)?);
+        question.extend(beginning(texts.question, budget - 1));
+        let mut marks = Vec::new();
         for option in texts.options {
-            question.extend([before_option, self.mask]);
-            question.extend(encoded(&format!(" {option}"), of_option)?);
+            question.push(before_option);
+            marks.push(question.len());
+            question.push(self.mask);
+            question.extend(beginning(option, of_option));
             question.push(after_option);
         }
         question.push(end);
         let needed = 2 + question.len();
-        if most < needed {
-            let message = format!("the options take {needed} tokens, and the context holds {most}");
-            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available: most }, message));
+        if context_size < needed {
+            let message = format!("the options take {needed} tokens, and the context holds {context_size}");
+            return Err(SdkError::new(ErrorKind::PromptExceedsContext { needed, available: context_size }, message));
         }
         let mut ids = vec![self.begin, before_state];
-        ids.extend(encoded(texts.state, most - needed)?);
-        let n_before = ids.len();
-        // A text has no such token: those that it spells are text.
-        let marks = question.iter().enumerate().filter(|(_, id)| **id == self.mask).map(|(at, _)| n_before + at);
-        let marks = marks.collect();
+        ids.extend(beginning(texts.state, context_size - needed));
+        marks.iter_mut().for_each(|mark| *mark += ids.len());
         ids.extend(question);
         Ok(OptionSequence { ids, marks })
     }
 }
 
+fn beginning(ids: &[u32], most: usize) -> &[u32] {
+    &ids[..most.min(ids.len())]
+}
+
+impl<'a> OptionEncoder<'a> {
+    /// An encoder that takes the first `max_bytes` bytes of a text: as many as the tokens of a sequence can have.
+    pub(crate) fn new(encode: &'a dyn Fn(&str) -> Result<Vec<u32>>, max_bytes: usize) -> Self {
+        Self { encode, max_bytes }
+    }
+
+    /// The tokens of a state or a question.
+    ///
+    /// # Errors
+    /// Errors of the tokenizer.
+    pub(crate) fn text(&self, text: &str) -> Result<Vec<u32>> {
+        (self.encode)(&escaped(&text[..text.floor_char_boundary(self.max_bytes)]))
+    }
+
+    /// The tokens of an option.
+    ///
+    /// # Errors
+    /// Errors of the tokenizer.
+    pub(crate) fn option(&self, text: &str) -> Result<Vec<u32>> {
+        self.text(&format!(" {text}"))
+    }
+}
+
 /// The text with its spellings of control tokens, `<|word|>`, changed as the models were trained.
 fn escaped(text: &str) -> String {
-    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("<|") {
         let (before, after) = (&rest[..start], &rest[start + 2..]);
         escaped.push_str(before);
-        match after.find("|>").filter(|end| is_word(&after[..*end])) {
-            Some(end) => {
+        // The word alone is looked at: the next "|>" can be far away.
+        let end = after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len());
+        match after[end..].strip_prefix("|>").filter(|_| 0 < end) {
+            Some(following) => {
                 escaped.push_str(&format!("<\u{a6}{}\u{a6}>", &after[..end]));
-                rest = &after[end + 2..];
+                rest = following;
             }
             None => {
                 escaped.push_str("<|");

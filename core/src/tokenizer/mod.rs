@@ -214,9 +214,18 @@ impl ModelTokenizer {
 
     /// A lower bound of the tokens of a text with this many bytes.
     pub(crate) fn fewest_tokens(&self, n_bytes: usize) -> usize {
+        n_bytes / self.most_bytes_of_token()
+    }
+
+    /// An upper bound of the bytes of a text with this many tokens.
+    pub(crate) fn most_bytes(&self, n_tokens: usize) -> usize {
+        self.most_bytes_of_token().saturating_mul(n_tokens)
+    }
+
+    fn most_bytes_of_token(&self) -> usize {
         // Composition makes a text at most three times shorter.
         let shrinks = if self.encoder.get_normalizer().is_some() { 3 } else { 1 };
-        n_bytes / (self.longest * shrinks)
+        self.longest * shrinks
     }
 
     /// The number of tokens.

@@ -229,6 +229,7 @@ fn errors_name_the_place_in_the_request() {
         (json!({ "temperature": 0 }), "temperature", "temperature must be between 0.01 and 100"),
         (json!({ "temperature": "1" }), "temperature", "temperature must be a number"),
         (json!({ "temperature": { "score": null } }), "temperature", "temperature.score must be a number"),
+        (json!({ "temperature": { "noul": 1, "predicate": 2 } }), "temperature", "predicate or noul, found both"),
         (json!({ "temperature": { "scale": 1 } }), "temperature", "temperature.scale must be left out"),
         (json!({ "rotations": 0 }), "rotations", "rotations must be an integer from 1 to 255"),
     ] {

@@ -496,40 +496,4 @@ test("the page of a server with a key asks for it", async () => {
   await local.stop();
 });
 
-test("decisions show a bar of probability for each answer", async () => {
-  await press("Decide");
-  await page.type('#decide [name="state"]', "The kettle boils, and Anna is in the garden.");
-  await page.type('#questions [name="text"]', "Is the water hot?");
-  await page.evaluate(() => document.getElementById("question-add").click());
-  await page.type('#questions > :nth-child(2) [name="text"]', "Where is Anna?");
-  await page.select('#questions > :nth-child(2) [name="kind"]', "choice");
-  await page.type('#questions > :nth-child(2) [name="labels"]', "kitchen, garden, garden,");
-  const asked = request();
-  await page.evaluate(() => document.getElementById("decide-form").requestSubmit());
-  const { input, questions } = await asked;
-  assert.equal(input, "The kettle boils, and Anna is in the garden.");
-  assert.deepEqual(questions[1].choices, [{ value: "kitchen" }, { value: "garden" }]);
-  await page.waitForFunction(() => document.querySelectorAll("#decide meter").length === 4);
-  assert.deepEqual(await texts("#decide .answer th"), ["yes", "no", "kitchen", "garden"]);
-  const bars = await page.$$eval("#decide meter", (meters) => meters.map((meter) => meter.value));
-  assert.ok(Math.abs(bars[0] + bars[1] - 1) < 1e-6 && Math.abs(bars[2] + bars[3] - 1) < 1e-6, String(bars));
-  // The demo model does not decide, and the page says so.
-  assert.match((await texts("#decide .answer .note"))[0], /would write something else/);
-  // What was typed is kept.
-  await open();
-  await press("Decide");
-  assert.deepEqual(await page.$$eval('#questions [name="text"]', (fields) => fields.map((field) => field.value)), ["Is the water hot?", "Where is Anna?"]);
-});
-
-test("what is wrong with a question is said", async () => {
-  await press("Decide");
-  await page.type('#questions [name="text"]', "Where is Anna?");
-  await page.select('#questions [name="kind"]', "choice");
-  await page.type('#questions [name="labels"]', "kitchen");
-  await page.evaluate(() => document.getElementById("decide-form").requestSubmit());
-  await page.waitForFunction(() => document.getElementById("decide-fault").textContent.includes("choices must have 2 to 255"));
-  // The browser reports the status of the reply, too.
-  problems.splice(problems.findIndex((problem) => problem.includes("400")), 1);
-});
-
 test("nothing was blocked, broken or fetched from elsewhere", () => assert.deepEqual(problems, []));

@@ -187,6 +187,10 @@ fn functions_are_chosen_by_their_names_and_descriptions() {
     let expect: Vec<&str> = order.iter().take(2).map(|at| functions[*at].name.as_str()).collect();
     assert_eq!(model.choose_functions(message, &functions, 2).unwrap(), expect);
     assert_eq!(model.choose_functions(message, &functions, 3).unwrap(), ["eat_bread", "fly", "sing"]);
+    for functions in [&functions[..], &[]] {
+        let err = model.choose_functions(message, functions, 0).unwrap_err();
+        assert_eq!((err.kind(), err.message()), (ErrorKind::InvalidArgument, "n_chosen must be at least 1, found 0"));
+    }
 }
 
 #[test]

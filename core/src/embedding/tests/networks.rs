@@ -1,5 +1,7 @@
 //! Networks, pooling and maps.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Value as Json, json};
 
 use super::tiny::{Naming, TinyModel, values};
@@ -15,7 +17,10 @@ use crate::weights::{MetadataValue, Weights};
 
 fn network(files: &Weights) -> (EmbeddingModelNetwork, EmbeddingCheckpoint) {
     let checkpoint = EmbeddingCheckpoint::read(files).unwrap();
-    (Compute::native(2, CacheType::F16).load_embedding(&checkpoint).unwrap(), checkpoint)
+    (
+        Compute::native(2, CacheType::F16).load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(())).unwrap(),
+        checkpoint,
+    )
 }
 
 /// The vectors of texts after pooling and maps, as files say.
@@ -428,7 +433,12 @@ fn the_types_of_two_segments_count() {
 fn layers_that_the_description_does_not_count_are_refused() {
     let refused = |files: &Weights| {
         let checkpoint = EmbeddingCheckpoint::read(files).unwrap();
-        Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap().message().to_owned()
+        Compute::native(1, CacheType::F16)
+            .load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(()))
+            .err()
+            .unwrap()
+            .message()
+            .to_owned()
     };
     let mut model = bert(0);
     model.config["num_hidden_layers"] = json!(2);

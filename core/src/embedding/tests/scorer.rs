@@ -1,5 +1,6 @@
 //! A decision model that scores options: a network that reads in both directions, with a part of its own.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use serde_json::{Value as Json, json};
@@ -7,8 +8,8 @@ use serde_json::{Value as Json, json};
 use super::networks::lfm2;
 use super::tiny::{Naming, TinyModel, values};
 use crate::checkpoint::{DecisionType, EmbeddingCheckpoint, OptionTemperatures, decision_type};
-use crate::decide::{DecisionQuestion, DecisionState};
-use crate::error::{ErrorKind, Result};
+use crate::decide::{DecisionOptions, DecisionQuestion, DecisionState, decide_scored};
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::{Compute, EmbeddingModelNetwork, Inputs, Model};
 use crate::options::{CacheType, GenerationOptions, LoadOptions};
 use crate::runner::{EngineSettings, ModelRunner};
@@ -113,7 +114,7 @@ fn lfm3(decision_type: &str) -> TinyModel {
 
 fn network(files: &Weights) -> EmbeddingModelNetwork {
     let checkpoint = EmbeddingCheckpoint::read_scorer(files).unwrap();
-    Compute::native(2, CacheType::F16).load_embedding(&checkpoint).unwrap()
+    Compute::native(2, CacheType::F16).load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
@@ -209,7 +210,10 @@ fn a_model_that_scores_options_is_described_whole() {
     let mut model = tiny();
     model.tensors.retain(|(name, ..)| name != "blk.5.attn_qkv.bias");
     let checkpoint = EmbeddingCheckpoint::read_scorer(&model.gguf(&[])).unwrap();
-    let err = Compute::native(1, CacheType::F16).load_embedding(&checkpoint).err().unwrap();
+    let err = Compute::native(1, CacheType::F16)
+        .load_embedding(&checkpoint, &mut |_| ControlFlow::Continue(()))
+        .err()
+        .unwrap();
     assert!(err.message().contains("blk.5.attn_qkv.bias"), "{err}");
 }
 
@@ -259,9 +263,12 @@ fn longer(mut model: TinyModel) -> TinyModel {
 }
 
 fn runner(model: &TinyModel, more: &[(&str, MetadataValue)]) -> Result<ModelRunner> {
-    let files = model.gguf(&[vocabulary(), more.to_vec()].concat());
+    load(model.gguf(&[vocabulary(), more.to_vec()].concat()), LoadOptions::default())
+}
+
+fn load(files: Weights, options: LoadOptions) -> Result<ModelRunner> {
     let go_on = &mut |_, _| ControlFlow::Continue(());
-    ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), go_on)
+    ModelRunner::from_weights(files, options, EngineSettings::default(), go_on)
 }
 
 #[test]
@@ -316,6 +323,67 @@ fn a_model_that_scores_options_decides_and_writes_nothing() {
 }
 
 #[test]
+fn the_rotations_of_a_model_that_scores_options_are_limited() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let choice = DecisionQuestion::choice("?", (0..50).map(|n| n.to_string()));
+    let options = DecisionOptions { rotations: Some(50), ..Default::default() };
+    let err = runner.decide_with("", &vec![choice; 21], options).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidArgument);
+    assert!(err.message().contains("at most 1024, found 1050"), "{err}");
+}
+
+/// A token of text would let texts bring rows that are scored.
+#[test]
+fn the_token_that_is_scored_must_be_a_control_token_of_its_own() {
+    for id in [9, 1, 300] {
+        let mut metadata = vocabulary();
+        metadata.retain(|(key, _)| !key.ends_with("mask_token_id"));
+        metadata.push(("tokenizer.ggml.mask_token_id", MetadataValue::Count(id)));
+        let err = load(tiny().gguf(&metadata), LoadOptions::default()).unwrap_err();
+        assert_eq!(err.kind(), ErrorKind::ModelLoad);
+        assert!(err.message().contains("a control token of its own"), "{id}: {err}");
+    }
+}
+
+#[test]
+fn loading_a_model_that_scores_options_reports_and_can_be_cancelled() {
+    let load = |most: usize| {
+        let mut shares = Vec::new();
+        let progress = &mut |_, share| {
+            shares.push(share);
+            if shares.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let files = longer(tiny()).gguf(&vocabulary());
+        let loaded = ModelRunner::from_weights(files, LoadOptions::default(), EngineSettings::default(), progress);
+        (loaded.map(drop).map_err(|err| err.kind()), shares)
+    };
+    let (loaded, shares) = load(usize::MAX);
+    loaded.unwrap();
+    // Before each of four layers, and at the end.
+    assert!(shares.len() == 5 && shares.is_sorted() && shares[4] == 1.0, "{shares:?}");
+    assert_eq!(load(2).0, Err(ErrorKind::LoadCancelled));
+}
+
+/// Each sequence asks whether the model is still wanted, also within one question.
+#[test]
+fn a_question_ends_between_its_rotations() {
+    let runner = runner(&longer(tiny()), &[]).unwrap();
+    let options = DecisionOptions { rotations: Some(3), ..Default::default() };
+    let question = DecisionQuestion::choice("Which?", ["hall", "kitchen", "garden"]);
+    let n_steps = Cell::new(0);
+    let model = || {
+        n_steps.set(n_steps.get() + 1);
+        match n_steps.get() {
+            5 => Err(SdkError::new(ErrorKind::ModelUnloaded, "the model was unloaded")),
+            _ => runner.loaded(),
+        }
+    };
+    // The state, the question, and two of three sequences.
+    let err = decide_scored(&model, (&"The kettle boils.".into(), &[question]), &options).unwrap_err();
+    assert_eq!((err.kind(), n_steps.get()), (ErrorKind::ModelUnloaded, 5));
+}
+
+#[test]
 fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
     let missing = runner(&longer(lfm3("lfm3-d1")), &[]).unwrap_err();
     assert!(missing.message().contains("tokenizer.chat_template.systemone is missing"), "{missing}");
@@ -334,4 +402,16 @@ fn a_model_that_is_read_after_whole_prompts_needs_its_template() {
     let expect = 1.0 / (1.0 + (logit(b'B') - logit(b'A')).exp());
     let found = answer.outcome.probabilities();
     assert!((found[0] - expect).abs() < 1e-12, "{found:?}, {expect}");
+}
+
+#[test]
+fn prompts_that_are_computed_in_one_step_are_limited() {
+    let mut model = lfm3("lfm3-d1");
+    let length = model.metadata.iter_mut().find(|(key, _)| key.ends_with("context_length"));
+    length.unwrap().1 = MetadataValue::Count(100_000);
+    let template = ("tokenizer.chat_template.systemone", "{{ bos_token }}{{ state }}".into());
+    let files = model.gguf(&[vocabulary(), vec![template]].concat());
+    let runner = load(files, LoadOptions { context_size: Some(100_000), ..Default::default() }).unwrap();
+    let err = runner.decide("x".repeat(16_384), &[DecisionQuestion::predicate("Ok?")]).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::PromptExceedsContext { needed: 16_385, available: 16_384 });
 }

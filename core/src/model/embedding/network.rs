@@ -1,6 +1,6 @@
 //! A network of any operations that reads whole texts.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,6 +14,7 @@ use crate::model::embedding::scorer::OptionScorer;
 use crate::model::embedding::text::{TextTokens, WantedRows};
 use crate::model::network::Inputs;
 use crate::model::pass::{Buffers, StackSequence};
+use crate::model::progress::LoadProgress;
 use crate::model::survey::survey;
 use crate::model::whisper::SpeechOperations;
 
@@ -64,7 +65,11 @@ enum TextNetworkBody<O: SpeechOperations> {
 
 impl EmbeddingModelNetwork {
     /// Loads a network. `new` makes operations on one device.
-    pub(crate) fn load<O: SpeechOperations>(new: impl Fn() -> O, checkpoint: &EmbeddingCheckpoint) -> Result<Self> {
+    pub(crate) fn load<O: SpeechOperations>(
+        new: impl Fn() -> O,
+        checkpoint: &EmbeddingCheckpoint,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
         let (operations, n_positions) = (new(), checkpoint.network.context_size());
         let (body, sizes) = match &checkpoint.network {
             EmbeddingNetwork::Bert(architecture, tensors) => {
@@ -76,7 +81,7 @@ impl EmbeddingModelNetwork {
             EmbeddingNetwork::Decoder(decoder) => {
                 survey(decoder)?;
                 let is_causal = !decoder.architecture.is_bidirectional;
-                let decoder = Decoder::load(new(), decoder, &mut |_| ControlFlow::Continue(()))?;
+                let decoder = Decoder::load(new(), decoder, progress)?;
                 if decoder.per_layer.is_some() {
                     return Err(invalid("models with per-layer embeddings embed no texts"));
                 }

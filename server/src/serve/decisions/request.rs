@@ -54,6 +54,10 @@ fn temperatures(json: &Json) -> Result<DecisionTemperatures, HttpError> {
         let one = number("temperature", json)?;
         return Ok(DecisionTemperatures { predicate: one, choice: one, score: one });
     };
+    if kinds.contains_key("predicate") && kinds.contains_key("noul") {
+        let message = "temperature must have predicate or noul, found both: they are the same kind";
+        return Err(HttpError::value("temperature", message));
+    }
     let mut temperatures = DecisionTemperatures::default();
     for (kind, json) in kinds {
         let place = format!("temperature.{kind}");
