@@ -78,8 +78,8 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::ModelNotFound`] if there is nothing at this location, [`ErrorKind::ModelLoad`] for files that are broken,
-    /// incomplete or of an unsupported kind.
+    /// [`ErrorKind::ModelNotFound`](crate::ErrorKind::ModelNotFound) if there is nothing at this location,
+    /// [`ErrorKind::ModelLoad`](crate::ErrorKind::ModelLoad) for files that are broken, incomplete or of an unsupported kind.
     pub fn load(model: &str) -> Result<Self> {
         Self::load_with(model, LoadOptions::default())
     }
@@ -94,7 +94,7 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`].
+    /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
     pub fn load_with(model: &str, options: LoadOptions) -> Result<Self> {
         Self::load_watched(model, options, |_| ControlFlow::Continue(()))
     }
@@ -115,7 +115,7 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// As [`load_with`](Self::load_with), and [`ErrorKind::LoadCancelled`] after `Break`.
+    /// As [`load_with`](Self::load_with), and [`ErrorKind::LoadCancelled`](crate::ErrorKind::LoadCancelled) after `Break`.
     pub fn load_watched(
         model: &str,
         options: LoadOptions,
@@ -245,8 +245,8 @@ impl ModelRunner {
     }
 
     /// Cancels all replies of this model and frees its memory. The returned future completes when the memory is free.
-    /// Afterwards, conversations can still be read, but generating fails with [`ErrorKind::ModelUnloaded`]. Further calls have
-    /// no effect.
+    /// Afterwards, conversations can still be read, but generating fails with
+    /// [`ErrorKind::ModelUnloaded`](crate::ErrorKind::ModelUnloaded). Further calls have no effect.
     ///
     /// Without this call, a model is unloaded when the last runner, conversation and stream are dropped.
     ///
@@ -293,7 +293,8 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::ModelLoad`] if the model's tokenizer fails on the text, [`ErrorKind::ModelUnloaded`].
+    /// [`ErrorKind::ModelLoad`](crate::ErrorKind::ModelLoad) if the model's tokenizer fails on the text,
+    /// [`ErrorKind::ModelUnloaded`](crate::ErrorKind::ModelUnloaded).
     pub fn tokenize(&self, prompt: &str) -> Result<Vec<u32>> {
         self.loaded()?.tokenizer.encode_with_bos(&self.inner.control.split(prompt))
     }
@@ -342,7 +343,7 @@ impl ModelRunner {
     }
 
     /// # Errors
-    /// [`ErrorKind::ModelUnloaded`].
+    /// [`ErrorKind::ModelUnloaded`](crate::ErrorKind::ModelUnloaded).
     pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {
         self.inner.engine.loaded()
     }

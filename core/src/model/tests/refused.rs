@@ -117,7 +117,6 @@ fn what_would_be_computed_in_another_way_is_named() {
         ("gemma3", json!({"query_pre_attn_scalar": 0}), "scales must be between 0.000001 and 1000000, found inf"),
         ("gemma3", json!({"final_logit_softcapping": -1.0}), "scales must be between 0.000001 and 1000000, found -1"),
         ("gemma3", json!({"model_type": "gemma3n_text"}), "architecture \"gemma3n_text\" is not supported"),
-        ("lfm3", json!({"is_causal": false}), "attention in both directions is not supported in architecture"),
         ("lfm3", json!({"layer_types": null}), "config.json must have layer_types"),
         ("lfm3", json!({"use_sandwich_norm": false}), "use_sandwich_norm must be true for architecture \"lfm3\""),
         ("lfm3", json!({"use_attention_gate": false}), "use_attention_gate must be true for architecture \"lfm3\""),
