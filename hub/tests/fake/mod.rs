@@ -110,6 +110,12 @@ pub fn demo() -> Repository {
     ])
 }
 
+/// A repository with a model that can be loaded.
+pub fn loadable() -> Repository {
+    let model = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/models/qwen3-q4_0.gguf"));
+    Repository::new(&[("tiny-Q4_0.gguf", model.unwrap())])
+}
+
 /// A repository of a folder with safetensors.
 pub fn folder() -> Repository {
     Repository::new(&[

@@ -10,10 +10,10 @@ mod fake;
 
 use std::io::Write;
 
-use fake::{FakeHub, demo, folder};
+use fake::{FakeHub, demo, folder, loadable};
 
 fn main() {
-    let fake = FakeHub::start([("ns/demo", demo()), ("ns/folder", folder())]);
+    let fake = FakeHub::start([("ns/demo", demo()), ("ns/folder", folder()), ("ns/tiny", loadable())]);
     fake.set_page(1000);
     let mut out = std::io::stdout();
     writeln!(out, "{}", fake.url()).unwrap();

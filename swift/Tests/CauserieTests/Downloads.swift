@@ -55,7 +55,7 @@ import FoundationNetworking
         let (fake, folder) = (try FakeHub(), try Folder())
         let hub = try hub(fake, folder)
         let seen = Seen()
-        let runner = try await ModelRunner.load("ns/demo:Q4_0", hub: hub) { seen.add($0) }
+        let runner = try await ModelRunner.load("ns/tiny:Q4_0", hub: hub) { seen.add($0) }
         #expect(runner.contextSize() > 0)
         let phases = seen.all.map(\.phase)
         let loading = try #require(phases.firstIndex(of: .loading))
@@ -64,7 +64,7 @@ import FoundationNetworking
         #expect(seen.all.allSatisfy { 0...1 ~= $0.fraction } && seen.all.last?.description == "loading, 100 %")
         // The second time, no request is sent.
         try fake.tell("")
-        _ = try await ModelRunner.load("ns/demo:Q4_0", hub: hub)
+        _ = try await ModelRunner.load("ns/tiny:Q4_0", hub: hub)
         #expect(try fake.tell("") == [])
         await #expect(throws: SdkError.self) { try await ModelRunner.load("ns/absent", hub: hub) }
     }

@@ -63,7 +63,7 @@ class DownloadTest {
     fun `a model is loaded by its name`() = runBlocking {
         DownloadPlayer().use { player ->
             val seen = Collections.synchronizedList(mutableListOf<ModelLoadProgress>())
-            ModelRunner.load("ns/demo:Q4_0", player.hub) { seen += it }.close()
+            ModelRunner.load("ns/tiny:Q4_0", player.hub) { seen += it }.close()
             val loading = seen.indexOfFirst { it.phase == ModelLoadProgress.Phase.LOADING }
             assertTrue(0 < loading, "$seen")
             assertEquals(1, seen.drop(loading).map { it.phase }.toSet().size)
@@ -72,7 +72,7 @@ class DownloadTest {
             assertEquals("loading, 100 %", seen.last().toString())
             // The second time, no request is sent.
             player.fake.tell("")
-            ModelRunner.load("ns/demo:Q4_0", player.hub).close()
+            ModelRunner.load("ns/tiny:Q4_0", player.hub).close()
             assertEquals(listOf<String>(), player.fake.tell(""))
         }
     }
