@@ -6,18 +6,6 @@ use crate::matrix::Format;
 use crate::pool::Pool;
 use crate::random::{SplitMix64, same};
 
-const FORMATS: [Format; 9] = [
-    Format::F32,
-    Format::F16,
-    Format::Bf16,
-    Format::Q8_0,
-    Format::Q4_0,
-    Format::Q5_1,
-    Format::Q4K,
-    Format::Q5K,
-    Format::Q6K,
-];
-
 impl SplitMix64 {
     /// Random bytes of a matrix in a file, with small scales.
     fn matrix(&mut self, format: Format, (n_rows, n_columns): (usize, usize)) -> Vec<u8> {
@@ -74,7 +62,7 @@ fn product(cpu: &Cpu, matrix: &Matrix, x: &[f32], adds: bool) -> Vec<f32> {
 fn all_kernels_give_the_same_bits() {
     let mut random = SplitMix64::new(1);
     let portable = cpu(Tier::Portable, 1);
-    for format in FORMATS {
+    for format in Format::ALL {
         for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288), (20, 77), (40, 133)] {
             if n_columns % format.block() != 0 {
                 continue;
@@ -119,7 +107,7 @@ fn all_kernels_give_the_same_bits() {
 fn products_are_right() {
     let mut random = SplitMix64::new(2);
     let cpu = Cpu::new(2);
-    for format in FORMATS {
+    for format in Format::ALL {
         let (n_outputs, n_columns) = (64, 1024);
         let bytes = random.matrix(format, (n_outputs, n_columns));
         let matrix = cpu.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();

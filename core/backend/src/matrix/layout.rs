@@ -70,7 +70,7 @@ pub(crate) const HALVES: usize = 32;
 
 impl Format {
     /// All formats.
-    const ALL: [Self; 9] =
+    pub const ALL: [Self; 9] =
         [Self::F32, Self::F16, Self::Bf16, Self::Q8_0, Self::Q4_0, Self::Q5_1, Self::Q4K, Self::Q5K, Self::Q6K];
 
     /// GGUF's name of the format.

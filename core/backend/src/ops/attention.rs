@@ -276,14 +276,13 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
             for at in 0..V {
                 prefetch(simd, soon, (vector + at) * head_dim + first);
             }
-            let (keys, x) = (rows.each_ref(), queries.each_ref());
             let (mut dim_keys, mut dim_x) = ([&rows[0][first]; V], [0.0; Q]);
             if first + STEP <= head_dim {
                 // Arrays, so that no index is checked.
                 let (mut key_steps, mut x_steps) =
                     ([&rows[0].as_chunks::<STEP>().0[first / STEP]; V], [&[0.0; STEP]; Q]);
-                unrolled!(V, AT, { key_steps[AT] = &keys[AT].as_chunks::<STEP>().0[first / STEP] });
-                unrolled!(Q, AT, { x_steps[AT] = &x[AT].as_chunks::<STEP>().0[first / STEP] });
+                unrolled!(V, AT, { key_steps[AT] = &rows[AT].as_chunks::<STEP>().0[first / STEP] });
+                unrolled!(Q, AT, { x_steps[AT] = &queries[AT].as_chunks::<STEP>().0[first / STEP] });
                 unrolled!(STEP, DIM, {
                     unrolled!(V, AT, { dim_keys[AT] = &key_steps[AT][DIM] });
                     unrolled!(Q, AT, { dim_x[AT] = x_steps[AT][DIM] });
@@ -291,8 +290,8 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
                 });
             } else {
                 for dim in first..head_dim {
-                    unrolled!(V, AT, { dim_keys[AT] = &keys[AT][dim] });
-                    unrolled!(Q, AT, { dim_x[AT] = x[AT][dim] });
+                    unrolled!(V, AT, { dim_keys[AT] = &rows[AT][dim] });
+                    unrolled!(Q, AT, { dim_x[AT] = queries[AT][dim] });
                     add_keys(simd, (dim_keys, scale), dim_x, &mut sums);
                 }
             }
@@ -390,7 +389,7 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
             Some(vectors) => unrolled!(D, OFFSET, {
                 sums[AT][OFFSET] = simd.mul(simd.load(&vectors[OFFSET]), simd.splat(shrinks[AT]));
             }),
-            None => sums[AT] = load_some(simd, &out[AT][dim * LANES..], shrinks[AT]),
+            None => sums[AT] = load_partial(simd, &out[AT][dim * LANES..], shrinks[AT]),
         }
     });
     let n_groups = values.scales.len() / PAGE;
@@ -417,7 +416,7 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
     unrolled!(Q, AT, {
         match out[AT].as_chunks_mut::<LANES>().0.get_mut(dim..dim + D) {
             Some(vectors) => unrolled!(D, OFFSET, { simd.store(sums[AT][OFFSET], &mut vectors[OFFSET]) }),
-            None => store_some(simd, sums[AT], &mut out[AT][dim * LANES..]),
+            None => store_partial(simd, sums[AT], &mut out[AT][dim * LANES..]),
         }
     });
     D
@@ -425,7 +424,7 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
 
 /// Loads the sums of a head whose last vector is not full, and shrinks them.
 #[inline(always)]
-fn load_some<S: Simd, const D: usize>(simd: S, from: &[f32], shrink: f32) -> [S::Floats; D] {
+fn load_partial<S: Simd, const D: usize>(simd: S, from: &[f32], shrink: f32) -> [S::Floats; D] {
     let mut sums = [simd.splat(0.0); D];
     for offset in 0..D {
         sums[offset] = simd.mul(simd.load_first(&from[offset * LANES..], 0.0), simd.splat(shrink));
@@ -435,7 +434,7 @@ fn load_some<S: Simd, const D: usize>(simd: S, from: &[f32], shrink: f32) -> [S:
 
 /// Stores the sums of a head whose last vector is not full.
 #[inline(always)]
-fn store_some<S: Simd, const D: usize>(simd: S, sums: [S::Floats; D], to: &mut [f32]) {
+fn store_partial<S: Simd, const D: usize>(simd: S, sums: [S::Floats; D], to: &mut [f32]) {
     for offset in 0..D {
         simd.store_first(sums[offset], &mut to[offset * LANES..]);
     }
