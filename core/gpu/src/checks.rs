@@ -18,17 +18,6 @@ use crate::past::{GpuKeyValues, KeyValueShape};
 use crate::recorder::Recorder;
 use crate::rows::{GpuInputs, GpuRows, GpuVector};
 
-const FORMATS: [Format; 9] = [
-    Format::F32,
-    Format::F16,
-    Format::Bf16,
-    Format::Q8_0,
-    Format::Q4_0,
-    Format::Q5_1,
-    Format::Q4K,
-    Format::Q5K,
-    Format::Q6K,
-];
 /// Outputs and inputs of the products that are compared.
 const SHAPE: (usize, usize) = (200, 1024);
 const HEAD_DIM: usize = 64;
@@ -61,7 +50,7 @@ pub fn check_operations(gpu: &Arc<Gpu>) -> Result<Vec<OperationCheck>, GpuError>
     let recorder = Recorder::new(Arc::clone(gpu))?;
     let cpu = Cpu::new(1);
     let mut checks = Vec::new();
-    for format in FORMATS {
+    for format in Format::ALL {
         for n_rows in [1, 4, 70] {
             checks.push(product(&recorder, &cpu, format, n_rows)?);
         }

@@ -60,13 +60,13 @@ impl Gpu {
             problem.get_or_insert_with(|| format!("{limit} must be at least {needed}, found {has}"));
         });
         if !features.contains(Features::IMMEDIATES) {
-            problem.get_or_insert_with(|| "it takes no immediate values".to_owned());
+            problem.get_or_insert_with(|| "it must take immediate values".to_owned());
         }
         if !adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::SHADER_F16_IN_F32) {
-            problem.get_or_insert_with(|| "its shaders read no f16".to_owned());
+            problem.get_or_insert_with(|| "its shaders must read f16".to_owned());
         }
         if let Some(problem) = problem {
-            return Err(GpuError::TooSmall(format!("{name}: {problem}")));
+            return Err(GpuError::Unsuitable(format!("{name}: {problem}")));
         }
         let wide = if *kind == GpuKind::Software { features & Features::SHADER_F64 } else { Features::empty() };
         let max_buffer_bytes = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);

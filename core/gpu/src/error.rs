@@ -9,7 +9,7 @@ pub enum GpuError {
     /// There is no such device; the text names those that there are.
     NotFound(String),
     /// The device lacks something that all kernels need.
-    TooSmall(String),
+    Unsuitable(String),
     /// The device has no memory left.
     OutOfMemory(String),
     /// The device was removed or reset, or a driver gave up. Models on it must be loaded again.
@@ -22,7 +22,7 @@ impl fmt::Display for GpuError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(text) => write!(f, "no GPU: {text}"),
-            Self::TooSmall(text) => write!(f, "the GPU cannot be used: {text}"),
+            Self::Unsuitable(text) => write!(f, "the GPU cannot be used: {text}"),
             Self::OutOfMemory(text) => write!(f, "the GPU's memory is exhausted: {text}"),
             Self::Lost(text) => write!(f, "the GPU was lost: {text}"),
             Self::Failed(text) => write!(f, "the GPU failed: {text}"),

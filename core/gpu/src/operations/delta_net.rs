@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::error::GpuError;
 use crate::kernels::Kernel;
-use crate::past::{DeltaSizes, GpuDeltaMemory};
 use crate::recorder::Recorder;
 use crate::rows::GpuRows;
+use crate::state::{DeltaSizes, GpuDeltaMemory};
 
 /// Columns of matrices that a workgroup takes.
 const COLUMNS: usize = 64;
@@ -45,15 +45,11 @@ impl Recorder {
             }
             // The matrices after each row of a step that may be undone.
             let rows_at_once = if memory.keeps_steps { 1 } else { rows.len().max(1) };
-            if memory.keeps_steps {
-                memory.last_step = vec![memory.item.clone()];
-            }
+            memory.begin_step();
             for first in rows.clone().step_by(rows_at_once) {
                 let some = first..rows.end.min(first + rows_at_once);
                 self.advance((tokens, decays, rates), some, memory, out)?;
-                if memory.keeps_steps {
-                    memory.last_step.push(memory.item.clone());
-                }
+                memory.end_row();
             }
         }
         Ok(())

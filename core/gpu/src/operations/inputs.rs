@@ -8,12 +8,12 @@ use wgpu::Buffer;
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::kernels::{GateCurve, Kernel};
-use crate::past::GpuWindow;
 use crate::planes::GROUP;
 use crate::pools::{ItemPool, PoolItem};
 use crate::recorder::Recorder;
 use crate::recording::StepRecording;
 use crate::rows::{GpuInputs, GpuRows, GpuVector};
+use crate::state::GpuWindow;
 
 /// In place of the number of a window: one of zeros, or none that is written.
 const NONE: u32 = u32::MAX;
@@ -217,23 +217,19 @@ impl Recorder {
         for (rows, window) in windows {
             let advanced = advanced.get_or_insert_with(|| AdvancedWindows {
                 table: Vec::new(),
-                n_past: window.n_past,
+                n_past: window.sizes.n_past,
                 pool: Arc::clone(&window.pool),
                 replaced: Vec::new(),
             });
             let current = window.item.as_ref().map_or(NONE, |item| item.number);
-            if window.keeps_steps {
-                window.last_step = vec![window.item.clone()];
-            }
+            window.begin_step();
             for row in rows.clone() {
                 let mut next = NONE;
                 if row + 1 == rows.end || window.keeps_steps {
                     let item = window.pool.take(self.gpu(), &mut self.record())?;
                     next = item.number;
                     advanced.replaced.extend(window.item.replace(item));
-                    if window.keeps_steps {
-                        window.last_step.push(window.item.clone());
-                    }
+                    window.end_row();
                 }
                 advanced.table.extend([rows.start as u32, current, next]);
             }

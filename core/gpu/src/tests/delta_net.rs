@@ -1,7 +1,7 @@
 use causerie_backend::{ConvolutionStep, Cpu, DeltaMemory, DeltaShape, DeltaStep, DeltaTokens};
 
 use super::*;
-use crate::{DeltaSizes, GpuDeltaMemory, GpuVector, GpuWindow};
+use crate::{DeltaSizes, GpuDeltaMemory, GpuVector, GpuWindow, WindowSizes};
 
 const SHAPE: DeltaShape = DeltaShape { n_keys: 2, n_values: 4, key_dim: 64, value_dim: 32 };
 const TAPS: usize = 4;
@@ -20,7 +20,8 @@ fn the_tokens_of_delta_nets_have_the_cpus_bits() {
     let (mut past, mut expect) = (vec![0.0; (TAPS - 1) * width], vec![0.0; ROWS * width]);
     let mut steps = [ConvolutionStep { rows: 0..ROWS, past: &mut past }];
     Cpu::new(1).delta_inputs(&x, (SHAPE, &taps), &mut steps, &mut expect);
-    let (mut window, mut tokens) = (GpuWindow::new(&recorder, TAPS, width), GpuRows::default());
+    let (mut window, mut tokens) =
+        (GpuWindow::new(&recorder, WindowSizes { n_past: TAPS - 1, n_channels: width }), GpuRows::default());
     let taps = GpuVector::new(recorder.gpu(), &taps).unwrap();
     let windows = std::iter::once((0..ROWS, &mut window));
     recorder.convolve_channels(&uploaded(&recorder, &x, width), &taps, windows, &mut tokens).unwrap();

@@ -2,7 +2,7 @@ use causerie_backend::{Activations, ConvolutionStep, Cpu, GateFunction, Pairing,
 
 use super::*;
 use crate::kernels::PairForm;
-use crate::{GateCurve, GpuVector, GpuWindow, OutputNorm, RowRotation};
+use crate::{GateCurve, GpuVector, GpuWindow, OutputNorm, RowRotation, WindowSizes};
 
 const EPSILON: f32 = 1e-5;
 /// Not a multiple of sixteen lanes, nor of a workgroup's.
@@ -153,15 +153,16 @@ fn convolutions_have_the_cpus_bits_in_any_steps() {
     let Some(recorder) = recorder() else { return };
     const CHANNELS: usize = 288;
     const TAPS: usize = 3;
+    const WINDOW: WindowSizes = WindowSizes { n_past: TAPS - 1, n_channels: CHANNELS };
     let (taps, bias) = (values(1, TAPS * CHANNELS), values(2, CHANNELS));
     let x = values(3, 9 * 3 * CHANNELS);
     let (taps_on_gpu, bias_on_gpu) = (vector(&recorder, &taps), vector(&recorder, &bias));
-    let mut past = vec![0.0; (TAPS - 1) * CHANNELS];
+    let mut past = vec![0.0; WINDOW.n_past * CHANNELS];
     let mut expect = Activations::default();
     let mut steps = [ConvolutionStep { rows: 0..9, past: &mut past }];
     Cpu::new(1).convolution(&x, (&taps, Some(&bias), CHANNELS), &mut steps, true, &mut expect);
 
-    let mut window = GpuWindow::new(&recorder, TAPS, CHANNELS);
+    let mut window = GpuWindow::new(&recorder, WINDOW);
     let run = |window: &mut GpuWindow, range: std::ops::Range<usize>| {
         let n = range.len();
         let rows = uploaded(&recorder, &x[range.start * 3 * CHANNELS..range.end * 3 * CHANNELS], 3 * CHANNELS);
@@ -182,7 +183,7 @@ fn convolutions_have_the_cpus_bits_in_any_steps() {
     assert_same_bits("first rows", &found[..3 * CHANNELS], &floats(&expect)[..3 * CHANNELS]);
     assert_same_bits("window", &window.to_floats(&recorder).unwrap(), &past);
     // Other sequences do not write to what a snapshot holds.
-    let mut loaded = GpuWindow::new(&recorder, TAPS, CHANNELS);
+    let mut loaded = GpuWindow::new(&recorder, WINDOW);
     loaded.set(&recorder, &snapshot.to_floats(&recorder).unwrap()).unwrap();
     assert_same_bits("from a snapshot", &run(&mut loaded, 6..9), &floats(&expect)[6 * CHANNELS..]);
 }

@@ -6,18 +6,6 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 use crate::kernels::*;
 
-const FORMATS: [Format; 9] = [
-    Format::F32,
-    Format::F16,
-    Format::Bf16,
-    Format::Q8_0,
-    Format::Q4_0,
-    Format::Q5_1,
-    Format::Q4K,
-    Format::Q5K,
-    Format::Q6K,
-];
-
 fn all_kernels() -> Vec<Kernel> {
     let mut all = vec![
         Kernel::CopyItem,
@@ -29,7 +17,7 @@ fn all_kernels() -> Vec<Kernel> {
         Kernel::AddWeighted,
     ];
     for has_bias in [false, true] {
-        for form in FORMATS.map(WeightForm) {
+        for form in Format::ALL.map(WeightForm) {
             for tokens in
                 [1, 2, 4].into_iter().filter(|tokens| *tokens <= form.tokens_of_few() as u32 || !form.0.is_quantised())
             {

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use causerie_gpu::{CacheFormat, GpuDeltaMemory, GpuKeyValues, GpuWindow, KeyValueShape, Recorder};
+use causerie_gpu::{
+    CacheFormat, GpuDeltaMemory, GpuKeyValues, GpuWindow, KeyValueShape, Recorder, StateSizes, WindowSizes,
+};
 
 use crate::error::Result;
 use crate::model::gpu::backend::failed_step;
@@ -83,19 +85,19 @@ impl LayerMemory for WgslWindow {
     }
 
     fn n_bytes(&self, _: &mut HashSet<usize>) -> usize {
-        let [n_past, n_channels] = self.window.sizes();
-        n_past * n_channels * size_of::<f32>()
+        self.window.sizes().n_elements() * size_of::<f32>()
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let inputs = self.window.to_floats(&self.recorder).map_err(failed_step)?;
-        writer.layer(SavedLayerKind::CONVOLUTION, self.window.sizes(), &[&inputs]);
+        writer.layer(SavedLayerKind::CONVOLUTION, window_sizes(&self.window), &[&inputs]);
         Ok(())
     }
 
     fn load(&mut self, reader: &mut StateReader<'_>) -> Option<()> {
-        reader.expect_layer(SavedLayerKind::CONVOLUTION, self.window.sizes())?;
-        self.window.set(&self.recorder, &reader.values(&self.window.sizes())?).ok()
+        let sizes = window_sizes(&self.window);
+        reader.expect_layer(SavedLayerKind::CONVOLUTION, sizes)?;
+        self.window.set(&self.recorder, &reader.values(&sizes)?).ok()
     }
 }
 
@@ -126,6 +128,12 @@ impl LayerMemory for WgslDeltaMemory {
         reader.expect_layer(SavedLayerKind::DELTA_NET, sizes)?;
         self.memory.set(&self.recorder, &reader.values(&sizes)?).ok()
     }
+}
+
+/// Rows and columns of the last inputs.
+fn window_sizes(window: &GpuWindow) -> [usize; 2] {
+    let WindowSizes { n_past, n_channels } = window.sizes();
+    [n_past, n_channels]
 }
 
 /// Value heads of a delta net, and the elements of a matrix.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causerie_gpu::{
     AttentionRow, DeltaSizes, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector,
-    GpuWindow, KeyValueShape, OutputNorm, PairForm, RowRotation,
+    GpuWindow, KeyValueShape, OutputNorm, PairForm, RowRotation, WindowSizes,
 };
 
 use crate::checkpoint::Activation;
@@ -62,7 +62,8 @@ impl Operations for Wgsl {
     }
 
     fn window(&self, n_taps: usize, n_channels: usize) -> Result<WgslWindow> {
-        let window = GpuWindow::new(&self.recorder, n_taps, n_channels);
+        let sizes = WindowSizes { n_past: n_taps.saturating_sub(1), n_channels };
+        let window = GpuWindow::new(&self.recorder, sizes);
         Ok(WgslWindow { window, recorder: Arc::clone(&self.recorder) })
     }
 
