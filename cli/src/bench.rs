@@ -92,16 +92,16 @@ fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: u
     if let Some(place) = model.to_load() {
         command.arg("--model").arg(place);
     }
-    if let Some(folder) = &arguments.packed.packed_folder {
+    if let Some(folder) = &arguments.loading.packed_folder {
         command.arg("--packed-folder").arg(folder);
     }
-    if let Some(how) = arguments.packed.weight_memory.to_possible_value() {
+    if let Some(how) = arguments.loading.weight_memory.to_possible_value() {
         command.arg("--weight-memory").arg(how.get_name());
     }
-    if let Some(device) = arguments.packed.device.to_possible_value() {
+    if let Some(device) = arguments.loading.device.to_possible_value() {
         command.arg("--device").arg(device.get_name());
     }
-    if let Some(name) = &arguments.packed.gpu_name {
+    if let Some(name) = &arguments.loading.gpu_name {
         command.arg("--gpu-name").arg(name);
     }
     for (option, number) in [
@@ -128,7 +128,7 @@ fn measure(arguments: &BenchArguments, model: &LocalModel) -> Result<Measurement
     let threads = arguments.threads.first().copied();
     let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
     let options = LoadOptions { threads, context_size: Some(needed), ..Default::default() };
-    let options = arguments.packed.add_to(options);
+    let options = arguments.loading.add_to(options);
     let runner = model.load(options)?;
     let load_time = before.elapsed();
     if runner.context_size() < needed {

@@ -11,7 +11,7 @@ use crate::output::{print, remark};
 pub(crate) fn run(arguments: &GenerateArguments, model: &LocalModel) -> Result<(), Failure> {
     let options = GenerationOptions { function_call_parser: None, ..arguments.sampling.options() };
     options.check()?;
-    let runner = model.load(arguments.packed.add_to(load_options(arguments.context.size)))?;
+    let runner = model.load(arguments.loading.add_to(load_options(arguments.context.size)))?;
     let mut reply = if arguments.raw {
         runner.complete(arguments.prompt.as_str(), options)
     } else {

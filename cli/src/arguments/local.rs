@@ -26,7 +26,7 @@ pub(crate) struct ChatArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: LoadingArguments,
+    pub(crate) loading: LoadingArguments,
     /// System prompt [default: a short text].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct GenerateArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: LoadingArguments,
+    pub(crate) loading: LoadingArguments,
     /// The text to reply to.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: String,
@@ -96,7 +96,7 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     pub(crate) model: ModelOption,
     #[command(flatten)]
-    pub(crate) packed: LoadingArguments,
+    pub(crate) loading: LoadingArguments,
     /// Number of tokens in the prompt, drawn at random.
     #[arg(short, long, value_name = "N", default_value_t = 512, value_parser = token_count)]
     pub(crate) prompt_tokens: usize,

@@ -22,7 +22,7 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) context: ContextOption,
     #[command(flatten)]
-    pub(crate) packed: LoadingArguments,
+    pub(crate) loading: LoadingArguments,
     /// Threads to compute with [default: one per processor].
     #[arg(long, value_name = "N", value_parser = small_count)]
     pub(crate) threads: Option<usize>,
@@ -84,7 +84,7 @@ impl ServeArguments {
             CacheTypeName::F32 => CacheType::F32,
             CacheTypeName::Q8_0 => CacheType::Q8_0,
         };
-        let options = self.packed.add_to(model::load_options(self.context.size));
+        let options = self.loading.add_to(model::load_options(self.context.size));
         LoadOptions { threads: self.threads, cache_type, ..options }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &ChatArguments, model: &LocalModel) -> Result<(), F
         Some(file) => read_definitions(file)?,
         None => definitions()?,
     };
-    let runner = model.load(arguments.packed.add_to(load_options(arguments.context.size)))?;
+    let runner = model.load(arguments.loading.add_to(load_options(arguments.context.size)))?;
     let system = arguments.system.as_deref().unwrap_or(causerie_server::chat::SYSTEM_PROMPT);
     let conversation = runner.create_conversation(system);
     let terminal = ChatTerminal::new(arguments.show_calls, ListFile::new(data_folder().join("lines.json")));
