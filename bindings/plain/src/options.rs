@@ -114,10 +114,16 @@ impl NamedOptions {
     }
 }
 
+/// Mistakes in the name of an option for which the known name is still offered.
+const MAX_DISTANCE: usize = 2;
+
 /// The error for an option that does not exist, with the known name that was probably meant.
 pub(crate) fn unknown_option(name: &str, known: &[&str]) -> SdkError {
-    let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
-    let hint = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| format!("; did you mean {known}?"));
+    // Comparing takes memory by the product of both lengths, and a long name is near to none.
+    let comparable = known.iter().filter(|known| name.len() <= known.len() + MAX_DISTANCE);
+    let near = comparable.map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+    let is_near = |(distance, _): &(usize, &str)| *distance <= MAX_DISTANCE;
+    let hint = near.filter(is_near).map(|(_, known)| format!("; did you mean {known}?"));
     let reason = format!("there is no option {name}{}", hint.unwrap_or_default());
     SdkError::new(ErrorKind::InvalidOption("options"), reason)
 }
