@@ -99,7 +99,14 @@ public class ChatSession(
             }
         }.also {
             // Also if the scope ends before the coroutine begins.
-            it.invokeOnCompletion { next.close() }
+            it.invokeOnCompletion { release(next) }
+        }
+    }
+
+    private fun release(ended: BlockingReply) {
+        ended.close()
+        synchronized(this) {
+            if (reply === ended) current.update { it.copy(isResponding = false) }
         }
     }
 

@@ -122,6 +122,7 @@ class ChatSessionTest {
         conversation.close()
         screen.coroutineContext.job.join()
         assertEquals(listOf<Throwable>(), errors)
+        assertFalse(chat.state.value.isResponding)
     }
 
     @Test
