@@ -118,7 +118,8 @@ pub struct Decisions {
 /// The tokens of decisions.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct DecisionUsage {
-    /// Tokens of all prompts; what they have in common counts once.
+    /// Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
+    /// which share nothing.
     pub input_tokens: SdkCount,
     /// The part of them that was computed for earlier requests.
     pub cached_tokens: SdkCount,

@@ -269,10 +269,10 @@ class Conversation:
     def interrupt(self, played_until: Duration) -> None:
         """Interrupts the reply that the listener hears, at the end of what was played.
 
-        `played_until` is the time, in seconds or as a `timedelta`, from the beginning of the sound of the replies to the last message of the user. A
-        reply under way is cancelled, and the message of the reply is cut to what was heard: all up to the last frame of which
-        something was played, also the text before it. If nothing was heard, no message remains. Calls stay, and a reply without
-        sound keeps its text. The next reply goes on from the prefix cache.
+        `played_until` is the time, in seconds or as a `timedelta`, from the beginning of the sound of the replies to the last
+        message of the user. A reply under way is cancelled, and the message of the reply is cut to what was heard: all up to the
+        last frame of which something was played, also the text before it. If nothing was heard, no message remains. Calls stay,
+        and a reply without sound keeps its text. The next reply goes on from the prefix cache.
         """
         self._ffi.interrupt(played_until.total_seconds() if isinstance(played_until, timedelta) else played_until)
 

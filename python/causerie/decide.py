@@ -258,7 +258,8 @@ class DecisionUsage:
     """The tokens of decisions."""
 
     input_tokens: int
-    """Tokens of all prompts; what they have in common counts once."""
+    """Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
+    which share nothing."""
     cached_tokens: int
     """The part of them that was computed for earlier requests."""
 

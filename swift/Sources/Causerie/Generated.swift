@@ -5128,7 +5128,8 @@ func FfiConverterTypeDecisionTemperatures_lower(_ value: DecisionTemperatures) -
  */
 public struct DecisionUsage: Equatable, Hashable {
     /**
-     * Tokens of all prompts; what they have in common counts once.
+     * Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
+     * which share nothing.
      */
     public var inputTokens: SdkCount
     /**
@@ -5140,7 +5141,8 @@ public struct DecisionUsage: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Tokens of all prompts; what they have in common counts once.
+         * Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
+         * which share nothing.
          */inputTokens: SdkCount,
         /**
          * The part of them that was computed for earlier requests.

@@ -8657,7 +8657,8 @@ public object FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer<Decis
  */
 data class DecisionUsage (
     /**
-     * Tokens of all prompts; what they have in common counts once.
+     * Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
+     * which share nothing.
      */
     val `inputTokens`: SdkCount
     ,
