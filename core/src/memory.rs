@@ -34,7 +34,7 @@ impl MemoryNeed {
     pub(crate) fn check(self, what: &str) -> Result<(), SdkError> {
         let limits = [control_group(Path::new("/")), machine(Path::new("/"))].into_iter().flatten();
         if let Some(limit) = limits.min_by_key(|limit| limit.n_left).filter(|limit| limit.n_left < self.written) {
-            return Err(error(what, self.written, limit.n_left, &limit.name));
+            return Err(too_little(what, self.written, limit.n_left, &limit.name));
         }
         if is_reservable(self.reserved) { Ok(()) } else { Err(unreservable(what, self.reserved)) }
     }
@@ -65,10 +65,11 @@ pub(crate) fn exhausted(what: &str, n_bytes: usize) -> SdkError {
 }
 
 fn unreservable(what: &str, needed: u64) -> SdkError {
-    error(what, needed, largest(needed, is_reservable), "what the system lets the process reserve")
+    too_little(what, needed, largest(needed, is_reservable), "what the system lets the process reserve")
 }
 
-fn error(what: &str, needed: u64, available: u64, limit: &str) -> SdkError {
+/// The error for something that takes more than what is left of a limit.
+pub(crate) fn too_little(what: &str, needed: u64, available: u64, limit: &str) -> SdkError {
     let message = format!(
         "memory for {what} must be at least {} MB ({needed} bytes), found {} MB ({available} bytes): {limit}",
         needed.div_ceil(1_000_000),

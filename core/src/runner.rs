@@ -216,6 +216,19 @@ impl ModelRunner {
         &self.inner.info
     }
 
+    /// Why the model is not computed on the GPU that [`LoadOptions::device`] asks for: there is none, its memory is too small, or it failed
+    /// meanwhile. Replies go on on the CPU then, from where they are. `None` if it is computed as asked for, and once it is unloaded.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = causerie::ModelRunner::load(model)?;
+    /// assert_eq!(runner.device_note(), None);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn device_note(&self) -> Option<String> {
+        self.inner.engine.loaded().ok()?.model.device_note()
+    }
+
     /// The largest number of tokens of a prompt and its reply together: the model's own context size, limited by
     /// [`LoadOptions::context_size`].
     ///

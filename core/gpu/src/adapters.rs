@@ -4,6 +4,10 @@ use wgpu::{Backend, Backends, DeviceType, Instance, InstanceDescriptor};
 
 use crate::error::GpuError;
 
+/// The share of the memory that the system leaves to this process, in percent, above which an allocation fails. Beyond all of it, drivers
+/// move memory to the host or lose the device.
+const BUDGET_SHARE: u8 = 95;
+
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GpuKind {
@@ -35,6 +39,7 @@ impl GpuAdapter {
     pub fn all() -> Vec<Self> {
         let mut descriptor = InstanceDescriptor::new_without_display_handle();
         descriptor.backends = Backends::VULKAN | Backends::METAL | Backends::DX12;
+        descriptor.memory_budget_thresholds.for_resource_creation = Some(BUDGET_SHARE);
         let instance = Instance::new(descriptor);
         let adapters = pollster::block_on(instance.enumerate_adapters(Backends::all()));
         let mut all: Vec<Self> = adapters.into_iter().filter_map(Self::new).collect();

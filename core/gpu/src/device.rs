@@ -48,7 +48,11 @@ impl Gpu {
         Ok(gpu)
     }
 
-    fn new(adapter: &GpuAdapter) -> Result<Self, GpuError> {
+    /// Opens a device that nothing else shares.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn new(adapter: &GpuAdapter) -> Result<Self, GpuError> {
         let GpuAdapter { adapter, name, kind, .. } = adapter;
         let (found, features) = (adapter.limits(), adapter.features());
         let mut limits = Limits { max_immediate_size: IMMEDIATE_BYTES, ..Limits::default() };
@@ -165,6 +169,12 @@ impl Gpu {
     /// The first fault of the device.
     pub fn check(&self) -> Result<(), GpuError> {
         self.fault.lock().clone().map_or(Ok(()), Err)
+    }
+
+    /// Gives the device up, and its memory: all that is asked of it afterwards fails with [`GpuError::Lost`].
+    pub fn give_up(&self) {
+        note(&self.fault, GpuError::Lost("it was given up".to_owned()));
+        self.device.destroy();
     }
 
     /// Allocates memory, which is zero.

@@ -12,7 +12,7 @@ pub enum GpuError {
     Unsuitable(String),
     /// The device has no memory left.
     OutOfMemory(String),
-    /// The device was removed or reset, or a driver gave up. Models on it must be loaded again.
+    /// The device was removed, reset or given up, or a driver gave up. What was in its memory is gone.
     Lost(String),
     /// A kernel was refused, or a file could not be read.
     Failed(String),

@@ -17,6 +17,7 @@ const COPIED: usize = 256;
 /// A pool, which grows as it is needed.
 pub(crate) struct ItemPool {
     pub(crate) n_words: usize,
+    budget: Arc<PoolBudget>,
     items: Mutex<Items>,
 }
 
@@ -28,16 +29,29 @@ struct Items {
 }
 
 /// The pools of a model, by the size of their items.
-#[derive(Default)]
-pub(crate) struct ItemPools(Mutex<Vec<Arc<ItemPool>>>);
+pub(crate) struct ItemPools {
+    pools: Mutex<Vec<Arc<ItemPool>>>,
+    budget: Arc<PoolBudget>,
+}
+
+/// The memory that all pools of a model may take.
+struct PoolBudget {
+    max_bytes: u64,
+    used: Mutex<u64>,
+}
 
 impl ItemPools {
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self { pools: Mutex::default(), budget: Arc::new(PoolBudget { max_bytes, used: Mutex::default() }) }
+    }
+
     pub(crate) fn of_words(&self, n_words: usize) -> Arc<ItemPool> {
-        let mut pools = self.0.lock();
+        let mut pools = self.pools.lock();
         if let Some(pool) = pools.iter().find(|pool| pool.n_words == n_words) {
             return Arc::clone(pool);
         }
-        pools.push(ItemPool::new(n_words));
+        let budget = Arc::clone(&self.budget);
+        pools.push(Arc::new(ItemPool { n_words, budget, items: Mutex::default() }));
         Arc::clone(&pools[pools.len() - 1])
     }
 }
@@ -56,10 +70,6 @@ impl Drop for PoolItem {
 }
 
 impl ItemPool {
-    pub(crate) fn new(n_words: usize) -> Arc<Self> {
-        Arc::new(Self { n_words, items: Mutex::default() })
-    }
-
     /// An item, whose words are undefined.
     pub(crate) fn take(self: &Arc<Self>, gpu: &Gpu, recording: &mut StepRecording) -> Result<Arc<PoolItem>, GpuError> {
         let mut items = self.items.lock();
@@ -93,12 +103,16 @@ impl ItemPool {
 
     fn grow(&self, items: &mut Items, gpu: &Gpu, recording: &mut StepRecording) -> Result<(), GpuError> {
         let item_bytes = 4 * self.n_words as u64;
-        let most = u32::try_from(gpu.max_buffer_bytes() / item_bytes.max(1)).unwrap_or(u32::MAX);
+        let mut used = self.budget.used.lock();
+        let own = u64::from(items.n_items) * item_bytes;
+        let most = gpu.max_buffer_bytes().min(self.budget.max_bytes.saturating_sub(*used - own));
+        let most = u32::try_from(most / item_bytes.max(1)).unwrap_or(u32::MAX);
         let n_items = (2 * items.n_items).max(8).min(most);
         if n_items <= items.n_items {
             return Err(GpuError::OutOfMemory(format!("{} pages or windows of {item_bytes} bytes", items.n_items)));
         }
         let buffer = gpu.buffer(u64::from(n_items) * item_bytes)?;
+        *used += u64::from(n_items) * item_bytes - own;
         if let Some(old) = &items.buffer {
             recording.copy_buffer(gpu, old, &buffer);
             recording.forget_bindings();

@@ -22,8 +22,17 @@ impl Recorder {
     /// # Errors
     /// The device has no memory left, or a fault.
     pub fn new(gpu: Arc<Gpu>) -> Result<Self, GpuError> {
+        Self::with_limit(gpu, u64::MAX)
+    }
+
+    /// A recorder of a model whose sequences take at most so many bytes in all; beyond these, steps fail with
+    /// [`GpuError::OutOfMemory`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_limit(gpu: Arc<Gpu>, max_state_bytes: u64) -> Result<Self, GpuError> {
         let recording = Mutex::new(StepRecording::new(&gpu)?);
-        Ok(Self { gpu, pools: ItemPools::default(), recording })
+        Ok(Self { gpu, pools: ItemPools::new(max_state_bytes), recording })
     }
 
     /// The device.

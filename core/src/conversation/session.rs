@@ -206,10 +206,9 @@ fn positions(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Resu
 
 /// Some logits that identify the model.
 fn probe(loaded: &LoadedModel) -> Result<Vec<f32>> {
-    let mut state = loaded.model.start()?;
     let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
     let mut logits = Vec::new();
-    loaded.model.forward_one(Inputs::Tokens(&ids), &mut *state, &mut logits)?;
+    loaded.model.forward_alone(Inputs::Tokens(&ids), &mut logits)?;
     let step = logits.len().div_ceil(PROBE_LOGITS).max(1);
     Ok(logits.into_iter().step_by(step).collect())
 }

@@ -92,7 +92,7 @@ pub(super) fn read_whole(model: WantedModel<'_>, jobs: Vec<ReadingJob>) -> Resul
             return Err(SdkError::new(ErrorKind::UnsupportedContent, message));
         }
         let ids: Vec<u32> = tokens(&prepared.positions).collect();
-        whole.forward_one(Inputs::Tokens(&ids), &mut *whole.start()?, &mut logits)?;
+        whole.forward_alone(Inputs::Tokens(&ids), &mut logits)?;
         let wanted = prepared.reading.map(|reading| reading.ids).unwrap_or_default();
         let logprobs = logprobs_of(&logits, &wanted).ok_or_else(|| {
             SdkError::new(

@@ -117,6 +117,16 @@ impl PrefixCache {
         }
     }
 
+    /// Replaces all states by others of the same positions, and forgets those that have none.
+    pub(crate) fn adopt(&mut self, adopt: impl Fn(Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>>) {
+        for mut entry in std::mem::take(&mut self.entries) {
+            let Some(state) = adopt(entry.state) else { continue };
+            entry.state = state;
+            entry.pauses = entry.pauses.into_iter().filter_map(&adopt).collect();
+            self.entries.push(entry);
+        }
+    }
+
     /// The entry to evict next, while all exceed the memory limit: the oldest, except the most recently used one and its
     /// prefixes. Those share its keys and values, and serve where it does not: when its reply is rendered differently from
     /// what the model generated.

@@ -19,7 +19,7 @@ use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::timing::Timing;
 use crate::engine::token_reading::TokenReading;
 use crate::engine::transcript::ReplyTranscript;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step};
 use crate::options::SpeechOptions;
@@ -182,13 +182,15 @@ impl Generation {
             Some(state) => state,
             empty => {
                 let state = cache.find(&self.positions, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
-                self.stats.cached_prompt_tokens = state.n_positions();
+                self.stats.cached_prompt_tokens = state.n_positions().min(self.stats.prompt_tokens);
                 self.sender.progress().set(state.n_positions(), &self.positions[..self.stats.prompt_tokens]);
                 empty.insert(state)
             }
         };
         let n_computed = state.n_positions();
-        let all = &self.positions[..];
+        // The prompt ends a step even where it is computed again, with a reply after it.
+        let end = if n_computed < self.stats.prompt_tokens { self.stats.prompt_tokens } else { self.positions.len() };
+        let all = &self.positions[..end];
         let (within, splits) = self.reading.as_ref().map_or((all, true), |reading| reading.within(all, n_computed));
         let is_end = |token| splits && loaded.tokenizer.is_end(token);
         let is_known = |digest| self.embeddings.is_known(digest);
@@ -326,6 +328,7 @@ impl Generation {
         let Some(plan) = self.plan.take() else { return ReplyProgress::Waiting };
         let outcome = match outcome {
             Ok(ForwardOutcome::NotYet) => return ReplyProgress::Waiting,
+            Ok(ForwardOutcome::Moved) => self.start_again(),
             Ok(ForwardOutcome::Done) => self.complete_step(&plan, loaded, cache),
             Err(err) => Err(err),
         };
@@ -337,6 +340,24 @@ impl Generation {
         }
         self.send(); // now, because the other replies' steps come before the next advance
         ReplyProgress::Worked
+    }
+
+    /// Forgets the state, which is lost, so that all positions are computed again: with the same logits, whatever computes them.
+    fn start_again(&mut self) -> Result<()> {
+        self.state = None;
+        self.pauses.clear();
+        match self.stats.spoken_tokens {
+            0 => Ok(()),
+            // The rows of its frames are kept nowhere else.
+            _ => Err(SdkError::new(ErrorKind::Generation, "the GPU failed while the reply was spoken")),
+        }
+    }
+
+    /// Takes over the states of a network that moved.
+    pub(crate) fn adopt_states(&mut self, loaded: &LoadedModel) {
+        self.state = self.state.take().and_then(|state| loaded.model.adopt(state));
+        let pauses = std::mem::take(&mut self.pauses);
+        self.pauses = pauses.into_iter().filter_map(|state| loaded.model.adopt(state)).collect();
     }
 
     /// Caches the state for later prompts; after the last token, picks the next one, or reads what is asked for.

@@ -13,7 +13,7 @@ use crate::engine::generate::{Generation, ReplyProgress};
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pool::PreparationPool;
 use crate::error::{ErrorKind, SdkError};
-use crate::model::{PREFILL_CHUNK, PerSequence, Step, give_memory_back};
+use crate::model::{ForwardOutcome, PREFILL_CHUNK, PerSequence, Step, give_memory_back};
 
 /// A command for the engine thread.
 pub(super) enum EngineCommand {
@@ -128,10 +128,15 @@ impl Worker {
         let outcomes = catch_unwind(AssertUnwindSafe(|| loaded.model.forward(&mut steps)));
         let outcomes = outcomes.unwrap_or_else(|_| (0..n_steps).map(|_| Err(failure())).collect());
         drop(steps);
+        let has_moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(ForwardOutcome::Moved)));
         let stepping = self.generations.iter_mut().filter(|generation| generation.has_plan());
         for (generation, outcome) in stepping.zip(outcomes) {
             let outcome = guarded(generation, |generation| generation.take(outcome, &loaded, &mut self.cache));
             has_worked |= outcome == ReplyProgress::Worked;
+        }
+        if has_moved {
+            self.cache.adopt(|state| loaded.model.adopt(state));
+            self.generations.iter_mut().for_each(|generation| generation.adopt_states(&loaded));
         }
         has_worked
     }

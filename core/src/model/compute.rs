@@ -13,6 +13,8 @@ use crate::checkpoint::{
     WhisperCheckpoint,
 };
 use crate::error::{ErrorKind, Result};
+#[cfg(feature = "gpu")]
+use crate::memory;
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
@@ -20,11 +22,15 @@ use crate::model::embedding::EmbeddingModelNetwork;
 #[cfg(feature = "gpu")]
 use crate::model::gpu::{Wgsl, gpu_error};
 use crate::model::hearing::SoundEncoder;
+#[cfg(feature = "gpu")]
+use crate::model::moving::MovingNetwork;
 use crate::model::native::{MatrixPacker, Native};
 use crate::model::network::Network;
 use crate::model::operations::Operations;
 use crate::model::pass::DecoderNetwork;
 use crate::model::progress::LoadProgress;
+#[cfg(feature = "gpu")]
+use crate::model::sizes::{PREFILL_CHUNK, Sizes};
 use crate::model::speech::Voice;
 use crate::model::tower::VisionTower;
 use crate::model::whisper::WhisperModel;
@@ -41,6 +47,9 @@ pub(crate) enum Compute {
         /// What computes the decoder in place of the CPU.
         #[cfg(feature = "gpu")]
         gpu: Option<DecoderGpu>,
+        /// Why it does not, although it was asked for.
+        #[cfg(feature = "gpu")]
+        note: Option<String>,
     },
     #[cfg(feature = "candle")]
     Candle(candle_core::Device),
@@ -53,6 +62,15 @@ pub(crate) struct DecoderGpu {
     pub(crate) gpu: Arc<Gpu>,
     /// Whether a decoder that the GPU cannot load goes to the CPU.
     pub(crate) may_leave: bool,
+    /// The memory that the model may take there.
+    pub(crate) max_bytes: Option<u64>,
+}
+
+/// A decoder in memory.
+pub(super) struct LoadedNetwork {
+    pub(super) network: Box<dyn Network>,
+    /// Why it is not on the device that was asked for.
+    pub(super) note: Option<String>,
 }
 
 impl Compute {
@@ -71,10 +89,13 @@ impl Compute {
                 let may_leave = device == Device::Auto;
                 let opened = GpuAdapter::choose(options.gpu_name.as_deref()).and_then(|adapter| Gpu::open(&adapter));
                 match opened {
-                    Ok(gpu) => Ok(Self::on_gpu(DecoderGpu { gpu, may_leave }, n_threads(), options.cache_type)),
+                    Ok(gpu) => {
+                        let gpu = DecoderGpu { gpu, may_leave, max_bytes: options.gpu_bytes };
+                        Ok(Self::on_gpu(gpu, n_threads(), options.cache_type))
+                    }
                     Err(err) if may_leave => {
-                        log::info!("the model is computed on the CPU: {err}");
-                        Ok(Self::native(n_threads(), options.cache_type))
+                        let (cpu, cache_type) = (Arc::new(Cpu::new(n_threads())), options.cache_type);
+                        Ok(Self::Native { cpu, cache_type, gpu: None, note: Some(noted(&err)) })
                     }
                     Err(err) => Err(gpu_error(ErrorKind::InvalidOption("device"), err)),
                 }
@@ -99,13 +120,15 @@ impl Compute {
             cache_type,
             #[cfg(feature = "gpu")]
             gpu: None,
+            #[cfg(feature = "gpu")]
+            note: None,
         }
     }
 
     /// A GPU for decoders, and the CPU for all other parts of a model.
     #[cfg(feature = "gpu")]
     pub(crate) fn on_gpu(gpu: DecoderGpu, n_threads: usize, cache_type: CacheType) -> Self {
-        Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type, gpu: Some(gpu) }
+        Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type, gpu: Some(gpu), note: None }
     }
 
     /// Whether the CPU computes the decoder.
@@ -221,21 +244,31 @@ impl Compute {
     }
 
     /// Loads a network, and reports progress before each layer.
-    pub(super) fn load(self, checkpoint: &Checkpoint, progress: LoadProgress<'_>) -> Result<Box<dyn Network>> {
+    pub(super) fn load(self, checkpoint: &Arc<Checkpoint>, progress: LoadProgress<'_>) -> Result<LoadedNetwork> {
         match self {
             #[cfg(feature = "gpu")]
-            Self::Native { cpu, cache_type, gpu: Some(DecoderGpu { gpu, may_leave }) } => {
-                match load_on_gpu(&gpu, cache_type, checkpoint, &mut *progress) {
-                    Err(err) if may_leave && err.kind() != ErrorKind::LoadCancelled => {
-                        log::info!("the model is computed on the CPU: {err}");
-                        load_decoder(Native::new(cpu, cache_type), checkpoint, progress)
+            Self::Native { cpu, cache_type, gpu: Some(place), .. } => {
+                match load_on_gpu(&place, (&cpu, cache_type), checkpoint, &mut *progress) {
+                    Err(err) if place.may_leave && err.kind() != ErrorKind::LoadCancelled => {
+                        let network = load_decoder(Native::new(cpu, cache_type), checkpoint, progress)?;
+                        Ok(LoadedNetwork { network, note: Some(noted(&err)) })
                     }
-                    loaded => loaded,
+                    loaded => Ok(LoadedNetwork { network: loaded?, note: None }),
                 }
             }
-            Self::Native { cpu, cache_type, .. } => load_decoder(Native::new(cpu, cache_type), checkpoint, progress),
+            #[cfg(feature = "gpu")]
+            Self::Native { cpu, cache_type, note, .. } => {
+                Ok(LoadedNetwork { network: load_decoder(Native::new(cpu, cache_type), checkpoint, progress)?, note })
+            }
+            #[cfg(not(feature = "gpu"))]
+            Self::Native { cpu, cache_type } => {
+                let network = load_decoder(Native::new(cpu, cache_type), checkpoint, progress)?;
+                Ok(LoadedNetwork { network, note: None })
+            }
             #[cfg(feature = "candle")]
-            Self::Candle(device) => load_decoder(Candle { device }, checkpoint, progress),
+            Self::Candle(device) => {
+                Ok(LoadedNetwork { network: load_decoder(Candle { device }, checkpoint, progress)?, note: None })
+            }
         }
     }
 }
@@ -250,15 +283,39 @@ fn load_decoder<O: Operations>(
 
 #[cfg(feature = "gpu")]
 fn load_on_gpu(
-    gpu: &Arc<Gpu>,
-    cache_type: CacheType,
-    checkpoint: &Checkpoint,
+    DecoderGpu { gpu, max_bytes, .. }: &DecoderGpu,
+    (cpu, cache_type): (&Arc<Cpu>, CacheType),
+    checkpoint: &Arc<Checkpoint>,
     progress: LoadProgress<'_>,
 ) -> Result<Box<dyn Network>> {
     for difference in gpu.differences() {
         log::warn!("replies of {} may differ from the CPU's: {difference}", gpu.name());
     }
-    load_decoder(Wgsl::new(gpu, cache_type)?, checkpoint, progress)
+    let max_state_bytes = max_bytes.map_or(Ok(u64::MAX), |max_bytes| state_bytes(checkpoint, cache_type, max_bytes))?;
+    let decoder = Decoder::load(Wgsl::new(gpu, cache_type, max_state_bytes)?, checkpoint, progress)?;
+    Ok(Box::new(MovingNetwork::new(decoder, Arc::clone(checkpoint), Arc::clone(cpu), cache_type)))
+}
+
+/// The memory that is left to sequences beside a decoder's weights and the values of a step.
+///
+/// # Errors
+/// [`ErrorKind::OutOfMemory`] if it is less than a sequence of one page takes.
+#[cfg(feature = "gpu")]
+fn state_bytes(checkpoint: &Checkpoint, cache_type: CacheType, max_bytes: u64) -> Result<u64> {
+    let sizes = Sizes { cache_type, ..Sizes::read(checkpoint)? };
+    let model = sizes.n_weight_bytes.saturating_add(sizes.working_bytes(PREFILL_CHUNK));
+    let states = sizes.key_value_bytes(1).saturating_add(sizes.convolution_bytes()).saturating_add(sizes.delta_net_bytes());
+    match model.saturating_add(states) {
+        needed if max_bytes < needed => Err(memory::too_little("the model", needed, max_bytes, "gpu_bytes")),
+        _ => Ok(max_bytes - model),
+    }
+}
+
+/// Logs why the CPU computes, and returns it.
+#[cfg(feature = "gpu")]
+fn noted(reason: &dyn std::error::Error) -> String {
+    log::warn!("the model is computed on the CPU: {reason}");
+    reason.to_string()
 }
 
 #[cfg(any(feature = "candle", not(feature = "gpu")))]

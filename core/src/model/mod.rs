@@ -23,6 +23,8 @@ mod hearing;
 mod layer;
 mod layer_weights;
 mod linear;
+#[cfg(feature = "gpu")]
+mod moving;
 mod native;
 mod network;
 mod operations;
@@ -39,7 +41,7 @@ mod stored;
 mod survey;
 mod taps;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tower;
 mod whisper;
 
@@ -52,11 +54,14 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{PackedWeights, Weights};
 
 use backend::CopyOutcome;
+use compute::LoadedNetwork;
 use silent::SilentNetwork;
 
 pub(crate) use backend::UsedGpu;
 pub(crate) use causerie_backend::give_memory_back;
 pub(crate) use compute::Compute;
+#[cfg(all(feature = "gpu", test))]
+pub(crate) use compute::DecoderGpu;
 pub(crate) use decoder::embedding_shape;
 pub(crate) use delta_net::{DeltaHeads, DeltaNet};
 pub(crate) use embedding::{EmbeddingModelNetwork, TextTokens, WantedRows};
@@ -83,6 +88,8 @@ pub(crate) struct Model {
     packed: Option<Arc<PackedWeights>>,
     /// Whether matrices are still to be copied from it.
     copies: AtomicBool,
+    /// Why it was not loaded on the device that was asked for.
+    note: Option<String>,
 }
 
 impl Model {
@@ -120,14 +127,15 @@ impl Model {
         survey(&checkpoint)?;
         checkpoint.architecture.limit_context(context_size);
         packed.iter().for_each(|packed| checkpoint.tensors.set_packed(Arc::clone(packed)));
-        let network = compute.load(&checkpoint, progress)?;
+        let checkpoint = Arc::new(checkpoint);
+        let LoadedNetwork { network, note } = compute.load(&checkpoint, progress)?;
         let copies = AtomicBool::new(packed.as_ref().is_some_and(|packed| packed.copies()));
-        Ok(Self { network, context_size: checkpoint.architecture.context_size, packed, copies })
+        Ok(Self { network, context_size: checkpoint.architecture.context_size, packed, copies, note })
     }
 
     /// A model of any network.
     pub(crate) fn new(network: Box<dyn Network>, context_size: usize) -> Self {
-        Self { network, context_size, packed: None, copies: AtomicBool::new(false) }
+        Self { network, context_size, packed: None, copies: AtomicBool::new(false), note: None }
     }
 
     /// A model that writes nothing: replies are errors.
@@ -151,6 +159,16 @@ impl Model {
     /// As [`Network::gpu`].
     pub(crate) fn gpu(&self) -> Option<UsedGpu> {
         self.network.gpu()
+    }
+
+    /// Why the model is not computed on the device that was asked for; `None` if it is.
+    pub(crate) fn device_note(&self) -> Option<String> {
+        self.network.device_note().or_else(|| self.note.clone())
+    }
+
+    /// As [`Network::adopt`].
+    pub(crate) fn adopt(&self, state: Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>> {
+        self.network.adopt(state)
     }
 
     /// Positions that a sequence may have.
@@ -191,20 +209,48 @@ impl Model {
         self.network.forward(steps)
     }
 
+    /// Computes a sequence of its own, and the logits of the last position.
+    ///
+    /// # Errors
+    /// As [`forward_one`](Self::forward_one).
+    pub(crate) fn forward_alone(&self, inputs: Inputs<'_>, logits: &mut Vec<f32>) -> Result<()> {
+        loop {
+            // A network moves once.
+            match self.step_one(inputs, &mut *self.start()?, logits)? {
+                ForwardOutcome::Moved => {}
+                outcome => return done(outcome),
+            }
+        }
+    }
+
     /// Computes positions of one sequence, and the logits of the last of them.
     ///
     /// # Errors
     /// The errors of [`forward`](Self::forward), and [`ErrorKind::Internal`] for a network that has to wait.
+    #[cfg(test)]
     pub(crate) fn forward_one(
         &self,
         inputs: Inputs<'_>,
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        match self.forward(&mut [Step { inputs, state, logits, n_logits: 1, hidden: None, content: None }]).pop() {
-            Some(Ok(ForwardOutcome::Done)) => Ok(()),
-            Some(Err(err)) => Err(err),
-            _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),
-        }
+        done(self.step_one(inputs, state, logits)?)
+    }
+
+    fn step_one(
+        &self,
+        inputs: Inputs<'_>,
+        state: &mut (dyn SequenceState + 'static),
+        logits: &mut Vec<f32>,
+    ) -> Result<ForwardOutcome> {
+        let step = Step { inputs, state, logits, n_logits: 1, hidden: None, content: None };
+        self.forward(&mut [step]).pop().unwrap_or(Ok(ForwardOutcome::NotYet))
+    }
+}
+
+fn done(outcome: ForwardOutcome) -> Result<()> {
+    match outcome {
+        ForwardOutcome::Done => Ok(()),
+        _ => Err(SdkError::new(ErrorKind::Internal, "the model computed no logits")),
     }
 }

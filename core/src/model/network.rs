@@ -38,6 +38,16 @@ pub(crate) trait Network: Send + Sync {
     /// sequence does not depend on the others. After an error the state of the sequence must not be used.
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>>;
 
+    /// Takes over a state from before the network [moved](ForwardOutcome::Moved); `None` if it is lost.
+    fn adopt(&self, state: Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>> {
+        Some(state)
+    }
+
+    /// Why the network is not computed on the device that it was loaded on.
+    fn device_note(&self) -> Option<String> {
+        None
+    }
+
     /// The GPU that computes; `None` on the CPU.
     fn gpu(&self) -> Option<UsedGpu> {
         None
@@ -139,4 +149,7 @@ pub(crate) enum ForwardOutcome {
     /// Nothing was computed: the network waits for something. The same step is tried again the next time that the engine
     /// is woken.
     NotYet,
+    /// Nothing was computed, and the state of the sequence is lost: what computed the network is gone, and something else takes its
+    /// place. Its positions must be computed from the first one on, and all other states must be [adopted](Network::adopt).
+    Moved,
 }

@@ -25,6 +25,9 @@ pub struct LoadOptions {
     /// The GPU's name, or a part of it in upper or lower case, as `causerie inspect devices` shows it. A software device is taken only by
     /// its name. Default: a card with memory of its own, or else the processor's.
     pub gpu_name: Option<String>,
+    /// The memory of the GPU that the model and its sequences may take, in bytes. A model that needs more is refused, or goes to the CPU with
+    /// [`Device::Auto`]; where sequences need more, replies go on on the CPU. Default: what the system leaves to the process.
+    pub gpu_bytes: Option<u64>,
     /// Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are fast
     /// and slow ones, the number of fast ones.
     pub threads: Option<usize>,
@@ -104,6 +107,7 @@ impl Default for LoadOptions {
             context_size: None,
             device: Device::default(),
             gpu_name: None,
+            gpu_bytes: None,
             threads: None,
             cache_type: CacheType::default(),
             chat_template: None,

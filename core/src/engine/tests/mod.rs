@@ -1,6 +1,8 @@
 //! The life of the engine thread, and the order in which it serves replies.
 
 mod cuts;
+#[cfg(feature = "gpu")]
+mod lost_gpu;
 mod marked_speech;
 mod preparation;
 mod speech;
@@ -30,11 +32,14 @@ fn engine() -> Engine {
 }
 
 fn engine_of(family: &str, looks_ahead: bool) -> Engine {
+    engine_on(Compute::new(&Default::default()).unwrap(), family, looks_ahead)
+}
+
+fn engine_on(compute: Compute, family: &str, looks_ahead: bool) -> Engine {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models");
     let model = models.join(format!("{family}-f32.gguf"));
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let tokenizer = ModelTokenizer::load(&weights).unwrap();
-    let compute = Compute::new(&Default::default()).unwrap();
     let model = Model::load(&weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()

@@ -1,5 +1,6 @@
 //! The weights in a GPU's memory.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use causerie_gpu::{CacheFormat, Gpu, GpuError, GpuMatrix, GpuRows, GpuVector, Recorder};
@@ -20,8 +21,10 @@ pub(crate) struct Wgsl {
 }
 
 impl Wgsl {
-    pub(crate) fn new(gpu: &Arc<Gpu>, cache_type: CacheType) -> Result<Self> {
-        let recorder = Recorder::new(Arc::clone(gpu)).map_err(|err| gpu_error(ErrorKind::ModelLoad, err))?;
+    /// Sequences may take so many bytes.
+    pub(crate) fn new(gpu: &Arc<Gpu>, cache_type: CacheType, max_state_bytes: u64) -> Result<Self> {
+        let recorder = Recorder::with_limit(Arc::clone(gpu), max_state_bytes);
+        let recorder = recorder.map_err(|err| gpu_error(ErrorKind::ModelLoad, err))?;
         let cache_format = match cache_type {
             CacheType::F16 => CacheFormat::F16,
             CacheType::F32 => CacheFormat::F32,
@@ -62,6 +65,11 @@ impl Backend for Wgsl {
 /// The error of a device.
 pub(crate) fn gpu_error(kind: ErrorKind, err: GpuError) -> SdkError {
     SdkError::new(kind, err.to_string()).caused_by(err)
+}
+
+/// The fault of a device that caused an error.
+pub(crate) fn gpu_fault(err: &SdkError) -> Option<&GpuError> {
+    err.source()?.downcast_ref()
 }
 
 /// The error of a step that a device could not compute.

@@ -4,4 +4,4 @@ mod backend;
 mod memories;
 mod operations;
 
-pub(super) use backend::{Wgsl, gpu_error};
+pub(super) use backend::{Wgsl, gpu_error, gpu_fault};

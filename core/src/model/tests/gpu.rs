@@ -34,7 +34,10 @@ const FILES: [&str; 19] = [
     "qwen35-q8_0.gguf",
 ];
 
-static DEVICE: LazyLock<Option<Arc<Gpu>>> = LazyLock::new(|| {
+static DEVICE: LazyLock<Option<Arc<Gpu>>> = LazyLock::new(|| Some(Gpu::open(&adapter()?).unwrap()));
+
+/// The first device of this machine; `CAUSERIE_TEST_GPU` names another.
+fn adapter() -> Option<GpuAdapter> {
     let name = std::env::var("CAUSERIE_TEST_GPU").ok();
     let named = |adapter: &GpuAdapter| name.as_ref().is_none_or(|name| adapter.name.contains(name));
     let found = GpuAdapter::all().into_iter().find(named);
@@ -42,14 +45,19 @@ static DEVICE: LazyLock<Option<Arc<Gpu>>> = LazyLock::new(|| {
         found.is_some() || std::env::var_os("CAUSERIE_NEEDS_GPU").is_none(),
         "there is no GPU, not even a software one"
     );
-    Some(Gpu::open(&found?).unwrap())
-});
+    found
+}
+
+/// A device that a test may give up: nothing else shares it.
+pub(crate) fn own_device() -> Option<Arc<Gpu>> {
+    Some(Arc::new(Gpu::new(&adapter()?).unwrap()))
+}
 
 /// The first device of this machine, if its arithmetic is the CPU's.
 fn gpu(cache_type: CacheType) -> Option<Compute> {
     let gpu = Arc::clone(DEVICE.as_ref()?);
     assert_eq!(gpu.differences(), Vec::<&str>::new(), "{}", gpu.name());
-    Some(Compute::on_gpu(DecoderGpu { gpu, may_leave: false }, 1, cache_type))
+    Some(Compute::on_gpu(DecoderGpu { gpu, may_leave: false, max_bytes: None }, 1, cache_type))
 }
 
 fn last(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<u32> {
@@ -173,7 +181,7 @@ fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
             row.iter_mut().for_each(|x| *x *= on_cpu.scales.embedding);
             row
         };
-        let network = DecoderNetwork::new(decoder(file, Wgsl::new(device, CacheType::F16).unwrap()));
+        let network = DecoderNetwork::new(decoder(file, Wgsl::new(device, CacheType::F16, u64::MAX).unwrap()));
         let rows = with_rows(&network, &ids(97, 3), |ids| ids.iter().flat_map(row).collect());
         let model = load_with(file, native(CacheType::F16));
         let expect: Vec<_> = logits(&model, &ids(97, 3), &[17]).iter().map(|(_, logits)| bits(logits)).collect();

@@ -7,7 +7,9 @@ mod decision_values;
 mod descriptions;
 mod documented;
 #[cfg(feature = "gpu")]
-mod gpu;
+pub(crate) mod gpu;
+#[cfg(feature = "gpu")]
+mod lost_gpu;
 mod operations;
 mod refused;
 mod same_bits;

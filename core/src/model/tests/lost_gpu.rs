@@ -1,0 +1,116 @@
+//! A model whose GPU fails goes on on the CPU with the same bits.
+
+use std::sync::Arc;
+
+use causerie_gpu::Gpu;
+
+use super::gpu::own_device;
+use super::same_bits::{bits, ids, step};
+use super::*;
+use crate::model::compute::DecoderGpu;
+
+const FILE: &str = "lfm2-q4_0.gguf";
+
+fn on_gpu(gpu: &Arc<Gpu>, may_leave: bool, max_bytes: Option<u64>) -> Result<Model> {
+    let compute = Compute::on_gpu(DecoderGpu { gpu: Arc::clone(gpu), may_leave, max_bytes }, 1, CacheType::F16);
+    let weights = Weights::open(fixture(FILE).to_str().unwrap()).unwrap();
+    Model::load(&weights, None, compute, CONTEXT, &mut |_| ControlFlow::Continue(()))
+}
+
+fn outcome(model: &Model, ids: &[u32], state: &mut Box<dyn SequenceState>) -> ForwardOutcome {
+    model.forward(&mut [step(ids, state, &mut Vec::new(), 1)]).pop().unwrap().unwrap()
+}
+
+/// The logits on the CPU after a token that follows these.
+fn expected(before: &[u32], token: u32) -> Vec<u32> {
+    let cpu = load_with(FILE, native(CacheType::F16));
+    let mut state = cpu.start().unwrap();
+    read(&cpu, before, &mut state);
+    bits(&read(&cpu, &[token], &mut state))
+}
+
+#[test]
+fn after_a_device_is_lost_all_positions_are_computed_again_on_the_cpu() {
+    let Some(gpu) = own_device() else { return };
+    let model = on_gpu(&gpu, false, None).unwrap();
+    let mut state = model.start().unwrap();
+    read(&model, &ids(61, 6), &mut state);
+    let (snapshot, mut other) = (state.clone(), state.clone());
+    assert_eq!((model.device_note(), model.gpu().is_some()), (None, true));
+    gpu.give_up();
+    assert_eq!(outcome(&model, &[5], &mut state), ForwardOutcome::Moved);
+    assert!(model.adopt(snapshot).is_none());
+    let note = model.device_note().unwrap();
+    assert!(note.contains("lost") && model.gpu().is_none(), "{note}");
+    let mut again = model.start().unwrap();
+    read(&model, &ids(61, 6), &mut again);
+    // A step with a state that nobody took over leaves the others alone.
+    let (mut lost, mut not_yet) = (Vec::new(), Vec::new());
+    let mut steps = [step(&[5], &mut other, &mut lost, 1), step(&[5], &mut again, &mut not_yet, 1)];
+    let outcomes: Vec<_> = model.forward(&mut steps).into_iter().map(Result::unwrap).collect();
+    assert_eq!(outcomes, [ForwardOutcome::Moved, ForwardOutcome::NotYet]);
+    assert_eq!(bits(&read(&model, &[5], &mut again)), expected(&ids(61, 6), 5));
+    assert!(model.adopt(again).is_some());
+    let mut logits = Vec::new();
+    model.forward_alone(Inputs::Tokens(&[5]), &mut logits).unwrap();
+    assert_eq!(bits(&logits), expected_alone());
+}
+
+fn expected_alone() -> Vec<u32> {
+    let cpu = load_with(FILE, native(CacheType::F16));
+    bits(&read(&cpu, &[5], &mut cpu.start().unwrap()))
+}
+
+#[test]
+fn a_sequence_that_is_computed_alone_begins_again_on_the_cpu() {
+    let Some(gpu) = own_device() else { return };
+    let model = on_gpu(&gpu, false, None).unwrap();
+    gpu.give_up();
+    let mut logits = Vec::new();
+    model.forward_alone(Inputs::Tokens(&[5]), &mut logits).unwrap();
+    assert_eq!(bits(&logits), expected_alone());
+}
+
+#[test]
+fn states_of_a_device_without_memory_are_read_back() {
+    let Some(gpu) = own_device() else { return };
+    let model = on_gpu(&gpu, false, Some(least_bytes(&gpu) + (1 << 17))).unwrap();
+    let mut states = Vec::new();
+    loop {
+        let mut state = model.start().unwrap();
+        if outcome(&model, &ids(60, 6), &mut state) == ForwardOutcome::Moved {
+            break;
+        }
+        states.push(state);
+        assert!(states.len() < 1000, "the limit does nothing");
+    }
+    let note = model.device_note().unwrap();
+    assert!(note.contains("memory") && !states.is_empty(), "{note}, {} states", states.len());
+    for state in states {
+        let mut adopted = model.adopt(state).unwrap();
+        assert_eq!(bits(&read(&model, &[5], &mut adopted)), expected(&ids(60, 6), 5));
+    }
+}
+
+/// The memory that the model takes with a short sequence.
+fn least_bytes(gpu: &Arc<Gpu>) -> u64 {
+    match on_gpu(gpu, false, Some(0)).err().unwrap().kind() {
+        ErrorKind::OutOfMemory { needed, available: 0 } => needed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_model_beyond_its_limit_is_refused_or_computed_on_the_cpu() {
+    let Some(gpu) = own_device() else { return };
+    let needed = least_bytes(&gpu);
+    assert!(on_gpu(&gpu, false, Some(needed - 1)).is_err());
+    let model = on_gpu(&gpu, true, Some(needed - 1)).unwrap();
+    let note = model.device_note().unwrap();
+    assert!(note.contains("gpu_bytes") && note.contains(&needed.to_string()), "{note}");
+    assert!(model.gpu().is_none());
+    let mut state = model.start().unwrap();
+    read(&model, &ids(61, 6), &mut state);
+    assert_eq!(bits(&read(&model, &[5], &mut state)), expected(&ids(61, 6), 5));
+    assert!(on_gpu(&gpu, true, Some(needed)).unwrap().gpu().is_some());
+}
