@@ -62,10 +62,7 @@ impl Sampler {
     /// [`ErrorKind::Generation`] if a logit is NaN or positive infinity.
     pub(crate) fn pick(&mut self, logits: &mut [f32], mut is_allowed: impl FnMut(u32) -> bool) -> Result<Option<u32>> {
         if any(logits, |logit| logit.is_nan() | (logit == f32::INFINITY)) {
-            return Err(SdkError::new(
-                ErrorKind::Generation,
-                "the model's logits must be finite, found NaN or infinity",
-            ));
+            return Err(not_finite());
         }
         self.penalise(logits);
         // Each iteration excludes a token, so the loop ends.
@@ -77,6 +74,13 @@ impl Sampler {
             logits[id as usize] = f32::NEG_INFINITY;
         }
         Ok(None)
+    }
+
+    /// Whether the next token is the most probable one, by the model's logits as they are.
+    pub(crate) fn takes_most_probable(&self) -> bool {
+        let Sampling { temperature, repetition_penalty, presence_penalty, frequency_penalty, .. } = self.sampling;
+        let changes = repetition_penalty != 1.0 || presence_penalty != 0.0 || frequency_penalty != 0.0;
+        temperature == 0.0 && !changes && self.bias.is_empty()
     }
 
     fn choose(&mut self, logits: &[f32]) -> Option<Candidate> {
@@ -135,6 +139,11 @@ impl Sampler {
         });
         candidates.get(drawn.unwrap_or(weights.len() - 1)).copied()
     }
+}
+
+/// The error for a logit that is NaN or positive infinity.
+pub(crate) fn not_finite() -> SdkError {
+    SdkError::new(ErrorKind::Generation, "the model's logits must be finite, found NaN or infinity")
 }
 
 fn change(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {

@@ -90,6 +90,9 @@ pub enum Kernel {
     },
     Map(MapForm),
     Gather(GatherForm),
+    Choose {
+        is_last: bool,
+    },
     CopyItem,
     Receipt,
     Probe,
@@ -287,6 +290,9 @@ impl Kernel {
                     GatherForm::Upload => vec!["UPLOAD", "TABLE"],
                 };
                 (names, String::new(), &[part!("gather")])
+            }
+            Self::Choose { is_last } => {
+                (vec![if is_last { "LAST" } else { "FIRST" }], String::new(), &[part!("choose")])
             }
             Self::CopyItem => (vec![], String::new(), &[part!("copy_item")]),
             Self::Receipt => (vec![], String::new(), &[part!("receipt")]),

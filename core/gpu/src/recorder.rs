@@ -8,7 +8,7 @@ use wgpu::Buffer;
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::pools::ItemPools;
-use crate::recording::StepRecording;
+use crate::recording::{RecordedCounts, StepRecording};
 use crate::rows::{GpuRows, Reused};
 
 /// Collects the kernels of a model's steps.
@@ -56,6 +56,11 @@ impl Recorder {
     pub fn uploaded(&self, values: &[f32], width: usize) -> Result<GpuRows, GpuError> {
         let n_rows = values.len() / width.max(1);
         Ok(GpuRows { values: Reused::new(self.gpu.upload(values)?), n_rows, width })
+    }
+
+    /// What was recorded so far.
+    pub fn counts(&self) -> RecordedCounts {
+        self.record().counts()
     }
 
     /// Submits what was recorded, and forgets bindings, so that rows of their own can be freed.

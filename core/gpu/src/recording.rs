@@ -20,6 +20,17 @@ const COLUMNS: usize = 256;
 /// A kernel's buffers, with the numbers of their bindings.
 pub(crate) type Bindings<'a> = &'a [(u32, &'a Buffer)];
 
+/// What was recorded so far: what steps cost besides computing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedCounts {
+    /// Kernels.
+    pub n_kernels: usize,
+    /// Times that the host waited for the device.
+    pub n_reads: usize,
+    /// Bytes that were read back.
+    pub n_bytes_read: u64,
+}
+
 pub(crate) struct StepRecording {
     encoder: Option<CommandEncoder>,
     pass: Option<ComputePass<'static>>,
@@ -32,6 +43,7 @@ pub(crate) struct StepRecording {
     step: u32,
     receipt: Buffer,
     read_back: Option<Buffer>,
+    counts: RecordedCounts,
     /// What was read back last, until a kernel is recorded.
     last_read: Option<(Buffer, Vec<f32>)>,
 }
@@ -47,8 +59,13 @@ impl StepRecording {
             step: 0,
             receipt: gpu.buffer(4)?,
             read_back: None,
+            counts: RecordedCounts::default(),
             last_read: None,
         })
+    }
+
+    pub(crate) fn counts(&self) -> RecordedCounts {
+        self.counts
     }
 
     /// Submits what was recorded, and forgets the table.
@@ -101,6 +118,7 @@ impl StepRecording {
             return;
         }
         self.last_read = None;
+        self.counts.n_kernels += 1;
         let pipeline = gpu.pipeline(kernel);
         let key = (kernel, bindings.iter().map(|(_, buffer)| (*buffer).clone()).collect());
         let group = self.groups.entry(key).or_insert_with(|| {
@@ -201,6 +219,8 @@ impl StepRecording {
     }
 
     pub(crate) fn read(&mut self, gpu: &Gpu, buffer: &Buffer, start: u64, n_bytes: u64) -> Result<Vec<u8>, GpuError> {
+        self.counts.n_reads += 1;
+        self.counts.n_bytes_read += n_bytes;
         self.step = self.step.wrapping_add(1);
         let (step, receipt) = (self.step, self.receipt.clone());
         self.run(gpu, Kernel::Receipt, &[(0, &receipt)], &[step], [1, 1, 1]);

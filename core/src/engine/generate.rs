@@ -21,7 +21,7 @@ use crate::engine::token_reading::TokenReading;
 use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step};
+use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step, TokenChoice, WantedChoice};
 use crate::options::SpeechOptions;
 use crate::position::{EmbeddedKind, MutualAttention, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport};
@@ -60,6 +60,10 @@ pub(crate) struct Generation {
     plan: Option<StepPlan>,
     /// The logits of the last step.
     pub(super) logits: Vec<f32>,
+    /// The most probable token after the last step, if the model gave it in place of logits.
+    pub(super) choice: Option<TokenChoice>,
+    /// Tokens from which the model may choose the most probable one; `None` if the next token needs the logits.
+    n_choosable: Option<usize>,
     pub(super) constraint: ReplyConstraint,
     pub(super) drafter: Drafter,
     /// Finds loops, if they end the reply.
@@ -103,6 +107,8 @@ impl Generation {
             pauses: Vec::new(),
             plan: None,
             logits: Vec::new(),
+            choice: None,
+            n_choosable: None,
             constraint: ReplyConstraint::default(),
             drafter: Drafter::new(),
             repetition: options.stop_on_repetition.unwrap_or(loaded.stops_on_repetition).then(RepetitionFinder::new),
@@ -211,8 +217,15 @@ impl Generation {
             let draft = self.drafter.draft(self.transcript.section(), &self.positions, &loaded.tokenizer);
             plan.add_draft(self.constraint.possible(&draft));
         }
+        self.n_choosable = self.needs_no_logits().then(|| loaded.tokenizer.n_tokens());
         self.plan = Some(plan);
         Ok(ReplyProgress::Planned)
+    }
+
+    /// Whether the next token is the most probable one, and nothing else is to be known of the logits.
+    fn needs_no_logits(&self) -> bool {
+        let is_plain = self.speech.is_none() && self.reading.is_none() && self.banned.is_empty();
+        is_plain && self.sampler.takes_most_probable() && !self.transcript.has_logprobs() && !self.constraint.is_active()
     }
 
     /// Whether the prompt waits for a piece of an embedding that [`compute_embedding`](Self::compute_embedding) computes.
@@ -315,7 +328,11 @@ impl Generation {
             }
             PlannedInputs::KnownRows(digests) => (self.embeddings.known_inputs(digests.len()), None),
         };
-        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits, hidden, content })
+        self.choice = None;
+        let n_choosable = self.n_choosable.filter(|_| n_logits == 1);
+        let choice = n_choosable.map(|n_tokens| WantedChoice { n_tokens, chosen: &mut self.choice });
+        let (state, logits) = (self.state.as_deref_mut()?, &mut self.logits);
+        Some(Step { inputs, state, logits, n_logits, choice, hidden, content })
     }
 
     /// Takes the outcome of the planned step.

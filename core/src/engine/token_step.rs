@@ -3,8 +3,10 @@
 use crate::engine::generate::Generation;
 use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::TokenChoice;
 use crate::position::Position;
 use crate::response::{FinishReason, ReplySection};
+use crate::sample::not_finite;
 use crate::tokenizer::ModelTokenizer;
 
 impl Generation {
@@ -70,6 +72,15 @@ impl Generation {
 
     /// Samples among the tokens that are allowed; `None` if there is none.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
+        match self.choice.take() {
+            Some(TokenChoice::Token(token)) => {
+                self.sampler.add_token(token);
+                return Ok(Some(token));
+            }
+            Some(TokenChoice::Nothing) => return Err(excludes_all()),
+            Some(TokenChoice::NotFinite) => return Err(not_finite()),
+            None => {}
+        }
         self.exclude_banned(logits);
         let (constraint, section) = (&mut self.constraint, self.transcript.section());
         let held = self.transcript.held();
@@ -79,7 +90,7 @@ impl Generation {
         }
         let picked = self.sampler.pick(logits, |token| constraint.allows(token, held, section, tokenizer))?;
         if picked.is_none() && !constraint.is_active() {
-            return Err(SdkError::new(ErrorKind::Generation, "the model excludes every token"));
+            return Err(excludes_all());
         }
         Ok(picked)
     }
@@ -144,4 +155,8 @@ impl Generation {
             owner.called(&reply.message(false));
         }
     }
+}
+
+fn excludes_all() -> SdkError {
+    SdkError::new(ErrorKind::Generation, "the model excludes every token")
 }

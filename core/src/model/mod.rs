@@ -69,7 +69,9 @@ pub(crate) use heads::Heads;
 pub(crate) use hearing::SoundEncoder;
 pub(crate) use layer::{Layer, Operator};
 pub(crate) use native::{hearing_bytes, speech_bytes, vision_bytes, weight_bytes};
-pub(crate) use network::{ContentRows, ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
+pub(crate) use network::{
+    ContentRows, ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step, TokenChoice, WantedChoice,
+};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use speech::{SpokenStream, Voice};
@@ -243,7 +245,7 @@ impl Model {
         state: &mut (dyn SequenceState + 'static),
         logits: &mut Vec<f32>,
     ) -> Result<ForwardOutcome> {
-        let step = Step { inputs, state, logits, n_logits: 1, hidden: None, content: None };
+        let step = Step { inputs, state, logits, n_logits: 1, choice: None, hidden: None, content: None };
         self.forward(&mut [step]).pop().unwrap_or(Ok(ForwardOutcome::NotYet))
     }
 }

@@ -98,10 +98,30 @@ pub(crate) struct Step<'a> {
     /// Number of last positions whose logits are computed. If there are several, and the network
     /// [shares passes](Network::shares_passes), the state can be cut back to any of these positions.
     pub(crate) n_logits: usize,
+    /// If given, a network may put the most probable token here in place of the logits of the last position, where that is faster.
+    pub(crate) choice: Option<WantedChoice<'a>>,
     /// If given, its content is replaced by the vector that the logits of the last position are computed from.
     pub(crate) hidden: Option<&'a mut Vec<f32>>,
     /// Which rows of content a step of rows has, and how they lie in the sequence.
     pub(crate) content: Option<ContentRows>,
+}
+
+/// The most probable token of one position.
+pub(crate) struct WantedChoice<'a> {
+    /// Tokens from which it is chosen: the padding of a vocabulary has logits without tokens.
+    pub(crate) n_tokens: usize,
+    /// `None` if the logits are given instead.
+    pub(crate) chosen: &'a mut Option<TokenChoice>,
+}
+
+/// The most probable token, as [`Sampler::pick`](crate::sample::Sampler::pick) finds it in the logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenChoice {
+    Token(u32),
+    /// All logits are minus infinity.
+    Nothing,
+    /// A logit is positive infinity, or not a number.
+    NotFinite,
 }
 
 /// Rows of embedded content from a first one on.

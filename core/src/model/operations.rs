@@ -18,7 +18,7 @@ use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
-use crate::model::network::Inputs;
+use crate::model::network::{Inputs, TokenChoice};
 use crate::model::saved_state::{StateReader, StateWriter};
 use crate::weights::RowTable;
 
@@ -314,6 +314,12 @@ pub(crate) trait Operations:
     /// Ends a step: nothing that was computed for it alone is needed any more.
     fn end_step(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Chooses the most probable of the first `n_tokens` tokens for each row of logits; `None` where the logits are read as fast.
+    fn choose(&self, logits: &Self::Rows, n_tokens: usize) -> Result<Option<Vec<TokenChoice>>> {
+        let _ = (logits, n_tokens);
+        Ok(None)
     }
 
     /// Reads rows, once a step is complete.

@@ -1,11 +1,13 @@
 //! The operations that models are made of, each as one kernel, or two.
 
 mod attention;
+mod choices;
 mod delta_net;
 mod inputs;
 mod products;
 mod rows;
 
 pub use attention::AttentionRow;
+pub use choices::{ChoiceRows, LargestValue};
 pub use products::OutputNorm;
 pub use rows::RowRotation;

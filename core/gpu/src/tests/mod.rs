@@ -2,6 +2,7 @@
 //! say so; `scripts/test gpu` installs one.
 
 mod attention;
+mod choices;
 mod delta_net;
 mod products;
 mod rows;

@@ -9,6 +9,8 @@ use crate::kernels::*;
 fn all_kernels() -> Vec<Kernel> {
     let mut all = vec![
         Kernel::CopyItem,
+        Kernel::Choose { is_last: false },
+        Kernel::Choose { is_last: true },
         Kernel::Receipt,
         Kernel::Probe,
         Kernel::DeltaConvolve,

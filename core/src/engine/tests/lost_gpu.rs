@@ -8,9 +8,10 @@ use crate::options::CacheType;
 /// Longer than the events that may wait for a reader, so that no reply has ended when the device is given up.
 const N_TOKENS: usize = 60;
 
+/// A reply whose tokens are drawn, or the most probable ones for the seed 0.
 fn begin(engine: &Arc<Engine>, seed: u64, n_prompt: u32) -> ResponseStream {
     let options = GenerationOptions {
-        temperature: Some(0.8),
+        temperature: Some(if seed == 0 { 0.0 } else { 0.8 }),
         seed: Some(seed),
         max_tokens: Some(N_TOKENS),
         ignore_end: true,
@@ -40,11 +41,11 @@ fn replies_of_a_lost_device_go_on_with_the_same_text() {
         let place = DecoderGpu { gpu: Arc::clone(&gpu), may_leave: false, max_bytes: None };
         let on_gpu = Arc::new(engine_on(Compute::on_gpu(place, 1, CacheType::F16), family, true));
         let on_cpu = Arc::new(engine_of(family, true));
-        let mut streams = [1, 2].map(|seed| begin(&on_gpu, seed, 150));
+        let mut streams = [0, 1].map(|seed| begin(&on_gpu, seed, 150));
         streams.iter_mut().for_each(|stream| drop(stream.iter().next().unwrap().unwrap()));
         assert_eq!(on_gpu.loaded().unwrap().model.device_note(), None);
         gpu.give_up();
-        for (stream, seed) in streams.into_iter().zip([1, 2]) {
+        for (stream, seed) in streams.into_iter().zip([0, 1]) {
             let (found, expect) = (end(stream), end(begin(&on_cpu, seed, 150)));
             assert_eq!(found.full_message, expect.full_message, "{family}, seed {seed}");
             assert_eq!(found.stats.completion_tokens, N_TOKENS);

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use causerie_gpu::{CacheFormat, Gpu, GpuError, GpuMatrix, GpuRows, GpuVector, Recorder};
+use causerie_gpu::{CacheFormat, ChoiceRows, Gpu, GpuError, GpuMatrix, GpuRows, GpuVector, Recorder};
 use parking_lot::Mutex;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -18,6 +18,7 @@ pub(crate) struct Wgsl {
     pub(super) cache_format: CacheFormat,
     /// Heads of a delta net between a norm and a gate.
     pub(super) normed: Mutex<GpuRows>,
+    pub(super) choices: Mutex<ChoiceRows>,
 }
 
 impl Wgsl {
@@ -30,7 +31,14 @@ impl Wgsl {
             CacheType::F32 => CacheFormat::F32,
             CacheType::Q8_0 => CacheFormat::Q8_0,
         };
-        Ok(Self { recorder: Arc::new(recorder), cache_format, normed: Mutex::default() })
+        Ok(Self { recorder: Arc::new(recorder), cache_format, normed: Mutex::default(), choices: Mutex::default() })
+    }
+}
+
+#[cfg(test)]
+impl Wgsl {
+    pub(crate) fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causerie_gpu::{
     AttentionRow, DeltaSizes, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector,
-    GpuWindow, KeyValueShape, OutputNorm, PairForm, RowRotation, WindowSizes,
+    GpuWindow, KeyValueShape, LargestValue, OutputNorm, PairForm, RowRotation, WindowSizes,
 };
 
 use crate::checkpoint::Activation;
@@ -17,7 +17,7 @@ use crate::model::gpu::backend::{Wgsl, failed_step};
 use crate::model::gpu::memories::{WgslDeltaMemory, WgslKeyValues, WgslWindow};
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
-use crate::model::network::Inputs;
+use crate::model::network::{Inputs, TokenChoice};
 use crate::model::operations::{AttentionPart, DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::weights::RowTable;
 
@@ -350,6 +350,16 @@ impl Operations for Wgsl {
 
     fn end_step(&self) -> Result<()> {
         self.recorder.end_step().map_err(failed_step)
+    }
+
+    fn choose(&self, logits: &GpuRows, n_tokens: usize) -> Result<Option<Vec<TokenChoice>>> {
+        let largest = self.recorder.largest(logits, n_tokens, &mut self.choices.lock()).map_err(failed_step)?;
+        let choice = |largest| match largest {
+            LargestValue::At(token) => TokenChoice::Token(token),
+            LargestValue::Nowhere => TokenChoice::Nothing,
+            LargestValue::NotFinite => TokenChoice::NotFinite,
+        };
+        Ok(Some(largest.into_iter().map(choice).collect()))
     }
 
     fn read(&self, rows: &GpuRows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::backend::{CopyOutcome, UsedGpu};
 use crate::model::decoder::Decoder;
-use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
+use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step, WantedChoice};
 use crate::model::operations::Operations;
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::stack::StackSequence;
@@ -23,6 +23,7 @@ struct StepOutputs<'a> {
     rows: Range<usize>,
     logits: &'a mut Vec<f32>,
     n_logits: usize,
+    choice: Option<WantedChoice<'a>>,
     hidden: Option<&'a mut Vec<f32>>,
 }
 
@@ -114,11 +115,15 @@ impl<O: Operations> Decoder<O> {
         if steps.iter().any(|step| step.hidden.is_some()) {
             operations.input_rows(inputs, mixed)?;
         }
+        let n_tokens = steps.iter().find_map(|step| Some(step.choice.as_ref()?.n_tokens));
+        let choices = n_tokens.map(|n_tokens| operations.choose(logits, n_tokens)).transpose()?.flatten();
         let mut end = 0;
         for (step, range) in steps.into_iter().zip(ranges) {
             end += range.len();
             step.logits.clear();
-            if 0 < step.n_logits {
+            if let (Some(choices), Some(choice)) = (&choices, step.choice) {
+                *choice.chosen = choices.get(end - 1).copied();
+            } else if 0 < step.n_logits {
                 operations.read(logits, end - step.n_logits..end, step.logits)?;
             }
             if let Some(hidden) = step.hidden {
@@ -143,7 +148,7 @@ fn parts<'a, O: Operations>(
     steps: &'a mut [Step<'_>],
 ) -> Result<(PerSequence<StackSequence<'a, O>>, PerSequence<StepOutputs<'a>>)> {
     let (mut sequences, mut outputs, mut end) = (PerSequence::new(), PerSequence::new(), 0);
-    for Step { inputs, state, logits, n_logits, hidden, content } in steps {
+    for Step { inputs, state, logits, n_logits, choice, hidden, content } in steps {
         let rows = end..end + inputs.len();
         end = rows.end;
         let state = (&mut **state as &mut dyn Any).downcast_mut();
@@ -152,7 +157,9 @@ fn parts<'a, O: Operations>(
         let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state, content };
         sequence.state.expect_cut(1 < *n_logits);
         sequences.push(sequence);
-        outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, hidden: hidden.as_deref_mut() });
+        let choice =
+            choice.as_mut().map(|WantedChoice { n_tokens, chosen }| WantedChoice { n_tokens: *n_tokens, chosen });
+        outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, choice, hidden: hidden.as_deref_mut() });
     }
     Ok((sequences, outputs))
 }

@@ -48,6 +48,11 @@ fn adapter() -> Option<GpuAdapter> {
     found
 }
 
+/// The device that tests share.
+pub(super) fn device() -> Option<Arc<Gpu>> {
+    DEVICE.clone()
+}
+
 /// A device that a test may give up: nothing else shares it.
 pub(crate) fn own_device() -> Option<Arc<Gpu>> {
     Some(Arc::new(Gpu::new(&adapter()?).unwrap()))

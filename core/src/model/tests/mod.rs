@@ -9,6 +9,8 @@ mod documented;
 #[cfg(feature = "gpu")]
 pub(crate) mod gpu;
 #[cfg(feature = "gpu")]
+mod gpu_steps;
+#[cfg(feature = "gpu")]
 mod lost_gpu;
 mod operations;
 mod refused;

@@ -1,0 +1,85 @@
+//! What a step on a GPU costs besides computing: kernels, waiting, and bytes that are read back.
+
+use std::sync::Arc;
+
+use causerie_gpu::{RecordedCounts, Recorder};
+
+use super::gpu::device;
+use super::same_bits::{bits, decoder, ids, step};
+use super::*;
+use crate::model::gpu::Wgsl;
+use crate::model::network::{TokenChoice, WantedChoice};
+use crate::model::pass::DecoderNetwork;
+
+/// A network, and what records its steps.
+fn network(file: &str) -> Option<(Box<dyn Network>, Arc<Recorder>)> {
+    let wgsl = Wgsl::new(&device()?, CacheType::F16, u64::MAX).unwrap();
+    let recorder = Arc::clone(wgsl.recorder());
+    Some((Box::new(DecoderNetwork::new(decoder(file, wgsl))), recorder))
+}
+
+/// What a computation adds to what was recorded.
+fn added(recorder: &Recorder, compute: impl FnOnce()) -> RecordedCounts {
+    let before = recorder.counts();
+    compute();
+    let after = recorder.counts();
+    RecordedCounts {
+        n_kernels: after.n_kernels - before.n_kernels,
+        n_reads: after.n_reads - before.n_reads,
+        n_bytes_read: after.n_bytes_read - before.n_bytes_read,
+    }
+}
+
+fn prefilled(network: &dyn Network, ids: &[u32]) -> Box<dyn SequenceState> {
+    let mut state = network.start().unwrap();
+    network.forward(&mut [step(ids, &mut state, &mut Vec::new(), 1)]).pop().unwrap().unwrap();
+    state
+}
+
+#[test]
+fn the_most_probable_token_is_chosen_on_the_device() {
+    for file in ["lfm2-q4_0.gguf", "gemma3-q8_0.gguf", "granite4-q8_0.gguf", "qwen35-f32.gguf"] {
+        let Some((network, recorder)) = network(file) else { return };
+        let cpu = load_with(file, native(CacheType::F16));
+        let n_tokens = network.n_vocabulary() - 3;
+        let prompts = [ids(30, 1), ids(41, 2), ids(9, 3)];
+        let mut states: Vec<_> = prompts.iter().map(|prompt| prefilled(&*network, prompt)).collect();
+        let expect: Vec<Vec<f32>> = prompts
+            .iter()
+            .map(|prompt| {
+                let mut state = cpu.start().unwrap();
+                read(&cpu, prompt, &mut state);
+                read(&cpu, &[5], &mut state)
+            })
+            .collect();
+        let token = |logits: &[f32]| {
+            let logits = &logits[..n_tokens];
+            let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            TokenChoice::Token(logits.iter().position(|logit| *logit == most).unwrap() as u32)
+        };
+        // One reply chooses, one reads its logits, one chooses: in one pass.
+        let (mut logits, mut chosen) = (vec![vec![1.0]; 3], [None; 3]);
+        let steps = states.iter_mut().zip(&mut logits).zip(&mut chosen).enumerate();
+        let mut steps: Vec<Step<'_>> = steps
+            .map(|(at, ((state, logits), chosen))| {
+                let choice = (at != 1).then_some(WantedChoice { n_tokens, chosen });
+                Step { choice, ..step(&[5], state, logits, 1) }
+            })
+            .collect();
+        network.forward(&mut steps).into_iter().for_each(|outcome| assert_eq!(outcome.unwrap(), ForwardOutcome::Done));
+        assert_eq!(chosen, [Some(token(&expect[0])), None, Some(token(&expect[2]))], "{file}");
+        assert_eq!(logits.iter().map(Vec::len).collect::<Vec<_>>(), [0, network.n_vocabulary(), 0], "{file}");
+        assert_eq!(bits(&logits[1]), bits(&expect[1]), "{file}");
+        let mut choice = None;
+        let counts = added(&recorder, || {
+            let wanted = WantedChoice { n_tokens, chosen: &mut choice };
+            let mut logits = Vec::new();
+            let wants = Step { choice: Some(wanted), ..step(&[7], &mut states[0], &mut logits, 1) };
+            network.forward(&mut [wants]).pop().unwrap().unwrap();
+        });
+        assert!(choice.is_some());
+        if !file.starts_with("qwen35") {
+            assert_eq!((counts.n_reads, counts.n_bytes_read), (1, 8), "{file}");
+        }
+    }
+}
