@@ -1,6 +1,6 @@
 // Attention of a query head of a row, page by page: scores; the largest score, to which earlier sums are rescaled; the weights
 // `e^(score - largest)`; and the sum of the values by these weights, token by token. A lane has a token of a page, then elements of
-// the head.
+// the head. The results are rows (ROWS), or inputs of products (INPUTS).
 struct Shape {
     nothing: u32,
     n_queries: u32,
@@ -15,9 +15,10 @@ var<immediate> shape: Shape;
 @group(0) @binding(0) var<storage, read> queries: array<f32>;
 @group(0) @binding(1) var<storage, read> tables: array<u32>;
 @group(0) @binding(2) var<storage, read> pages: array<u32>;
-@group(0) @binding(3) var<storage, read_write> mixed: array<f32>;
+//ROWS @group(0) @binding(3) var<storage, read_write> mixed: array<f32>;
 
 const PADDED = WORDS * PER_WORD;
+const WIDTH = 64u;
 const LOWEST = -3.0e38; // compilers may assume that nothing is infinite
 var<workgroup> query: array<f32, PADDED>;
 var<workgroup> sums: array<f32, PADDED>;
@@ -66,8 +67,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
     }
     for (var i = lane; i < HEAD_DIM; i += 64u) {
-        mixed[place + i] = divide(sums[i], total);
+//ROWS         mixed[place + i] = divide(sums[i], total);
+//INPUTS         sums[i] = divide(sums[i], total);
     }
+//INPUTS     workgroupBarrier();
+//INPUTS     for (var first = 0u; first < HEAD_DIM; first += WIDTH) {
+//INPUTS         let is_inside = first + lane < HEAD_DIM;
+//INPUTS         let i = min(first + lane, HEAD_DIM - 1u);
+//INPUTS         put_input(lane, place + i, is_inside, select(0.0, sums[i], is_inside));
+//INPUTS     }
 }
 
 /// Sixteen lanes of four tokens each, then halves.

@@ -20,21 +20,6 @@ var<immediate> shape: Shape;
 //DELTA @group(0) @binding(4) var<storage, read_write> tokens: array<f32>;
 
 const WIDTH = 256u;
-const NONE = 0xffffffffu;
-
-/// The input of the convolution `back` rows before `row`.
-fn earlier(row: u32, back: u32, first_row: u32, window: u32, channel: u32) -> f32 {
-    if first_row + back <= row {
-//SHORT         let place = (row - back) * 3u * shape.n_channels + channel;
-//SHORT         return single(projected[place] * projected[place + 2u * shape.n_channels]);
-//DELTA         return projected[(row - back) * shape.n_channels + channel];
-    }
-    if window == NONE {
-        return 0.0; // before the first token
-    }
-    let n_past = shape.n_taps - 1u;
-    return windows[(window * n_past + n_past + row - first_row - back) * shape.n_channels + channel];
-}
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -44,18 +29,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let first_row = tables[shape.table + 3u * row];
     let window = tables[shape.table + 3u * row + 1u];
     let next = tables[shape.table + 3u * row + 2u];
-    var sum = 0.0;
-//BIAS     sum = bias[channel];
-    for (var tap = 0u; tap < shape.n_taps; tap++) {
-        let input = earlier(row, shape.n_taps - 1u - tap, first_row, window, channel);
-        sum = mul_add(input, taps[tap * shape.n_channels + channel], sum);
-    }
+    let sum = convolved(row, first_row, window, channel);
     if next != NONE && is_inside {
-        let n_past = shape.n_taps - 1u;
-        for (var at = 0u; at < n_past; at++) {
-            let input = earlier(row, n_past - 1u - at, first_row, window, channel);
-            windows[(next * n_past + at) * shape.n_channels + channel] = input;
-        }
+        advance(row, first_row, window, next, channel);
     }
 //SHORT     let gate = projected[(row * 3u + 1u) * shape.n_channels + channel];
 //SHORT     put_input(lane, row * shape.n_channels + channel, is_inside, select(0.0, gate * sum, is_inside));

@@ -18,10 +18,3 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let value = activation(gates[place]) * ups[place];
     put_input(lane, place, is_inside, select(0.0, value, is_inside));
 }
-
-fn activation(x: f32) -> f32 {
-//SILU     return fraction(x, -x);
-//GELU_TANH     // -2 sqrt(2 / pi), and that times 0.044715
-//GELU_TANH     let inner = mul_add(x * x, -0.0713548139, -1.59576905);
-//GELU_TANH     return fraction(x, x * inner);
-}

@@ -25,31 +25,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 let weight_scales = scales_of(block);
                 for (var t = 0u; t < TOKENS; t++) {
                     let input = min(first_token + t, shape.n_tokens - 1u) * n_blocks + start + lane;
-                    let input_scales = group_scales[input];
                     let place = (group * OUTPUTS + t * ROWS + r) * (LANES + 1u) + lane;
-                    var first = -OFFSET * i32(input_scales.z);
-                    var second = -OFFSET * i32(input_scales.w);
-                    for (var j = 0u; j < 4u; j++) {
-                        first += dot4I8Packed(word_of(block, j), inputs[8u * input + j]);
-                        second += dot4I8Packed(word_of(block, j + 4u), inputs[8u * input + j + 4u]);
-                    }
-//ONE_SCALE                     sums[place] = vec2<f32>(f32(first + second), weight_scales.x * input_scales.x);
-//MINIMUM                     sums[place] = vec2<f32>(f32(first + second), weight_scales.x * input_scales.x);
-//MINIMUM                     second_sums[place] = vec2<f32>(weight_scales.y, input_scales.y);
-//Q6_K                     sums[place] = vec2<f32>(f32(first), weight_scales.x * input_scales.x);
-//Q6_K                     second_sums[place] = vec2<f32>(f32(second), weight_scales.y * input_scales.x);
+                    add_block(block, weight_scales, input, place);
                 }
             }
         }
         workgroupBarrier();
         if lane < OUTPUTS {
-            let first_place = (group * OUTPUTS + lane) * (LANES + 1u);
-            for (var i = 0u; i < n; i++) {
-                let pair = sums[first_place + i];
-                y = mul_add(pair.x, pair.y, y);
-//TWO_STEPS                 let next = second_sums[first_place + i];
-//TWO_STEPS                 y = mul_add(next.x, next.y, y);
-            }
+            y = chain(y, (group * OUTPUTS + lane) * (LANES + 1u), n);
         }
         workgroupBarrier();
     }

@@ -14,6 +14,9 @@ use crate::probe::{ArithmeticReport, RESULTS, ROWS, numbers};
 /// Bytes of the numbers that a kernel is given when it runs.
 const IMMEDIATE_BYTES: u32 = 64;
 
+/// Buffers of the kernel that has most; where a device takes fewer, kernels with fewer compute the same.
+const MAX_BINDINGS: u32 = 16;
+
 /// A device that computes. All models of a process share it.
 pub struct Gpu {
     pub(crate) device: wgpu::Device,
@@ -21,6 +24,7 @@ pub struct Gpu {
     name: String,
     kind: GpuKind,
     max_buffer_bytes: u64,
+    max_bindings: usize,
     /// The first fault; nothing that is computed after it counts.
     fault: Arc<Mutex<Option<GpuError>>>,
     pipelines: Mutex<HashMap<Kernel, ComputePipeline>>,
@@ -59,6 +63,7 @@ impl Gpu {
         limits.max_storage_buffer_binding_size = found.max_storage_buffer_binding_size;
         limits.max_buffer_size = found.max_buffer_size;
         limits.min_storage_buffer_offset_alignment = found.min_storage_buffer_offset_alignment;
+        limits.max_storage_buffers_per_shader_stage = found.max_storage_buffers_per_shader_stage.min(MAX_BINDINGS);
         let mut problem = None;
         limits.check_limits_with_fail_fn(&found, false, |limit, needed, has| {
             problem.get_or_insert_with(|| format!("{limit} must be at least {needed}, found {has}"));
@@ -74,6 +79,7 @@ impl Gpu {
         }
         let wide = if *kind == GpuKind::Software { features & Features::SHADER_F64 } else { Features::empty() };
         let max_buffer_bytes = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
+        let max_bindings = limits.max_storage_buffers_per_shader_stage as usize;
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("causerie"),
             required_features: Features::IMMEDIATES | wide,
@@ -96,6 +102,7 @@ impl Gpu {
             name: name.clone(),
             kind: *kind,
             max_buffer_bytes,
+            max_bindings,
             fault,
             pipelines: Mutex::default(),
             multiply_add: MultiplyAdd::Fused,
@@ -163,6 +170,11 @@ impl Gpu {
     /// Bytes of the largest buffer that a kernel can read.
     pub fn max_buffer_bytes(&self) -> u64 {
         self.max_buffer_bytes
+    }
+
+    /// Buffers that a kernel can have.
+    pub(crate) fn max_bindings(&self) -> usize {
+        self.max_bindings
     }
 
     /// # Errors

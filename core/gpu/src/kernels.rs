@@ -1,6 +1,9 @@
-//! The kernels, each put together from parts: a line `//NAME text` of a part counts where `NAME` is enabled.
+//! The kernels, each put together from parts.
 
 use causerie_backend::Format;
+
+use crate::row_texts::RowText;
+use crate::texts::{instance, part};
 
 /// How a device multiplies and adds with one rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,10 +86,21 @@ pub enum Kernel {
     Append {
         format: CacheFormat,
         head_dim: u32,
+        /// Whether queries are rotated in the same kernel.
+        has_queries: bool,
+        has_norms: bool,
+        rotation: Option<PairForm>,
     },
     Attention {
         format: CacheFormat,
         head_dim: u32,
+        end: AttentionEnd,
+    },
+    ProductOfRow {
+        front: RowFront,
+        forms: [Option<WeightForm>; 3],
+        n_columns: u32,
+        end: RowEnd,
     },
     Map(MapForm),
     Gather(GatherForm),
@@ -96,6 +110,30 @@ pub enum Kernel {
     CopyItem,
     Receipt,
     Probe,
+}
+
+/// What the results of attention become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum AttentionEnd {
+    Rows,
+    Inputs { is_quantised: bool },
+}
+
+/// What a row is made of before it is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`shaders/front_norm.wgsl` and `shaders/front_convolution.wgsl` have them")]
+pub enum RowFront {
+    Norm,
+    Convolution { has_bias: bool },
+}
+
+/// What the outputs of a row become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "`shaders/end_outputs.wgsl` and `shaders/end_gate.wgsl` have them")]
+pub enum RowEnd {
+    Outputs,
+    Gate { curve: GateCurve, is_quantised: bool },
 }
 
 /// Which elements of a head form a pair.
@@ -127,13 +165,6 @@ pub enum GatherForm {
     Upload,
 }
 
-/// Reads a part of a kernel.
-macro_rules! part {
-    ($name:literal) => {
-        include_str!(concat!("../shaders/", $name, ".wgsl"))
-    };
-}
-
 impl WeightForm {
     /// The names that a format enables.
     fn names(self) -> &'static [&'static str] {
@@ -160,6 +191,15 @@ impl WeightForm {
     }
 }
 
+impl GateCurve {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Silu => "SILU",
+            Self::GeluTanh => "GELU_TANH",
+        }
+    }
+}
+
 impl CacheFormat {
     fn name(self) -> &'static str {
         match self {
@@ -183,20 +223,34 @@ pub(crate) const TILE_OF_MANY: u32 = 64;
 impl Kernel {
     /// The kernel's text.
     pub fn source(self, multiply_add: MultiplyAdd) -> String {
-        let (mut names, mut constants, parts): (Vec<&str>, String, &[&str]) = self.description();
-        names.push(match multiply_add {
+        let arithmetic = match multiply_add {
             MultiplyAdd::Fused => "FUSED",
             MultiplyAdd::Wide => "WIDE",
-        });
-        for part in parts {
-            constants.push_str(&enabled(part, &names));
+        };
+        if let Self::ProductOfRow { front, forms, n_columns, end } = self {
+            let convolution = match front {
+                RowFront::Norm => None,
+                RowFront::Convolution { has_bias } => Some(has_bias),
+            };
+            let gate = match end {
+                RowEnd::Outputs => None,
+                RowEnd::Gate { curve, is_quantised } => Some((curve.name(), stored(is_quantised))),
+            };
+            let matrices = forms.into_iter().flatten().map(WeightForm::names).collect();
+            let constants = few_constants();
+            return RowText { n_columns, constants, arithmetic, matrices, convolution, gate }.text();
         }
-        constants
+        let (mut names, mut text, parts): (Vec<&str>, String, &[&str]) = self.description();
+        names.push(arithmetic);
+        for part in parts {
+            text.push_str(&instance(part, &names, "", 0));
+        }
+        text
     }
 
     /// The names that are enabled, constants, and the parts.
     fn description(self) -> (Vec<&'static str>, String, &'static [&'static str]) {
-        let quantised = |is_quantised: bool| if is_quantised { vec!["QUANTISED"] } else { vec![] };
+        let quantised = |is_quantised: bool| stored(is_quantised).to_vec();
         let product = |form: WeightForm, has_bias: bool| {
             let mut names = form.names().to_vec();
             names.extend(has_bias.then_some("BIAS"));
@@ -209,10 +263,8 @@ impl Kernel {
             Self::Embed(form) => (form.names().to_vec(), FLOAT_WORDS.to_owned(), &[part!("embed"), part!("exact")]),
             Self::ProductOfFew { form, tokens, has_bias } => (
                 product(form, has_bias),
-                format!(
-                    "const TOKENS = {tokens}u;\nconst ROWS = {ROWS_OF_GROUP}u;\nconst GROUPS = {GROUPS_OF_FEW}u;\n"
-                ),
-                &[part!("product"), part!("product_of_few"), part!("blocks"), part!("exact")],
+                format!("const TOKENS = {tokens}u;\n{}", few_constants()),
+                &[part!("product"), part!("product_of_few"), part!("product_block"), part!("blocks"), part!("exact")],
             ),
             Self::ProductOfMany { form, has_bias } => (
                 product(form, has_bias),
@@ -227,7 +279,7 @@ impl Kernel {
             Self::Norm { is_quantised } => (
                 quantised(is_quantised),
                 String::new(),
-                &[part!("norm"), part!("inputs_tail"), part!("lanes"), part!("exact")],
+                &[part!("norm"), part!("row_scale"), part!("inputs_tail"), part!("lanes"), part!("exact")],
             ),
             Self::RowInputs { is_gated, is_quantised } => {
                 let mut names = quantised(is_quantised);
@@ -236,19 +288,16 @@ impl Kernel {
             }
             Self::Gate { curve, is_quantised } => {
                 let mut names = quantised(is_quantised);
-                names.push(match curve {
-                    GateCurve::Silu => "SILU",
-                    GateCurve::GeluTanh => "GELU_TANH",
-                });
-                (names, String::new(), &[part!("gate"), part!("inputs_tail"), part!("exact")])
+                names.push(curve.name());
+                (names, String::new(), &[part!("gate"), part!("activation"), part!("inputs_tail"), part!("exact")])
             }
             Self::Convolve { has_bias, is_quantised } => {
                 let mut names = quantised(is_quantised);
                 names.push("SHORT");
                 names.extend(has_bias.then_some("BIAS"));
-                (names, String::new(), &[part!("convolve"), part!("inputs_tail"), part!("exact")])
+                (names, String::new(), &[part!("convolve"), part!("convolution"), part!("inputs_tail"), part!("exact")])
             }
-            Self::DeltaConvolve => (vec!["DELTA"], String::new(), &[part!("convolve"), part!("exact")]),
+            Self::DeltaConvolve => (vec!["DELTA"], String::new(), &[part!("convolve"), part!("convolution"), part!("exact")]),
             Self::UnitHeads => (vec![], String::new(), &[part!("unit_heads"), part!("lanes"), part!("exact")]),
             Self::DeltaNet => (vec![], String::new(), &[part!("delta_net"), part!("exact")]),
             Self::AddWeighted => (vec![], String::new(), &[part!("add_weighted"), part!("exact")]),
@@ -259,19 +308,30 @@ impl Kernel {
             ),
             Self::Rotate { has_norm, rotation } => {
                 let mut names: Vec<_> = has_norm.then_some("NORM").into_iter().collect();
-                names.extend(rotation.map(|_| "ROTATED"));
-                names.extend(rotation.map(|form| match form {
-                    PairForm::Halves => "HALVES",
-                    PairForm::Neighbours => "NEIGHBOURS",
-                }));
+                names.extend(rotation_names(rotation));
                 (names, String::new(), &[part!("rotate"), part!("lanes"), part!("exact")])
             }
-            Self::Append { format, head_dim } => {
-                (vec![format.name()], head_size(head_dim), &[part!("append"), part!("pages"), part!("exact")])
+            Self::Append { format, head_dim, has_queries, has_norms, rotation } => {
+                let mut names = vec![format.name()];
+                names.extend(has_queries.then_some("QUERIES"));
+                names.extend(has_norms.then_some("NORM"));
+                names.extend(rotation_names(rotation));
+                let parts = &[part!("append"), part!("pages"), part!("lanes"), part!("exact")];
+                (names, head_size(head_dim), parts)
             }
-            Self::Attention { format, head_dim } => {
-                (vec![format.name()], head_size(head_dim), &[part!("attention"), part!("pages"), part!("exact")])
+            Self::Attention { format, head_dim, end: AttentionEnd::Rows } => (
+                vec![format.name(), "ROWS"],
+                head_size(head_dim),
+                &[part!("attention"), part!("pages"), part!("exact")],
+            ),
+            Self::Attention { format, head_dim, end: AttentionEnd::Inputs { is_quantised } } => {
+                let mut names = quantised(is_quantised);
+                names.extend([format.name(), "INPUTS"]);
+                let parts = &[part!("attention"), part!("pages"), part!("inputs_tail"), part!("exact")];
+                (names, head_size(head_dim), parts)
             }
+            // Its text has several instances of a part.
+            Self::ProductOfRow { .. } => (vec![], String::new(), &[]),
             Self::Map(form) => {
                 let names = match form {
                     MapForm::Scale => vec!["SCALE"],
@@ -303,26 +363,23 @@ impl Kernel {
 
 const FLOAT_WORDS: &str = "@group(0) @binding(0) var<storage, read> float_words: array<u32>;\n";
 
-fn head_size(head_dim: u32) -> String {
-    format!("const HEAD_DIM = {head_dim}u;\n")
+/// The names of the formats of inputs that are stored.
+fn stored(is_quantised: bool) -> &'static [&'static str] {
+    if is_quantised { &["STORED", "BYTES", "QUANTISED"] } else { &["STORED"] }
 }
 
-/// The lines of a part that have no name before them, or an enabled one.
-fn enabled(part: &str, names: &[&str]) -> String {
-    let mut text = String::with_capacity(part.len());
-    for line in part.lines() {
-        let line = match line.strip_prefix("//") {
-            Some(rest) if rest.starts_with(|first: char| first.is_ascii_uppercase()) => {
-                let (name, line) = rest.split_once(' ').unwrap_or((rest, ""));
-                if !names.contains(&name) {
-                    continue;
-                }
-                line
-            }
-            _ => line,
-        };
-        text.push_str(line);
-        text.push('\n');
-    }
-    text
+fn rotation_names(rotation: Option<PairForm>) -> impl Iterator<Item = &'static str> {
+    let form = rotation.map(|form| match form {
+        PairForm::Halves => "HALVES",
+        PairForm::Neighbours => "NEIGHBOURS",
+    });
+    rotation.map(|_| "ROTATED").into_iter().chain(form)
+}
+
+fn few_constants() -> String {
+    format!("const ROWS = {ROWS_OF_GROUP}u;\nconst GROUPS = {GROUPS_OF_FEW}u;\n")
+}
+
+fn head_size(head_dim: u32) -> String {
+    format!("const HEAD_DIM = {head_dim}u;\n")
 }

@@ -4,6 +4,8 @@
 //! are the operations that models are made of, over [`GpuRows`], [`GpuInputs`] and [`GpuMatrix`]; this crate knows no models.
 
 mod error;
+mod texts;
+mod row_texts;
 mod kernels;
 mod adapters;
 mod probe;
@@ -25,9 +27,9 @@ pub use adapters::{GpuAdapter, GpuKind};
 pub use checks::{OperationCheck, check_operations};
 pub use device::Gpu;
 pub use error::GpuError;
-pub use kernels::{CacheFormat, GateCurve, Kernel, MultiplyAdd, PairForm, WeightForm};
+pub use kernels::{AttentionEnd, CacheFormat, GateCurve, Kernel, MultiplyAdd, PairForm, RowEnd, RowFront, WeightForm};
 pub use matrix::GpuMatrix;
-pub use operations::{AttentionRow, ChoiceRows, LargestValue, OutputNorm, RowRotation};
+pub use operations::{AttentionRow, ChoiceRows, HeadRows, LargestValue, NormedRow, OutputNorm, RowRotation};
 pub use past::{GpuKeyValues, KeyValueShape};
 pub use pools::PoolItem;
 pub use probe::ArithmeticReport;

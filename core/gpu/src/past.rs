@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::kernels::{CacheFormat, Kernel};
 use crate::pools::{ItemPool, PoolItem};
 use crate::recorder::Recorder;
+use crate::recording::StepRecording;
 use crate::rows::GpuRows;
 
 /// Tokens of a page, as on the CPU, where sums go page by page.
@@ -109,26 +111,38 @@ impl GpuKeyValues {
     ) -> Result<(), GpuError> {
         let (gpu, mut recording) = (recorder.gpu(), recorder.record());
         let recording = &mut *recording;
+        let places = self.extend(gpu, recording, rows.len())?;
+        let table = recording.append(gpu, places)?;
+        let KeyValueShape { n_heads, head_dim, format } = self.shape;
+        let head_dim = head_dim as u32;
+        let kernel = Kernel::Append { format, head_dim, has_queries: false, has_norms: false, rotation: None };
+        let (tables, pages) = (recording.table_buffer(), self.pool.buffer()?);
+        let bindings = &[(0, keys.values.get()?), (1, values.values.get()?), (2, &tables), (3, &pages)];
+        let numbers = [n_heads as u32, rows.start as u32, table];
+        recording.run(gpu, kernel, bindings, &numbers, [rows.len(), n_heads, 1]);
+        Ok(())
+    }
+
+    /// Counts some tokens more. Returns the page of each, and its token in the page.
+    pub(crate) fn extend(
+        &mut self,
+        gpu: &Gpu,
+        recording: &mut StepRecording,
+        n_tokens: usize,
+    ) -> Result<Vec<u32>, GpuError> {
         if !self.n_tokens.is_multiple_of(PAGE)
             && let Some(last) = self.pages.last_mut()
             && 1 < Arc::strong_count(last)
         {
             *last = self.pool.copy(gpu, recording, last)?;
         }
-        while self.pages.len() + self.first_page < (self.n_tokens + rows.len()).div_ceil(PAGE) {
+        while self.pages.len() + self.first_page < (self.n_tokens + n_tokens).div_ceil(PAGE) {
             self.pages.push(self.pool.take(gpu, recording)?);
         }
         let place = |token: usize| [self.pages[token / PAGE - self.first_page].number, (token % PAGE) as u32];
-        let table =
-            recording.append(gpu, (self.n_tokens..self.n_tokens + rows.len()).flat_map(place).collect::<Vec<_>>())?;
-        let KeyValueShape { n_heads, head_dim, format } = self.shape;
-        let kernel = Kernel::Append { format, head_dim: head_dim as u32 };
-        let (tables, pages) = (recording.table_buffer(), self.pool.buffer()?);
-        let bindings = &[(0, keys.values.get()?), (1, values.values.get()?), (2, &tables), (3, &pages)];
-        let numbers = [n_heads as u32, rows.start as u32, table];
-        recording.run(gpu, kernel, bindings, &numbers, [rows.len(), n_heads, 1]);
-        self.n_tokens += rows.len();
-        Ok(())
+        let places = (self.n_tokens..self.n_tokens + n_tokens).flat_map(place).collect();
+        self.n_tokens += n_tokens;
+        Ok(places)
     }
 
     /// Reads all keys and all values that were not released, each `(heads, tokens, head_dim)`.

@@ -19,25 +19,25 @@ use crate::state::GpuWindow;
 const NONE: u32 = u32::MAX;
 
 /// The buffers that are filled with inputs.
-struct Filled {
+pub(super) struct Filled {
     floats: Buffer,
     /// Bytes and scales.
     quantised: Option<(Buffer, Buffer)>,
 }
 
 /// Windows that advance in a step.
-struct AdvancedWindows {
+pub(super) struct AdvancedWindows {
     /// For each row: the first row of its sequence, the window before it, and the window that the row fills.
-    table: Vec<u32>,
-    n_past: usize,
-    pool: Arc<ItemPool>,
+    pub(super) table: Vec<u32>,
+    pub(super) n_past: usize,
+    pub(super) pool: Arc<ItemPool>,
     /// Windows before the step, which no row of the step may fill.
     #[allow(dead_code, reason = "held until the kernel is recorded")]
     replaced: Vec<Arc<PoolItem>>,
 }
 
 impl Filled {
-    fn new(
+    pub(super) fn new(
         gpu: &Gpu,
         recording: &mut StepRecording,
         inputs: &mut GpuInputs,
@@ -60,11 +60,16 @@ impl Filled {
         Ok(Self { floats, quantised })
     }
 
-    fn bindings<'a>(&'a self, others: &[(u32, &'a Buffer)]) -> Vec<(u32, &'a Buffer)> {
+    pub(super) fn bindings<'a>(&'a self, others: &[(u32, &'a Buffer)]) -> Vec<(u32, &'a Buffer)> {
+        self.bindings_from(0, others)
+    }
+
+    /// The bindings of an instance of the end of kernels, whose numbers are higher by `first`.
+    pub(super) fn bindings_from<'a>(&'a self, first: u32, others: &[(u32, &'a Buffer)]) -> Vec<(u32, &'a Buffer)> {
         let mut bindings = others.to_vec();
-        bindings.push((5, &self.floats));
+        bindings.push((first + 5, &self.floats));
         if let Some((quantised, scales)) = &self.quantised {
-            bindings.extend([(6, quantised), (7, scales)]);
+            bindings.extend([(first + 6, quantised), (first + 7, scales)]);
         }
         bindings
     }
@@ -209,7 +214,7 @@ impl Recorder {
     }
 
     /// Gives each window its successor after the step, and after each row of a step that may be undone.
-    fn advance_windows<'w>(
+    pub(super) fn advance_windows<'w>(
         &self,
         windows: impl Iterator<Item = (Range<usize>, &'w mut GpuWindow)>,
     ) -> Result<Option<AdvancedWindows>, GpuError> {

@@ -5,9 +5,11 @@ mod choices;
 mod delta_net;
 mod inputs;
 mod products;
+mod row_products;
 mod rows;
 
-pub use attention::AttentionRow;
+pub use attention::{AttentionRow, HeadRows};
 pub use choices::{ChoiceRows, LargestValue};
 pub use products::OutputNorm;
+pub use row_products::NormedRow;
 pub use rows::RowRotation;

@@ -5,6 +5,7 @@ mod attention;
 mod choices;
 mod delta_net;
 mod products;
+mod row_products;
 mod rows;
 mod texts;
 

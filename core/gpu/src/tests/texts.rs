@@ -45,10 +45,35 @@ fn all_kernels() -> Vec<Kernel> {
     }
     for format in [CacheFormat::F32, CacheFormat::F16, CacheFormat::Q8_0] {
         for head_dim in [64, 80, 96, 128, 256] {
-            all.extend([Kernel::Append { format, head_dim }, Kernel::Attention { format, head_dim }]);
+            for end in [AttentionEnd::Rows, AttentionEnd::Inputs { is_quantised: true }, AttentionEnd::Inputs { is_quantised: false }] {
+                all.push(Kernel::Attention { format, head_dim, end });
+            }
+            for rotation in [None, Some(PairForm::Halves), Some(PairForm::Neighbours)] {
+                for (has_queries, has_norms) in [(false, false), (true, false), (true, true)] {
+                    all.push(Kernel::Append { format, head_dim, has_queries, has_norms, rotation });
+                }
+            }
         }
     }
     all.extend([MapForm::Scale, MapForm::Sigmoid, MapForm::Bound, MapForm::Grow, MapForm::Mix].map(Kernel::Map));
+    let quantised = || Format::ALL.into_iter().filter(|format| format.is_quantised()).map(WeightForm);
+    for (form, other) in quantised().flat_map(|form| quantised().map(move |other| (form, other))) {
+        let (n_columns, forms) = (4096, [Some(form), Some(other), Some(form)]);
+        all.push(Kernel::ProductOfRow { front: RowFront::Norm, forms, n_columns, end: RowEnd::Outputs });
+        let forms = [Some(form), Some(other), None];
+        for (curve, is_quantised) in [(GateCurve::Silu, true), (GateCurve::GeluTanh, false)] {
+            let end = RowEnd::Gate { curve, is_quantised };
+            all.push(Kernel::ProductOfRow { front: RowFront::Norm, forms, n_columns, end });
+        }
+    }
+    for form in quantised() {
+        for has_bias in [false, true] {
+            let (front, forms) = (RowFront::Convolution { has_bias }, [Some(form), None, None]);
+            all.push(Kernel::ProductOfRow { front, forms, n_columns: 4096, end: RowEnd::Outputs });
+        }
+        let forms = [Some(form), None, None];
+        all.push(Kernel::ProductOfRow { front: RowFront::Norm, forms, n_columns: 4096, end: RowEnd::Outputs });
+    }
     let gathers = [GatherForm::Columns, GatherForm::Select, GatherForm::Heads, GatherForm::Upload];
     all.extend(gathers.map(Kernel::Gather));
     all
