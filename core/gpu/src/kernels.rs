@@ -297,7 +297,9 @@ impl Kernel {
                 names.extend(has_bias.then_some("BIAS"));
                 (names, String::new(), &[part!("convolve"), part!("convolution"), part!("inputs_tail"), part!("exact")])
             }
-            Self::DeltaConvolve => (vec!["DELTA"], String::new(), &[part!("convolve"), part!("convolution"), part!("exact")]),
+            Self::DeltaConvolve => {
+                (vec!["DELTA"], String::new(), &[part!("convolve"), part!("convolution"), part!("exact")])
+            }
             Self::UnitHeads => (vec![], String::new(), &[part!("unit_heads"), part!("lanes"), part!("exact")]),
             Self::DeltaNet => (vec![], String::new(), &[part!("delta_net"), part!("exact")]),
             Self::AddWeighted => (vec![], String::new(), &[part!("add_weighted"), part!("exact")]),

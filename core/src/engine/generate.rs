@@ -225,7 +225,10 @@ impl Generation {
     /// Whether the next token is the most probable one, and nothing else is to be known of the logits.
     fn needs_no_logits(&self) -> bool {
         let is_plain = self.speech.is_none() && self.reading.is_none() && self.banned.is_empty();
-        is_plain && self.sampler.takes_most_probable() && !self.transcript.has_logprobs() && !self.constraint.is_active()
+        is_plain
+            && self.sampler.takes_most_probable()
+            && !self.transcript.has_logprobs()
+            && !self.constraint.is_active()
     }
 
     /// Whether the prompt waits for a piece of an embedding that [`compute_embedding`](Self::compute_embedding) computes.

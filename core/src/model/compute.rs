@@ -304,7 +304,8 @@ fn load_on_gpu(
 fn state_bytes(checkpoint: &Checkpoint, cache_type: CacheType, max_bytes: u64) -> Result<u64> {
     let sizes = Sizes { cache_type, ..Sizes::read(checkpoint)? };
     let model = sizes.n_weight_bytes.saturating_add(sizes.working_bytes(PREFILL_CHUNK));
-    let states = sizes.key_value_bytes(1).saturating_add(sizes.convolution_bytes()).saturating_add(sizes.delta_net_bytes());
+    let states =
+        sizes.key_value_bytes(1).saturating_add(sizes.convolution_bytes()).saturating_add(sizes.delta_net_bytes());
     match model.saturating_add(states) {
         needed if max_bytes < needed => Err(memory::too_little("the model", needed, max_bytes, "gpu_bytes")),
         _ => Ok(max_bytes - model),

@@ -1,7 +1,5 @@
 //! A linear map, with a bias where the file has one.
 
-use smallvec::SmallVec;
-
 use crate::model::backend::Backend;
 
 pub(crate) struct Linear<B: Backend> {
@@ -9,6 +7,3 @@ pub(crate) struct Linear<B: Backend> {
     /// `(outputs)`
     pub(crate) bias: Option<B::Vector>,
 }
-
-/// The maps that read the same inputs.
-pub(crate) type Readers<'a, B> = SmallVec<[&'a Linear<B>; 4]>;

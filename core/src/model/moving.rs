@@ -39,7 +39,12 @@ enum Place {
 
 impl MovingNetwork {
     /// Moves the decoder of these files to this CPU when the GPU fails.
-    pub(crate) fn new(decoder: Decoder<Wgsl>, checkpoint: Arc<Checkpoint>, cpu: Arc<Cpu>, cache_type: CacheType) -> Self {
+    pub(crate) fn new(
+        decoder: Decoder<Wgsl>,
+        checkpoint: Arc<Checkpoint>,
+        cpu: Arc<Cpu>,
+        cache_type: CacheType,
+    ) -> Self {
         let (n_vocabulary, hidden_size) = (decoder.n_vocabulary, decoder.hidden);
         let place = RwLock::new(Place::Gpu(DecoderNetwork::new(decoder)));
         Self { place, checkpoint, cpu, cache_type, n_vocabulary, hidden_size }
@@ -115,7 +120,9 @@ impl Network for MovingNetwork {
                 fault
             }
             Place::Nowhere(fault) => fault.clone(),
-            Place::Cpu(network, _) if steps.iter().all(|step| is_on_cpu(&*step.state)) => return network.forward(steps),
+            Place::Cpu(network, _) if steps.iter().all(|step| is_on_cpu(&*step.state)) => {
+                return network.forward(steps);
+            }
             Place::Cpu(..) => {
                 let outcome = |step: &Step<'_>| match is_on_cpu(&*step.state) {
                     true => Ok(ForwardOutcome::NotYet),

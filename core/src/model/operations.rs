@@ -49,6 +49,14 @@ pub(crate) struct AttentionPart<'a, K> {
     pub(crate) is_two_way: bool,
 }
 
+/// How the heads of queries and keys are normalised and rotated.
+pub(crate) struct HeadPlace<'a, O: Operations> {
+    pub(crate) head_dim: usize,
+    /// The norms of queries and of keys.
+    pub(crate) norms: [Option<NormFactors<'a, O>>; 2],
+    pub(crate) rotation: Option<(&'a Rope, &'a O::Angles)>,
+}
+
 /// Which tokens a query attends to, and how scores are scaled.
 #[derive(Clone, Copy)]
 pub(crate) struct Sight {
@@ -144,6 +152,33 @@ pub(crate) trait Operations:
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
 
+    /// The outputs of several maps of normalised rows. `inputs` may be overwritten.
+    fn norm_product<const N: usize>(
+        &self,
+        rows: &Self::Rows,
+        norm: NormFactors<'_, Self>,
+        products: [(&Linear<Self>, &mut Self::Rows); N],
+        inputs: &mut Self::Inputs,
+    ) -> Result<()> {
+        let next: [&Linear<Self>; N] = products.each_ref().map(|(map, _)| *map);
+        self.norm(rows, norm, &next, inputs)?;
+        self.product(inputs, products)
+    }
+
+    /// `activation(gate(x)) * up(x)` of normalised rows, as inputs of the map `next`. `spare` may be overwritten.
+    fn norm_gate(
+        &self,
+        rows: &Self::Rows,
+        norm: NormFactors<'_, Self>,
+        (activation, [gate, up], next): (Activation, [&Linear<Self>; 2], &Linear<Self>),
+        spare: [&mut Self::Rows; 2],
+        inputs: &mut Self::Inputs,
+    ) -> Result<()> {
+        let [gates, ups] = spare;
+        self.norm_product(rows, norm, [(gate, &mut *gates), (up, &mut *ups)], inputs)?;
+        self.gate(activation, gates, ups, &[next], inputs)
+    }
+
     /// The outputs of several maps of the same inputs.
     fn product<const N: usize>(
         &self,
@@ -191,6 +226,35 @@ pub(crate) trait Operations:
     /// Appends some rows of keys and values.
     fn append(&self, past: SequencePart<&mut Self::KeyValues>, keys: &Self::Rows, values: &Self::Rows) -> Result<()>;
 
+    /// Normalises and rotates the heads of queries and keys, and appends keys and values to their sequences. Queries are changed in
+    /// place, and keys may be.
+    fn append_heads(
+        &self,
+        [queries, keys, values]: [&mut Self::Rows; 3],
+        place: HeadPlace<'_, Self>,
+        pasts: &mut [SequencePart<&mut Self::KeyValues>],
+    ) -> Result<()> {
+        let HeadPlace { head_dim, norms: [query_norm, key_norm], rotation } = place;
+        self.rotate(queries, head_dim, query_norm, rotation)?;
+        self.rotate(keys, head_dim, key_norm, rotation)?;
+        pasts.iter_mut().try_for_each(|SequencePart { rows, memory }| {
+            self.append(SequencePart { rows: rows.clone(), memory: &mut **memory }, keys, values)
+        })
+    }
+
+    /// [`attention`](Self::attention), as inputs of the map `next`. `mixed` may be overwritten.
+    fn attention_inputs(
+        &self,
+        queries: &Self::Rows,
+        steps: &[AttentionPart<'_, Self::KeyValues>],
+        (heads, sight, next): (Heads, Sight, &Linear<Self>),
+        mixed: &mut Self::Rows,
+        inputs: &mut Self::Inputs,
+    ) -> Result<()> {
+        self.attention(queries, steps, heads, sight, mixed)?;
+        self.inputs(mixed, &[next], inputs)
+    }
+
     /// Attention of queries, `(rows, query heads * head_dim)`, over the keys and values of their sequences, which include
     /// the sequence's own rows.
     fn attention(
@@ -232,6 +296,20 @@ pub(crate) trait Operations:
         next: &Linear<Self>,
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
+
+    /// Adds the outputs of a map of a [convolution](Self::convolve) to the residual stream. `inputs` and `projected` may be overwritten.
+    fn add_convolved(
+        &self,
+        projected: &mut Self::Rows,
+        (taps, bias): (&Self::Vector, Option<&Self::Vector>),
+        steps: &mut [SequencePart<&mut Self::Window>],
+        (map, residual): (&Linear<Self>, Residual<'_, Self>),
+        inputs: &mut Self::Inputs,
+        stream: &mut Self::Rows,
+    ) -> Result<()> {
+        self.convolve(projected, taps, bias, steps, map, inputs)?;
+        self.add_product(inputs, map, residual, projected, stream)
+    }
 
     /// As [`convolve`](Self::convolve) for the whole `sequences`, with as many inputs after each row as before it: `t` is half a
     /// window further. The number of taps must be odd.

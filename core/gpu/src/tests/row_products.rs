@@ -4,8 +4,8 @@ use causerie_backend::Format;
 
 use super::*;
 use crate::checks::random_matrices;
-use crate::{GateCurve, GpuMatrix, GpuVector, GpuWindow, HeadRows, KeyValueShape, NormedRow, OutputNorm, WindowSizes};
 use crate::{AttentionRow, CacheFormat, GpuKeyValues, PairForm, RowRotation};
+use crate::{GateCurve, GpuMatrix, GpuVector, GpuWindow, HeadRows, KeyValueShape, NormedRow, OutputNorm, WindowSizes};
 
 const EPSILON: f32 = 1e-5;
 /// More than lanes have blocks, and a multiple of all blocks.
@@ -53,7 +53,8 @@ fn gates_of_a_norm_have_the_bits_of_norm_products_and_gate() {
     let Some(recorder) = recorder() else { return };
     let (row, weight) = (uploaded(&recorder, &values(1, COLUMNS), COLUMNS), vector(&recorder, 2, COLUMNS));
     for (at, format) in QUANTISED.into_iter().enumerate() {
-        let matrices = [format, QUANTISED[(at + 1) % QUANTISED.len()]].map(|format| matrix(&recorder, format, (96, COLUMNS)));
+        let matrices =
+            [format, QUANTISED[(at + 1) % QUANTISED.len()]].map(|format| matrix(&recorder, format, (96, COLUMNS)));
         let matrices = [&matrices[0], &matrices[1]];
         for (curve, is_quantised) in [(GateCurve::Silu, true), (GateCurve::GeluTanh, false)] {
             let (mut normed, mut expect, mut found) = <(GpuInputs, GpuInputs, GpuInputs)>::default();
@@ -117,9 +118,10 @@ fn heads_have_the_bits_of_rotation_and_append() {
         (CacheFormat::F32, 80, 40, PairForm::Halves, true),
     ] {
         let (n_keys, n_queries) = (2, 6);
-        let uploads = || [(1, n_queries), (2, n_keys), (3, n_keys)].map(|(seed, n)| {
-            uploaded(&recorder, &values(seed, ROWS * n * head_dim), n * head_dim)
-        });
+        let uploads = || {
+            [(1, n_queries), (2, n_keys), (3, n_keys)]
+                .map(|(seed, n)| uploaded(&recorder, &values(seed, ROWS * n * head_dim), n * head_dim))
+        };
         let weights = [vector(&recorder, 4, head_dim), vector(&recorder, 5, head_dim)];
         let tables = [6, 7].map(|seed| recorder.table(&values(seed, ROWS * n_pairs)).unwrap());
         let rotation = Some(RowRotation { n_pairs, pairs, cosines: tables[0], sines: tables[1] });

@@ -45,7 +45,11 @@ fn all_kernels() -> Vec<Kernel> {
     }
     for format in [CacheFormat::F32, CacheFormat::F16, CacheFormat::Q8_0] {
         for head_dim in [64, 80, 96, 128, 256] {
-            for end in [AttentionEnd::Rows, AttentionEnd::Inputs { is_quantised: true }, AttentionEnd::Inputs { is_quantised: false }] {
+            for end in [
+                AttentionEnd::Rows,
+                AttentionEnd::Inputs { is_quantised: true },
+                AttentionEnd::Inputs { is_quantised: false },
+            ] {
                 all.push(Kernel::Attention { format, head_dim, end });
             }
             for rotation in [None, Some(PairForm::Halves), Some(PairForm::Neighbours)] {
@@ -57,7 +61,7 @@ fn all_kernels() -> Vec<Kernel> {
     }
     all.extend([MapForm::Scale, MapForm::Sigmoid, MapForm::Bound, MapForm::Grow, MapForm::Mix].map(Kernel::Map));
     let quantised = || Format::ALL.into_iter().filter(|format| format.is_quantised()).map(WeightForm);
-    for (form, other) in quantised().flat_map(|form| quantised().map(move |other| (form, other))) {
+    for (form, other) in quantised().zip(quantised().cycle().skip(1)) {
         let (n_columns, forms) = (4096, [Some(form), Some(other), Some(form)]);
         all.push(Kernel::ProductOfRow { front: RowFront::Norm, forms, n_columns, end: RowEnd::Outputs });
         let forms = [Some(form), Some(other), None];

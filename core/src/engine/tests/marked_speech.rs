@@ -45,7 +45,8 @@ fn frames(run: &Json, prompt: &[u32], model: &Model, voice: &crate::model::Voice
     let (mut state, mut hidden, mut frames) = (model.start().unwrap(), Vec::new(), Vec::new());
     let mut forward = |inputs: Inputs<'_>, hidden: &mut Vec<f32>| {
         let (state, mut logits) = (&mut *state, Vec::new());
-        let step = Step { inputs, state, logits: &mut logits, n_logits: 0, choice: None, hidden: Some(hidden), content: None };
+        let step =
+            Step { inputs, state, logits: &mut logits, n_logits: 0, choice: None, hidden: Some(hidden), content: None };
         assert!(model.forward(&mut [step]).pop().unwrap().is_ok());
     };
     forward(Inputs::Tokens(prompt), &mut hidden);

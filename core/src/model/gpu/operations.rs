@@ -4,34 +4,28 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use causerie_gpu::{
-    AttentionRow, DeltaSizes, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector,
-    GpuWindow, KeyValueShape, LargestValue, OutputNorm, PairForm, RowRotation, WindowSizes,
+    AttentionRow, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector, GpuWindow,
+    HeadRows, KeyValueShape, LargestValue, NormedRow, OutputNorm, WindowSizes,
 };
 
 use crate::checkpoint::Activation;
-use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
+use crate::checkpoint::{Rope, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::delta_net::{DeltaHeads, decay};
 use crate::model::experts::Experts;
 use crate::model::gpu::backend::{Wgsl, failed_step};
+use crate::model::gpu::forms::{WgslAngles, are_quantised, curve, delta_sizes, row_rotation, seen, unbiased};
 use crate::model::gpu::memories::{WgslDeltaMemory, WgslKeyValues, WgslWindow};
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
 use crate::model::network::{Inputs, TokenChoice};
-use crate::model::operations::{AttentionPart, DeltaRows, NormFactors, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{
+    AttentionPart, DeltaRows, HeadPlace, NormFactors, Operations, Residual, SequencePart, Sight,
+};
 use crate::weights::RowTable;
 
 /// Added to the squared length of the queries and keys of delta nets.
 const DELTA_EPSILON: f32 = 1e-6;
-
-/// Where the angles of a step's rows stand in the step's table, for one kind of rotary positions.
-#[derive(Default)]
-pub(crate) struct WgslAngles {
-    cosines: u32,
-    sines: u32,
-    /// Factors of the queries of each row, if they grow.
-    query_factors: u32,
-}
 
 /// Memory that experts reuse.
 #[derive(Default)]
@@ -105,6 +99,43 @@ impl Operations for Wgsl {
         self.recorder.norm(rows, norm, are_quantised(next), inputs).map_err(failed_step)
     }
 
+    fn norm_product<const N: usize>(
+        &self,
+        rows: &GpuRows,
+        norm: NormFactors<'_, Self>,
+        products: [(&Linear<Self>, &mut GpuRows); N],
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        let maps: [&Linear<Self>; N] = products.each_ref().map(|(map, _)| *map);
+        if let Some(matrices) = unbiased(maps)
+            && self.recorder.fits_norm_product(rows, &matrices)
+        {
+            let mut products = products.map(|(map, out)| (&map.weight, out));
+            return self.recorder.norm_product(NormedRow { rows, norm }, &mut products).map_err(failed_step);
+        }
+        self.norm(rows, norm, &maps, inputs)?;
+        self.product(inputs, products)
+    }
+
+    fn norm_gate(
+        &self,
+        rows: &GpuRows,
+        norm: NormFactors<'_, Self>,
+        (activation, maps, next): (Activation, [&Linear<Self>; 2], &Linear<Self>),
+        [gates, ups]: [&mut GpuRows; 2],
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        let (curve, is_quantised) = (curve(activation), next.weight.is_quantised());
+        if let Some(matrices) = unbiased(maps)
+            && self.recorder.fits_norm_gate(rows, matrices, is_quantised)
+        {
+            let row = NormedRow { rows, norm };
+            return self.recorder.norm_gate(row, matrices, curve, is_quantised, inputs).map_err(failed_step);
+        }
+        self.norm_product(rows, norm, [(maps[0], &mut *gates), (maps[1], &mut *ups)], inputs)?;
+        self.recorder.gate(curve, gates, ups, is_quantised, inputs).map_err(failed_step)
+    }
+
     fn product<const N: usize>(&self, inputs: &GpuInputs, products: [(&Linear<Self>, &mut GpuRows); N]) -> Result<()> {
         products
             .into_iter()
@@ -143,16 +174,32 @@ impl Operations for Wgsl {
         norm: Option<NormFactors<'_, Self>>,
         rotation: Option<(&Rope, &WgslAngles)>,
     ) -> Result<()> {
-        let rotation = rotation.map(|(rope, angles)| RowRotation {
-            n_pairs: rope.n_pairs(),
-            pairs: match rope.pairing {
-                RopePairing::Halves => PairForm::Halves,
-                RopePairing::Neighbours => PairForm::Neighbours,
-            },
-            cosines: angles.cosines,
-            sines: angles.sines,
-        });
-        self.recorder.rotate(rows, head_dim, norm, rotation).map_err(failed_step)
+        self.recorder.rotate(rows, head_dim, norm, rotation.map(row_rotation)).map_err(failed_step)
+    }
+
+    fn append_heads(
+        &self,
+        [queries, keys, values]: [&mut GpuRows; 3],
+        HeadPlace { head_dim, norms, rotation }: HeadPlace<'_, Self>,
+        pasts: &mut [SequencePart<&mut WgslKeyValues>],
+    ) -> Result<()> {
+        // One kernel normalises both, or neither.
+        let of_both = match norms {
+            [None, None] => Some(None),
+            [Some((query, epsilon)), Some((key, _))] => Some(Some(([query, key], epsilon))),
+            _ => None,
+        };
+        if let ([past], Some(norms)) = (&mut *pasts, of_both) {
+            let rotation = rotation.map(row_rotation);
+            let heads = HeadRows { queries, keys, values, norms, rotation };
+            return self.recorder.append_heads(heads, &mut past.memory.past).map_err(failed_step);
+        }
+        let [query_norm, key_norm] = norms;
+        self.rotate(queries, head_dim, query_norm, rotation)?;
+        self.rotate(keys, head_dim, key_norm, rotation)?;
+        pasts.iter_mut().try_for_each(|SequencePart { rows, memory }| {
+            self.append(SequencePart { rows: rows.clone(), memory: &mut **memory }, keys, values)
+        })
     }
 
     fn grow_queries(&self, queries: &mut GpuRows, angles: &WgslAngles) -> Result<()> {
@@ -188,6 +235,23 @@ impl Operations for Wgsl {
         self.recorder.attention(queries, &rows, sight.scale, mixed).map_err(failed_step)
     }
 
+    fn attention_inputs(
+        &self,
+        queries: &GpuRows,
+        steps: &[AttentionPart<'_, WgslKeyValues>],
+        (heads, sight, next): (Heads, Sight, &Linear<Self>),
+        mixed: &mut GpuRows,
+        inputs: &mut GpuInputs,
+    ) -> Result<()> {
+        if !self.recorder.fits_attention_inputs(heads.head_dim) {
+            self.attention(queries, steps, heads, sight, mixed)?;
+            return self.inputs(mixed, &[next], inputs);
+        }
+        let rows: Vec<AttentionRow<'_>> = steps.iter().flat_map(|step| seen(step, sight)).collect();
+        let is_quantised = next.weight.is_quantised();
+        self.recorder.attention_inputs(queries, &rows, sight.scale, is_quantised, inputs).map_err(failed_step)
+    }
+
     fn gate_heads(&self, rows: &GpuRows, gates: &GpuRows, next: &Linear<Self>, inputs: &mut GpuInputs) -> Result<()> {
         self.recorder.gate_heads(rows, gates, next.weight.is_quantised(), inputs).map_err(failed_step)
     }
@@ -200,11 +264,7 @@ impl Operations for Wgsl {
         next: &[&Linear<Self>],
         inputs: &mut GpuInputs,
     ) -> Result<()> {
-        let curve = match activation {
-            Activation::Silu => GateCurve::Silu,
-            Activation::GeluTanh => GateCurve::GeluTanh,
-        };
-        self.recorder.gate(curve, gate, up, are_quantised(next), inputs).map_err(failed_step)
+        self.recorder.gate(curve(activation), gate, up, are_quantised(next), inputs).map_err(failed_step)
     }
 
     fn convolve(
@@ -219,6 +279,28 @@ impl Operations for Wgsl {
         let windows = steps.iter_mut().map(|step| (step.rows.clone(), &mut step.memory.window));
         let is_quantised = next.weight.is_quantised();
         self.recorder.convolve(projected, (taps, bias), windows, is_quantised, inputs).map_err(failed_step)
+    }
+
+    fn add_convolved(
+        &self,
+        projected: &mut GpuRows,
+        (taps, bias): (&GpuVector, Option<&GpuVector>),
+        steps: &mut [SequencePart<&mut WgslWindow>],
+        (map, residual): (&Linear<Self>, Residual<'_, Self>),
+        inputs: &mut GpuInputs,
+        stream: &mut GpuRows,
+    ) -> Result<()> {
+        let is_plain = map.bias.is_none() && residual.norm.is_none() && residual.factor == 1.0;
+        if is_plain && self.recorder.fits_convolved(projected, &map.weight) {
+            let windows = steps.iter_mut().map(|step| (step.rows.clone(), &mut step.memory.window));
+            let (projected, convolution) = (&*projected, (taps, bias));
+            return self
+                .recorder
+                .add_convolved(projected, convolution, windows, &map.weight, stream)
+                .map_err(failed_step);
+        }
+        self.convolve(projected, taps, bias, steps, map, inputs)?;
+        self.add_product(inputs, map, residual, projected, stream)
     }
 
     fn convolve_centred(
@@ -365,26 +447,4 @@ impl Operations for Wgsl {
     fn read(&self, rows: &GpuRows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {
         self.recorder.read(rows, range, to).map_err(failed_step)
     }
-}
-
-/// Whether inputs of these maps are quantised.
-fn are_quantised(maps: &[&Linear<Wgsl>]) -> bool {
-    maps.iter().any(|map| map.weight.is_quantised())
-}
-
-/// The tokens that each row of a sequence attends to.
-fn seen<'a>(part: &AttentionPart<'a, WgslKeyValues>, sight: Sight) -> impl Iterator<Item = AttentionRow<'a>> + use<'a> {
-    let (past, n_rows): (&'a GpuKeyValues, usize) = (&part.past.past, part.rows.len());
-    let (n_tokens, n_before) = (past.n_tokens(), past.n_tokens() - n_rows);
-    let n_after = if part.is_two_way { sight.n_after.unwrap_or(usize::MAX) } else { 0 };
-    (0..n_rows).map(move |row| {
-        let end = n_before + row + 1;
-        let start = sight.window.map_or(0, |window| end.saturating_sub(window));
-        AttentionRow { past, seen: start..end.saturating_add(n_after).min(n_tokens) }
-    })
-}
-
-fn delta_sizes(heads: DeltaHeads) -> DeltaSizes {
-    let DeltaHeads { n_keys, n_values, key_dim, value_dim } = heads;
-    DeltaSizes { n_keys, n_values, key_dim, value_dim }
 }

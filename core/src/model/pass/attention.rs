@@ -1,86 +1,100 @@
 //! Grouped-query attention.
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueMaps};
-use crate::model::linear::Readers;
 use crate::model::network::PerSequence;
-use crate::model::operations::{AttentionPart, Operations, Residual, SequencePart, Sight};
+use crate::model::operations::{AttentionPart, HeadPlace, NormFactors, Operations, Residual, SequencePart, Sight};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{LayerState, LayerStates};
 
 impl<O: Operations> Attention<O> {
-    /// The maps that read the layer's inputs.
-    pub(super) fn inputs(&self) -> Readers<'_, O> {
-        let own = self.key_values.own().into_iter().flat_map(|maps| [&maps.k_proj, &maps.v_proj]);
-        [&self.q_proj].into_iter().chain(own).chain(&self.head_gates).collect()
-    }
-
     /// `angles` is the index of the layer's rotary positions in the buffers.
     pub(super) fn forward(
         &self,
         operations: &O,
         states: LayerStates<'_, '_, O>,
-        norm_eps: f32,
+        norm: NormFactors<'_, O>,
         angles: Option<usize>,
         residual: Residual<'_, O>,
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
-        self.project(operations, buffers)?;
+        self.project(operations, norm, buffers)?;
         let Buffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
         let head_dim = self.heads.head_dim;
         let rotation = self.rope.as_ref().zip(angles.map(|at| &all_angles[at]));
-        operations.rotate(q, head_dim, norm(&self.q_norm, norm_eps), rotation)?;
+        let with_epsilon = |weight| head_norm(weight, norm.1);
+        let mut states: PerSequence<_> = states.collect();
+        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = self.key_values.own() {
+            operations.rotate(v, head_dim, with_epsilon(v_norm), None)?;
+            let norms = [with_epsilon(&self.q_norm), with_epsilon(k_norm)];
+            let mut pasts: PerSequence<_> = states.iter_mut().filter_map(past).collect();
+            operations.append_heads([&mut *q, k, v], HeadPlace { head_dim, norms, rotation }, &mut pasts)?;
+        } else {
+            operations.rotate(q, head_dim, with_epsilon(&self.q_norm), rotation)?;
+        }
         if let Some((rope, angles)) = rotation
             && rope.query_growth.is_some()
         {
             operations.grow_queries(q, angles)?;
         }
-        let own = self.key_values.own();
-        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
-            operations.rotate(k, head_dim, norm(k_norm, norm_eps), rotation)?;
-            operations.rotate(v, head_dim, norm(v_norm, norm_eps), None)?;
-        }
         let mut steps = PerSequence::new();
-        for (state, rows, is_two_way) in states {
-            if let LayerState::Attention(past) = state {
-                if own.is_some() {
-                    operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
-                }
-                let is_two_way = self.is_two_way || is_two_way;
-                steps.push(AttentionPart { rows: rows.clone(), past: &*past, is_two_way });
+        for (state, rows, is_two_way) in &states {
+            if let LayerState::Attention(past) = &**state {
+                let is_two_way = self.is_two_way || *is_two_way;
+                steps.push(AttentionPart { rows: (*rows).clone(), past, is_two_way });
             }
         }
         let sight = Sight { window: self.window, n_after: self.n_after, scale: self.scale };
-        operations.attention(q, &steps, self.heads, sight, mixed)?;
-        match self.has_query_gates || self.head_gates.is_some() {
-            true => operations.gate_heads(mixed, head_gates, &self.out_proj, inputs)?,
-            false => operations.inputs(mixed, &[&self.out_proj], inputs)?,
+        if self.has_query_gates || self.head_gates.is_some() {
+            operations.attention(q, &steps, self.heads, sight, mixed)?;
+            operations.gate_heads(mixed, head_gates, &self.out_proj, inputs)?;
+        } else {
+            operations.attention_inputs(q, &steps, (self.heads, sight, &self.out_proj), mixed, inputs)?;
         }
         operations.add_product(inputs, &self.out_proj, residual, q, stream)
     }
 
     /// Computes queries, keys and values, and the gates of heads.
-    fn project(&self, operations: &O, buffers: &mut Buffers<O>) -> Result<()> {
-        let Buffers { inputs, projected: [q, k, v], head_gates, gated_queries, .. } = buffers;
+    fn project(&self, operations: &O, norm: NormFactors<'_, O>, buffers: &mut Buffers<O>) -> Result<()> {
+        let Buffers { stream, inputs, projected: [q, k, v], head_gates, gated_queries, .. } = buffers;
         let projected = if self.has_query_gates { &mut *gated_queries } else { &mut *q };
-        match self.key_values.own() {
-            Some(KeyValueMaps { k_proj, v_proj, .. }) => {
-                operations.product(inputs, [(&self.q_proj, projected), (k_proj, k), (v_proj, v)])?;
+        let query = (&self.q_proj, projected);
+        match (self.key_values.own(), &self.head_gates) {
+            (Some(KeyValueMaps { k_proj, v_proj, .. }), None) => {
+                operations.norm_product(stream, norm, [query, (k_proj, k), (v_proj, v)], inputs)?;
             }
-            None => operations.product(inputs, [(&self.q_proj, projected)])?,
+            (Some(KeyValueMaps { k_proj, v_proj, .. }), Some(gates)) => {
+                let products = [query, (k_proj, k), (v_proj, v), (gates, &mut *head_gates)];
+                operations.norm_product(stream, norm, products, inputs)?;
+            }
+            (None, None) => operations.norm_product(stream, norm, [query], inputs)?,
+            (None, Some(gates)) => {
+                operations.norm_product(stream, norm, [query, (gates, &mut *head_gates)], inputs)?;
+            }
         }
         if self.has_query_gates {
             operations.split_heads(gated_queries, self.heads.head_dim, q, head_gates)?;
             operations.sigmoid(head_gates)?;
         }
-        if let Some(gates) = &self.head_gates {
-            operations.product(inputs, [(gates, &mut *head_gates)])?;
+        if self.head_gates.is_some() {
             operations.sigmoid(head_gates)?;
         }
         Ok(())
     }
 }
 
-fn norm<T>(weight: &Option<T>, epsilon: f32) -> Option<(&T, f32)> {
+/// The keys and values of a sequence, and its rows.
+fn past<'s, O: Operations>(
+    (state, rows, _): &'s mut (&mut LayerState<O>, &Range<usize>, bool),
+) -> Option<SequencePart<&'s mut O::KeyValues>> {
+    match &mut **state {
+        LayerState::Attention(memory) => Some(SequencePart { rows: (*rows).clone(), memory }),
+        _ => None,
+    }
+}
+
+fn head_norm<T>(weight: &Option<T>, epsilon: f32) -> Option<(&T, f32)> {
     weight.as_ref().map(|weight| (weight, epsilon))
 }

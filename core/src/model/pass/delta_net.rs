@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::model::delta_net::DeltaNet;
 use crate::model::network::PerSequence;
-use crate::model::operations::{DeltaRows, Operations, Residual, SequencePart};
+use crate::model::operations::{DeltaRows, NormFactors, Operations, Residual, SequencePart};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{LayerState, LayerStates};
 
@@ -12,20 +12,18 @@ impl<O: Operations> DeltaNet<O> {
         &self,
         operations: &O,
         states: LayerStates<'_, '_, O>,
-        norm_eps: f32,
+        norm: NormFactors<'_, O>,
         residual: Residual<'_, O>,
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
         let Buffers { stream, inputs, projected: [channels, gate, out], mixed, rates, decays, .. } = buffers;
-        operations.product(
-            inputs,
-            [
-                (&self.in_proj, &mut *channels),
-                (&self.gate, &mut *gate),
-                (&self.rate, &mut *rates),
-                (&self.decay, &mut *decays),
-            ],
-        )?;
+        let products = [
+            (&self.in_proj, &mut *channels),
+            (&self.gate, &mut *gate),
+            (&self.rate, &mut *rates),
+            (&self.decay, &mut *decays),
+        ];
+        operations.norm_product(stream, norm, products, inputs)?;
         operations.sigmoid(rates)?;
         operations.decays(decays, &self.log_decays, &self.decay_bias)?;
         let (mut windows, mut memories) = (PerSequence::new(), PerSequence::new());
@@ -37,7 +35,7 @@ impl<O: Operations> DeltaNet<O> {
         }
         operations.delta_inputs(channels, self.heads, &self.taps, &mut windows, mixed)?;
         operations.delta_net(DeltaRows { tokens: mixed, decays, rates }, &mut memories, out)?;
-        operations.gated_norm(out, gate, (&self.norm, norm_eps), &self.out_proj, inputs)?;
+        operations.gated_norm(out, gate, (&self.norm, norm.1), &self.out_proj, inputs)?;
         operations.add_product(inputs, &self.out_proj, residual, channels, stream)
     }
 }

@@ -1,30 +1,26 @@
 //! Feed-forward blocks.
 
-use smallvec::smallvec;
-
 use crate::error::Result;
 use crate::model::dense::Dense;
 use crate::model::feed_forward::FeedForward;
-use crate::model::linear::Readers;
-use crate::model::operations::{Operations, Residual};
+use crate::model::operations::{NormFactors, Operations, Residual};
 use crate::model::pass::buffers::Buffers;
 
 impl<O: Operations> FeedForward<O> {
-    /// The maps that read the block's inputs.
-    pub(super) fn inputs(&self) -> Readers<'_, O> {
+    /// Adds the outputs of the block for the normalised residual stream to the stream.
+    pub(super) fn forward(
+        &self,
+        operations: &O,
+        norm: NormFactors<'_, O>,
+        residual: Residual<'_, O>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
         match self {
-            Self::Dense(dense) => smallvec![&dense.gate, &dense.up],
-            Self::Experts(experts) => smallvec![&experts.router],
-        }
-    }
-
-    /// Adds the outputs of the block, whose inputs are in the buffers, to the residual stream.
-    pub(super) fn forward(&self, operations: &O, residual: Residual<'_, O>, buffers: &mut Buffers<O>) -> Result<()> {
-        match self {
-            Self::Dense(dense) => dense.forward(operations, residual, buffers),
+            Self::Dense(dense) => dense.forward(operations, norm, residual, buffers),
             // Outputs of experts have neither a norm nor a factor in any family.
             Self::Experts(experts) => {
                 let Buffers { stream, inputs, scratch, .. } = buffers;
+                operations.norm(stream, norm, &[&experts.router], inputs)?;
                 operations.experts(experts, inputs, scratch, stream)
             }
         }
@@ -32,11 +28,16 @@ impl<O: Operations> FeedForward<O> {
 }
 
 impl<O: Operations> Dense<O> {
-    /// Adds the outputs of the block, whose inputs are in the buffers, to the residual stream.
-    pub(super) fn forward(&self, operations: &O, residual: Residual<'_, O>, buffers: &mut Buffers<O>) -> Result<()> {
-        let Buffers { stream, inputs, projected: [gate, up, _], .. } = buffers;
-        operations.product(inputs, [(&self.gate, &mut *gate), (&self.up, &mut *up)])?;
-        operations.gate(self.activation, gate, up, &[&self.down], inputs)?;
-        operations.add_product(inputs, &self.down, residual, gate, stream)
+    fn forward(
+        &self,
+        operations: &O,
+        norm: NormFactors<'_, O>,
+        residual: Residual<'_, O>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        let Buffers { stream, inputs, projected: [gates, ups, _], .. } = buffers;
+        let block = (self.activation, [&self.gate, &self.up], &self.down);
+        operations.norm_gate(stream, norm, block, [&mut *gates, ups], inputs)?;
+        operations.add_product(inputs, &self.down, residual, gates, stream)
     }
 }

@@ -99,12 +99,23 @@ impl<O: Operations> Decoder<O> {
         let (operations, head) = (&self.backend, self.head());
         let Buffers { stream, inputs, mixed, logits, .. } = buffers;
         let ranges: PerSequence<_> = steps.iter().map(StepOutputs::last_rows).collect();
-        if ranges.iter().any(|range| !range.is_empty()) {
+        let norm = (&self.output_norm, self.stack.norm_eps);
+        let n_rows = steps.last().map_or(0, |step| step.rows.end);
+        let has_all = ranges.iter().map(ExactSizeIterator::len).sum::<usize>() == n_rows;
+        if ranges.iter().any(|range| !range.is_empty()) && !has_all {
             operations.select(stream, &ranges, mixed)?;
-            operations.norm(mixed, (&self.output_norm, self.stack.norm_eps), &[head], inputs)?;
+        }
+        let last = if has_all { &*stream } else { &*mixed };
+        let wants_hidden = steps.iter().any(|step| step.hidden.is_some());
+        if wants_hidden {
+            operations.norm(last, norm, &[head], inputs)?;
         }
         if steps.iter().any(|step| 0 < step.n_logits) {
-            operations.product(inputs, [(head, &mut *logits)])?;
+            let products = [(head, &mut *logits)];
+            match wants_hidden {
+                true => operations.product(inputs, products)?,
+                false => operations.norm_product(last, norm, products, inputs)?,
+            }
             if self.scales.logits != 1.0 {
                 operations.scale(logits, self.scales.logits)?;
             }
@@ -112,7 +123,7 @@ impl<O: Operations> Decoder<O> {
                 operations.bound(logits, bound)?;
             }
         }
-        if steps.iter().any(|step| step.hidden.is_some()) {
+        if wants_hidden {
             operations.input_rows(inputs, mixed)?;
         }
         let n_tokens = steps.iter().find_map(|step| Some(step.choice.as_ref()?.n_tokens));

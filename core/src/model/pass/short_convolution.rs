@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::model::network::PerSequence;
-use crate::model::operations::{Operations, Residual, SequencePart};
+use crate::model::operations::{NormFactors, Operations, Residual, SequencePart};
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{LayerState, LayerStates};
 use crate::model::short_convolution::ShortConvolution;
@@ -12,11 +12,12 @@ impl<O: Operations> ShortConvolution<O> {
         &self,
         operations: &O,
         states: LayerStates<'_, '_, O>,
+        norm: NormFactors<'_, O>,
         residual: Residual<'_, O>,
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
         let Buffers { stream, inputs, projected: [projected, ..], .. } = buffers;
-        operations.product(inputs, [(&self.in_proj, &mut *projected)])?;
+        operations.norm_product(stream, norm, [(&self.in_proj, &mut *projected)], inputs)?;
         let mut steps = PerSequence::new();
         for (state, rows, _) in states {
             if let LayerState::Convolution(memory) = state {
@@ -24,13 +25,12 @@ impl<O: Operations> ShortConvolution<O> {
             }
         }
         let (taps, bias) = (&self.taps, self.bias.as_ref());
-        match self.is_centred {
-            true => {
-                let sequences: PerSequence<_> = steps.iter().map(|step| step.rows.clone()).collect();
-                operations.convolve_centred(projected, taps, bias, &sequences, &self.out_proj, inputs)?;
-            }
-            false => operations.convolve(projected, taps, bias, &mut steps, &self.out_proj, inputs)?,
+        if !self.is_centred {
+            let map = (&self.out_proj, residual);
+            return operations.add_convolved(projected, (taps, bias), &mut steps, map, inputs, stream);
         }
+        let sequences: PerSequence<_> = steps.iter().map(|step| step.rows.clone()).collect();
+        operations.convolve_centred(projected, taps, bias, &sequences, &self.out_proj, inputs)?;
         operations.add_product(inputs, &self.out_proj, residual, projected, stream)
     }
 }

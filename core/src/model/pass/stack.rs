@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::checkpoint::{Rope, RotaryPlaces};
 use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueSource};
 use crate::model::delta_net::DeltaNet;
 use crate::model::layer::{Layer, Operator};
-use crate::model::linear::Readers;
 use crate::model::network::{ContentRows, PerSequence};
 use crate::model::operations::{LayerMemory, Operations, Residual};
 use crate::model::pass::buffers::Buffers;
@@ -91,8 +90,6 @@ impl<O: Operations> Stack<O> {
         ropes: &[&Rope],
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
-        let norm = (&layer.operator_norm, self.norm_eps);
-        operations.norm(&buffers.stream, norm, &layer.operator.inputs(), &mut buffers.inputs)?;
         let residual = self.residual(layer.operator_output_norm.as_ref());
         let state_at = match &layer.operator {
             Operator::Attention(Attention { key_values: KeyValueSource::Layer(source), .. }) => *source,
@@ -107,22 +104,22 @@ impl<O: Operations> Stack<O> {
             };
             (&mut state.layers[state_at], &*rows, is_two_way)
         });
+        let norm = (&layer.operator_norm, self.norm_eps);
         match &layer.operator {
             Operator::ShortConvolution(convolution) => {
-                convolution.forward(operations, &mut states, residual, buffers)?
+                convolution.forward(operations, &mut states, norm, residual, buffers)?
             }
             Operator::DeltaNet(delta_net) => {
-                delta_net.forward(operations, &mut states, self.norm_eps, residual, buffers)?;
+                delta_net.forward(operations, &mut states, norm, residual, buffers)?;
             }
             Operator::Attention(attention) => {
                 let angles = attention.rope.as_ref().and_then(|rope| ropes.iter().position(|known| *known == rope));
-                attention.forward(operations, &mut states, self.norm_eps, angles, residual, buffers)?;
+                attention.forward(operations, &mut states, norm, angles, residual, buffers)?;
             }
         }
         let norm = (&layer.feed_forward_norm, self.norm_eps);
-        operations.norm(&buffers.stream, norm, &layer.feed_forward.inputs(), &mut buffers.inputs)?;
         let residual = self.residual(layer.feed_forward_output_norm.as_ref());
-        layer.feed_forward.forward(operations, residual, buffers)?;
+        layer.feed_forward.forward(operations, norm, residual, buffers)?;
         if let Some(block) = &layer.per_layer {
             block.forward(operations, self.residual(Some(&block.output_norm)), buffers)?;
         }
@@ -148,19 +145,6 @@ impl<O: Operations> Stack<O> {
             }
         }
         ropes
-    }
-}
-
-impl<O: Operations> Operator<O> {
-    /// The maps that read the operator's inputs.
-    fn inputs(&self) -> Readers<'_, O> {
-        match self {
-            Self::ShortConvolution(convolution) => smallvec![&convolution.in_proj],
-            Self::Attention(attention) => attention.inputs(),
-            Self::DeltaNet(delta_net) => {
-                smallvec![&delta_net.in_proj, &delta_net.gate, &delta_net.rate, &delta_net.decay]
-            }
-        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use causerie_backend::Cpu;
 use causerie_gpu::{RecordedCounts, Recorder};
 
 use super::gpu::device;
 use super::same_bits::{bits, decoder, ids, step};
 use super::*;
 use crate::model::gpu::Wgsl;
+use crate::model::native::Native;
 use crate::model::network::{TokenChoice, WantedChoice};
 use crate::model::pass::DecoderNetwork;
 
@@ -82,4 +84,27 @@ fn the_most_probable_token_is_chosen_on_the_device() {
             assert_eq!((counts.n_reads, counts.n_bytes_read), (1, 8), "{file}");
         }
     }
+}
+
+/// Kernels of a token in the shape of LFM2-350M (10 convolutions, 6 layers of attention) by those of layers of each kind: a fixture has
+/// few layers.
+#[test]
+fn a_token_takes_few_kernels() {
+    let Some((network, recorder)) = network("lfm2-q4_0.gguf") else { return };
+    let kinds = decoder("lfm2-q4_0.gguf", Native::new(Arc::new(Cpu::new(1)), CacheType::F16)).stack.layers;
+    let n_attentions = kinds.iter().filter(|layer| matches!(layer.operator, Operator::Attention(_))).count();
+    let n_convolutions = kinds.len() - n_attentions;
+    let mut state = prefilled(&*network, &ids(30, 1));
+    let mut choice = None;
+    let counts = added(&recorder, || {
+        let (mut logits, wanted) = (Vec::new(), WantedChoice { n_tokens: 10, chosen: &mut choice });
+        let wants = Step { choice: Some(wanted), ..step(&[7], &mut state, &mut logits, 1) };
+        network.forward(&mut [wants]).pop().unwrap().unwrap();
+    });
+    let (of_attention, of_convolution) = (6, 4);
+    let others = counts.n_kernels - of_attention * n_attentions - of_convolution * n_convolutions;
+    // The embedding, the logits, two that choose, and the receipt.
+    assert_eq!(others, 5, "{counts:?}, {n_attentions} and {n_convolutions} layers");
+    let large = 6 * of_attention + 10 * of_convolution + others;
+    assert!(large <= 85, "{large}");
 }

@@ -43,7 +43,15 @@ pub(super) fn step<'a>(
     logits: &'a mut Vec<f32>,
     n_logits: usize,
 ) -> Step<'a> {
-    Step { inputs: Inputs::Tokens(ids), state: &mut **state, logits, n_logits, choice: None, hidden: None, content: None }
+    Step {
+        inputs: Inputs::Tokens(ids),
+        state: &mut **state,
+        logits,
+        n_logits,
+        choice: None,
+        hidden: None,
+        content: None,
+    }
 }
 
 pub(super) fn bits(logits: &[f32]) -> Vec<u32> {
@@ -219,7 +227,15 @@ pub(super) fn with_rows(network: &dyn Network, ids: &[u32], embedding: impl Fn(&
             0 => Inputs::Rows { rows: &rows, n_rows: ids.len() },
             _ => Inputs::Tokens(ids),
         };
-        let step = Step { inputs, state: &mut *state, logits: &mut logits, n_logits: 1, choice: None, hidden: None, content: None };
+        let step = Step {
+            inputs,
+            state: &mut *state,
+            logits: &mut logits,
+            n_logits: 1,
+            choice: None,
+            hidden: None,
+            content: None,
+        };
         assert_eq!(network.forward(&mut [step])[0].as_ref().unwrap(), &ForwardOutcome::Done);
         found.push(bits(&logits));
     }
