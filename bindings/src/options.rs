@@ -448,6 +448,7 @@ impl From<LoadOptions> for core::LoadOptions {
             context_size: options.context_size.map(SdkCount::size),
             device: options.device.map_or_else(Default::default, Into::into),
             gpu_name: defaults.gpu_name,
+            gpu_bytes: defaults.gpu_bytes,
             threads: options.threads.map(SdkCount::size),
             cache_type: options.cache_type.map_or_else(Default::default, Into::into),
             chat_template: options.chat_template,

@@ -83,6 +83,7 @@ options! {
     "context_size" => loading.context_size,
     "device" => loading.device,
     "gpu_name" => loading.gpu_name,
+    "gpu_bytes" => loading.gpu_bytes,
     "threads" => loading.threads,
     "cache_type" => loading.cache_type,
     "chat_template" => loading.chat_template,

@@ -40,6 +40,9 @@ pub(crate) struct LoadingArguments {
     /// The GPU's name, or a part of it; `causerie inspect devices` lists them [default: the first that is not software].
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu_name: Option<String>,
+    /// Memory of the GPU that the model and its sequences may take, in bytes [default: what the system leaves].
+    #[arg(long, value_name = "N")]
+    pub(crate) gpu_bytes: Option<u64>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -70,7 +73,8 @@ impl LoadingArguments {
             DeviceName::Gpu => Device::Gpu,
             DeviceName::Auto => Device::Auto,
         };
-        LoadOptions { packed_folder, weight_memory, device, gpu_name: self.gpu_name.clone(), ..options }
+        let (gpu_name, gpu_bytes) = (self.gpu_name.clone(), self.gpu_bytes);
+        LoadOptions { packed_folder, weight_memory, device, gpu_name, gpu_bytes, ..options }
     }
 }
 

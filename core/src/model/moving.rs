@@ -9,7 +9,7 @@ use causerie_gpu::GpuError;
 use parking_lot::RwLock;
 
 use crate::checkpoint::Checkpoint;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory::MemoryNeed;
 use crate::model::backend::UsedGpu;
 use crate::model::decoder::Decoder;
@@ -53,7 +53,7 @@ impl MovingNetwork {
     /// Loads the decoder on the CPU.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`](crate::error::ErrorKind::OutOfMemory), and files that cannot be read any more.
+    /// [`ErrorKind::OutOfMemory`], and [`ErrorKind::ModelLoad`] for files that changed or cannot be read any more.
     fn leave(&self, fault: GpuError) -> Result<()> {
         let mut place = self.place.write();
         if matches!(&*place, Place::Cpu(..)) {
@@ -66,6 +66,12 @@ impl MovingNetwork {
         }
         let n_bytes = weight_bytes(&self.checkpoint.tensors);
         MemoryNeed { written: n_bytes, reserved: n_bytes }.check("the model")?;
+        if !self.checkpoint.tensors.are_unchanged() {
+            return Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                "the GPU failed, and the model's files changed since they were loaded",
+            ));
+        }
         let native = Native::new(Arc::clone(&self.cpu), self.cache_type);
         let decoder = Decoder::load(native, &self.checkpoint, &mut |_| ControlFlow::Continue(()))?;
         *place = Place::Cpu(DecoderNetwork::new(decoder), fault);

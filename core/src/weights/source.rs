@@ -27,6 +27,15 @@ impl TensorSource {
         Self::Blocks(values.iter().flat_map(|value| value.to_le_bytes()).collect())
     }
 
+    /// Whether no other program has written to its files since they were opened.
+    pub(super) fn is_unchanged(&self) -> bool {
+        match self {
+            Self::File(file) => file.content.is_unchanged(),
+            Self::Rows(rows) => rows.parts.iter().all(|part| part.content.is_unchanged()),
+            Self::Blocks(_) => true,
+        }
+    }
+
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
             Self::File(file) => file.bytes.len(),

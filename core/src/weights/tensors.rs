@@ -168,6 +168,11 @@ impl Tensors {
         self.unreadable.extend(others.unreadable);
     }
 
+    /// Whether no other program has written to the files since they were opened.
+    pub(crate) fn are_unchanged(&self) -> bool {
+        self.tensors.values().all(|tensor| tensor.source.is_unchanged())
+    }
+
     /// Takes matrices from a file of packed weights, as far as it has them.
     pub(crate) fn set_packed(&mut self, packed: Arc<PackedWeights>) {
         self.packed = Some(packed);
