@@ -2,9 +2,9 @@
 
 use crate::texts::{instance, part};
 
-/// Where the bindings of the matrices begin, each with its planes and its outputs, and those of inputs that are stored.
+/// First bindings of the matrices, each with its planes and its outputs.
 pub(crate) const MATRIX_BINDINGS: [u32; 3] = [8, 12, 16];
-/// Less than the number in the part, which counts from 5.
+/// First binding of the inputs that are stored: less than the number in the part, which counts from 5.
 pub(crate) const TAIL_BINDINGS: u32 = 15;
 
 /// What a kernel's text depends on.
@@ -17,7 +17,7 @@ pub(crate) struct RowText<'a> {
     pub(crate) matrices: Vec<&'static [&'static str]>,
     /// For the norm of the row, `None`; for a convolution, whether it has a bias.
     pub(crate) convolution: Option<bool>,
-    /// The name of the function that gates the outputs of the first matrix, and those of the inputs that follow.
+    /// Names that the function of the gate enables, and those of inputs that are stored.
     pub(crate) gate: Option<(&'static str, &'a [&'static str])>,
 }
 
