@@ -17,7 +17,7 @@ pub(crate) struct RowText<'a> {
     pub(crate) matrices: Vec<&'static [&'static str]>,
     /// For the norm of the row, `None`; for a convolution, whether it has a bias.
     pub(crate) convolution: Option<bool>,
-    /// Names that the function of the gate enables, and those of inputs that are stored.
+    /// Names that the function of the gate enables, and names of the inputs that are stored.
     pub(crate) gate: Option<(&'static str, &'a [&'static str])>,
 }
 
