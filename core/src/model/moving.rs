@@ -21,7 +21,7 @@ use crate::options::CacheType;
 
 /// A decoder on a GPU, and what it takes to compute it on the CPU.
 pub(crate) struct MovingNetwork {
-    place: RwLock<Place>,
+    place: RwLock<NetworkPlace>,
     /// Also keeps the model's files open.
     checkpoint: Arc<Checkpoint>,
     cpu: Arc<Cpu>,
@@ -30,7 +30,7 @@ pub(crate) struct MovingNetwork {
     hidden_size: usize,
 }
 
-enum Place {
+enum NetworkPlace {
     Gpu(DecoderNetwork<Wgsl>),
     /// The GPU failed, and the CPU has not taken over so far.
     Nowhere(GpuError),
@@ -46,7 +46,7 @@ impl MovingNetwork {
         cache_type: CacheType,
     ) -> Self {
         let (n_vocabulary, hidden_size) = (decoder.n_vocabulary, decoder.hidden);
-        let place = RwLock::new(Place::Gpu(DecoderNetwork::new(decoder)));
+        let place = RwLock::new(NetworkPlace::Gpu(DecoderNetwork::new(decoder)));
         Self { place, checkpoint, cpu, cache_type, n_vocabulary, hidden_size }
     }
 
@@ -56,13 +56,13 @@ impl MovingNetwork {
     /// [`ErrorKind::OutOfMemory`], and [`ErrorKind::ModelLoad`] for files that changed or cannot be read any more.
     fn leave(&self, fault: GpuError) -> Result<()> {
         let mut place = self.place.write();
-        if matches!(&*place, Place::Cpu(..)) {
+        if matches!(&*place, NetworkPlace::Cpu(..)) {
             return Ok(()); // another thread was first
         }
         log::warn!("the model goes on on the CPU: {fault}");
         if !matches!(fault, GpuError::OutOfMemory(_)) {
             // First, because GPU and CPU may share their memory.
-            *place = Place::Nowhere(fault.clone());
+            *place = NetworkPlace::Nowhere(fault.clone());
         }
         let n_bytes = weight_bytes(&self.checkpoint.tensors);
         MemoryNeed { written: n_bytes, reserved: n_bytes }.check("the model")?;
@@ -74,7 +74,7 @@ impl MovingNetwork {
         }
         let native = Native::new(Arc::clone(&self.cpu), self.cache_type);
         let decoder = Decoder::load(native, &self.checkpoint, &mut |_| ControlFlow::Continue(()))?;
-        *place = Place::Cpu(DecoderNetwork::new(decoder), fault);
+        *place = NetworkPlace::Cpu(DecoderNetwork::new(decoder), fault);
         Ok(())
     }
 
@@ -100,9 +100,9 @@ impl Network for MovingNetwork {
 
     fn start(&self) -> Result<Box<dyn SequenceState>> {
         let fault = match &*self.place.read() {
-            Place::Gpu(network) => return network.start(),
-            Place::Cpu(network, _) => return network.start(),
-            Place::Nowhere(fault) => fault.clone(),
+            NetworkPlace::Gpu(network) => return network.start(),
+            NetworkPlace::Cpu(network, _) => return network.start(),
+            NetworkPlace::Nowhere(fault) => fault.clone(),
         };
         self.leave(fault)?;
         self.start()
@@ -110,26 +110,26 @@ impl Network for MovingNetwork {
 
     fn load_state(&self, bytes: &[u8]) -> Option<Box<dyn SequenceState>> {
         match &*self.place.read() {
-            Place::Gpu(network) => network.load_state(bytes),
-            Place::Cpu(network, _) => network.load_state(bytes),
-            Place::Nowhere(_) => None,
+            NetworkPlace::Gpu(network) => network.load_state(bytes),
+            NetworkPlace::Cpu(network, _) => network.load_state(bytes),
+            NetworkPlace::Nowhere(_) => None,
         }
     }
 
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
         let place = self.place.read();
         let fault = match &*place {
-            Place::Gpu(network) => {
+            NetworkPlace::Gpu(network) => {
                 let outcomes = network.forward(steps);
                 let fault = outcomes.iter().find_map(|outcome| gpu_fault(outcome.as_ref().err()?).cloned());
                 let Some(fault) = fault else { return outcomes };
                 fault
             }
-            Place::Nowhere(fault) => fault.clone(),
-            Place::Cpu(network, _) if steps.iter().all(|step| is_on_cpu(&*step.state)) => {
+            NetworkPlace::Nowhere(fault) => fault.clone(),
+            NetworkPlace::Cpu(network, _) if steps.iter().all(|step| is_on_cpu(&*step.state)) => {
                 return network.forward(steps);
             }
-            Place::Cpu(..) => {
+            NetworkPlace::Cpu(..) => {
                 let outcome = |step: &Step<'_>| match is_on_cpu(&*step.state) {
                     true => Ok(ForwardOutcome::NotYet),
                     false => Ok(ForwardOutcome::Moved),
@@ -143,23 +143,23 @@ impl Network for MovingNetwork {
 
     fn adopt(&self, state: Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>> {
         match &*self.place.read() {
-            Place::Gpu(_) => Some(state),
-            Place::Cpu(..) if is_on_cpu(&*state) => Some(state),
-            Place::Cpu(network, _) => network.load_state(&state.save().ok()??),
-            Place::Nowhere(_) => None,
+            NetworkPlace::Gpu(_) => Some(state),
+            NetworkPlace::Cpu(..) if is_on_cpu(&*state) => Some(state),
+            NetworkPlace::Cpu(network, _) => network.load_state(&state.save().ok()??),
+            NetworkPlace::Nowhere(_) => None,
         }
     }
 
     fn device_note(&self) -> Option<String> {
         match &*self.place.read() {
-            Place::Gpu(_) => None,
-            Place::Nowhere(fault) | Place::Cpu(_, fault) => Some(fault.to_string()),
+            NetworkPlace::Gpu(_) => None,
+            NetworkPlace::Nowhere(fault) | NetworkPlace::Cpu(_, fault) => Some(fault.to_string()),
         }
     }
 
     fn gpu(&self) -> Option<UsedGpu> {
         match &*self.place.read() {
-            Place::Gpu(network) => network.gpu(),
+            NetworkPlace::Gpu(network) => network.gpu(),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ pub struct AttentionRow<'a> {
 }
 
 /// The heads of queries, keys and values of a step, and how they are placed.
-pub struct HeadRows<'a> {
+pub struct PlacedHeads<'a> {
     /// `(rows, query heads * head_dim)`; normalised and rotated in place.
     pub queries: &'a mut GpuRows,
     /// `(rows, key heads * head_dim)`
@@ -39,8 +39,8 @@ impl Recorder {
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
-    pub fn append_heads(&self, heads: HeadRows<'_>, past: &mut GpuKeyValues) -> Result<(), GpuError> {
-        let HeadRows { queries, keys, values, norms, rotation } = heads;
+    pub fn append_heads(&self, heads: PlacedHeads<'_>, past: &mut GpuKeyValues) -> Result<(), GpuError> {
+        let PlacedHeads { queries, keys, values, norms, rotation } = heads;
         let KeyValueShape { n_heads, head_dim, format } = past.shape;
         let (gpu, mut recording) = (self.gpu(), self.record());
         let places = past.extend(gpu, &mut recording, queries.n_rows)?;

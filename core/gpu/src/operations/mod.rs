@@ -8,7 +8,7 @@ mod products;
 mod row_products;
 mod rows;
 
-pub use attention::{AttentionRow, HeadRows};
+pub use attention::{AttentionRow, PlacedHeads};
 pub use choices::{ChoiceRows, LargestValue};
 pub use products::OutputNorm;
 pub use row_products::NormedRow;

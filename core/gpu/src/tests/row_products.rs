@@ -5,7 +5,9 @@ use causerie_backend::Format;
 use super::*;
 use crate::checks::random_matrices;
 use crate::{AttentionRow, CacheFormat, GpuKeyValues, PairForm, RowRotation};
-use crate::{GateCurve, GpuMatrix, GpuVector, GpuWindow, HeadRows, KeyValueShape, NormedRow, OutputNorm, WindowSizes};
+use crate::{
+    GateCurve, GpuMatrix, GpuVector, GpuWindow, KeyValueShape, NormedRow, OutputNorm, PlacedHeads, WindowSizes,
+};
 
 const EPSILON: f32 = 1e-5;
 /// More than lanes have blocks, and a multiple of all blocks.
@@ -133,7 +135,7 @@ fn heads_have_the_bits_of_rotation_and_append() {
         expect.append(&recorder, 0..ROWS, &keys, &values).unwrap();
         let [mut same_queries, keys, values] = uploads();
         let norms = has_norms.then_some(([&weights[0], &weights[1]], EPSILON));
-        let heads = HeadRows { queries: &mut same_queries, keys: &keys, values: &values, norms, rotation };
+        let heads = PlacedHeads { queries: &mut same_queries, keys: &keys, values: &values, norms, rotation };
         recorder.append_heads(heads, &mut found).unwrap();
         assert_eq!(found.n_tokens(), ROWS);
         // Attention as inputs, too.

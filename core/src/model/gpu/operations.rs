@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causerie_gpu::{
     AttentionRow, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector, GpuWindow,
-    HeadRows, KeyValueShape, LargestValue, NormedRow, OutputNorm, WindowSizes,
+    KeyValueShape, LargestValue, NormedRow, OutputNorm, PlacedHeads, WindowSizes,
 };
 
 use crate::checkpoint::Activation;
@@ -191,7 +191,7 @@ impl Operations for Wgsl {
         };
         if let ([past], Some(norms)) = (&mut *pasts, of_both) {
             let rotation = rotation.map(row_rotation);
-            let heads = HeadRows { queries, keys, values, norms, rotation };
+            let heads = PlacedHeads { queries, keys, values, norms, rotation };
             return self.recorder.append_heads(heads, &mut past.memory.past).map_err(failed_step);
         }
         let [query_norm, key_norm] = norms;
