@@ -115,6 +115,7 @@ pub(crate) struct WantedChoice<'a> {
 }
 
 /// The most probable token, as [`Sampler::pick`](crate::sample::Sampler::pick) finds it in the logits.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU gives its logits"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenChoice {
     Token(u32),
@@ -171,5 +172,6 @@ pub(crate) enum ForwardOutcome {
     NotYet,
     /// Nothing was computed, and the state of the sequence is lost: what computed the network is gone, and something else takes its
     /// place. Its positions must be computed from the first one on, and all other states must be [adopted](Network::adopt).
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU stays where it is"))]
     Moved,
 }

@@ -28,6 +28,7 @@ impl TensorSource {
     }
 
     /// Whether no other program has written to its files since they were opened.
+    #[cfg(feature = "gpu")]
     pub(super) fn is_unchanged(&self) -> bool {
         match self {
             Self::File(file) => file.content.is_unchanged(),

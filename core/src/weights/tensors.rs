@@ -169,6 +169,7 @@ impl Tensors {
     }
 
     /// Whether no other program has written to the files since they were opened.
+    #[cfg(feature = "gpu")]
     pub(crate) fn are_unchanged(&self) -> bool {
         self.tensors.values().all(|tensor| tensor.source.is_unchanged())
     }
