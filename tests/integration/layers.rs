@@ -12,11 +12,12 @@ const CANDLE: [&str; 3] = ["model/candle/", "model/compute.rs", "model/mod.rs"];
 
 /// The only files of `core` that may name `causerie_backend`: the network on the CPU and where it is chosen, the memory that is
 /// left, the readers of model files and of packed weights, and the generator of random numbers.
-const BACKEND: [&str; 12] = [
+const BACKEND: [&str; 13] = [
     "memory.rs",
     "sample.rs",
     "model/native/",
     "model/compute.rs",
+    "model/moving.rs",
     "model/mod.rs",
     "model/stored.rs",
     "weights/bundle/",
@@ -28,7 +29,7 @@ const BACKEND: [&str; 12] = [
 ];
 
 /// The only files of `core` that may name `causerie_gpu`: the network on a GPU, where it is chosen, and the list of devices.
-const GPU: [&str; 3] = ["model/gpu/", "model/compute.rs", "devices.rs"];
+const GPU: [&str; 4] = ["model/gpu/", "model/compute.rs", "model/moving.rs", "devices.rs"];
 
 /// The only files of `core` that may name `causerie_jinja`: prompts, and how numbers and strings print.
 const JINJA: [&str; 2] = ["function/", "prompt/"];
