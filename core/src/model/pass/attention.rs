@@ -1,5 +1,8 @@
 //! Grouped-query attention.
 
+use std::ops::Range;
+
+use crate::checkpoint::Rope;
 use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::linear::Readers;
@@ -15,17 +18,19 @@ impl<O: Operations> Attention<O> {
         [&self.q_proj].into_iter().chain(own).chain(&self.head_gates).collect()
     }
 
-    /// `angles` is the index of the layer's rotary positions in the buffers.
+    /// `angles` is the index of the layer's rotary positions in the buffers. The states come with whether they have the keys and values
+    /// of the rows already.
     pub(super) fn forward(
         &self,
         operations: &O,
-        states: LayerStates<'_, '_, O>,
+        (states, is_remembered): (LayerStates<'_, '_, O>, bool),
         norm_eps: f32,
         angles: Option<usize>,
         residual: Residual<'_, O>,
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
-        self.project(operations, buffers)?;
+        let own = self.key_values.own().filter(|_| !is_remembered);
+        self.project(operations, own, buffers)?;
         let Buffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
         let head_dim = self.heads.head_dim;
         let rotation = self.rope.as_ref().zip(angles.map(|at| &all_angles[at]));
@@ -35,10 +40,8 @@ impl<O: Operations> Attention<O> {
         {
             operations.grow_queries(q, angles)?;
         }
-        let own = self.key_values.own();
-        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
-            operations.rotate(k, head_dim, norm(k_norm, norm_eps), rotation)?;
-            operations.rotate(v, head_dim, norm(v_norm, norm_eps), None)?;
+        if let Some(maps) = own {
+            maps.rotate(operations, (head_dim, norm_eps), rotation, (k, v))?;
         }
         let mut steps = PerSequence::new();
         for (state, rows, is_two_way) in states {
@@ -59,11 +62,11 @@ impl<O: Operations> Attention<O> {
         operations.add_product(inputs, &self.out_proj, residual, q, stream)
     }
 
-    /// Computes queries, keys and values, and the gates of heads.
-    fn project(&self, operations: &O, buffers: &mut Buffers<O>) -> Result<()> {
+    /// Computes queries, keys and values if they are wanted, and the gates of heads.
+    fn project(&self, operations: &O, own: Option<&KeyValueMaps<O>>, buffers: &mut Buffers<O>) -> Result<()> {
         let Buffers { inputs, projected: [q, k, v], head_gates, gated_queries, .. } = buffers;
         let projected = if self.has_query_gates { &mut *gated_queries } else { &mut *q };
-        match self.key_values.own() {
+        match own {
             Some(KeyValueMaps { k_proj, v_proj, .. }) => {
                 operations.product(inputs, [(&self.q_proj, projected), (k_proj, k), (v_proj, v)])?;
             }
@@ -78,6 +81,40 @@ impl<O: Operations> Attention<O> {
             operations.sigmoid(head_gates)?;
         }
         Ok(())
+    }
+}
+
+impl<O: Operations> KeyValueMaps<O> {
+    /// Appends the keys and values of rows, whose inputs are in the buffers.
+    pub(super) fn remember<'a>(
+        &self,
+        operations: &O,
+        states: &mut dyn Iterator<Item = (&'a mut LayerState<O>, &'a Range<usize>)>,
+        sizes: (usize, f32),
+        rotation: Option<(&Rope, usize)>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        let Buffers { inputs, projected: [_, k, v], angles, .. } = buffers;
+        operations.product(inputs, [(&self.k_proj, &mut *k), (&self.v_proj, &mut *v)])?;
+        self.rotate(operations, sizes, rotation.map(|(rope, at)| (rope, &angles[at])), (k, v))?;
+        for (state, rows) in states {
+            if let LayerState::Attention(past) = state {
+                operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Normalises keys and values, and rotates keys. The sizes are those of a head, and the epsilon of norms.
+    fn rotate(
+        &self,
+        operations: &O,
+        (head_dim, norm_eps): (usize, f32),
+        rotation: Option<(&Rope, &O::Angles)>,
+        (k, v): (&mut O::Rows, &mut O::Rows),
+    ) -> Result<()> {
+        operations.rotate(k, head_dim, norm(&self.k_norm, norm_eps), rotation)?;
+        operations.rotate(v, head_dim, norm(&self.v_norm, norm_eps), None)
     }
 }
 

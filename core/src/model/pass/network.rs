@@ -1,7 +1,6 @@
 //! A step of the decoder for several sequences at once.
 
 use std::any::Any;
-use std::ops::Range;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -19,8 +18,6 @@ const PADDING: u32 = 0;
 
 /// What a step of a sequence computes from its rows of the stream.
 struct StepOutputs<'a> {
-    /// The rows of the stream.
-    rows: Range<usize>,
     logits: &'a mut Vec<f32>,
     n_logits: usize,
     hidden: Option<&'a mut Vec<f32>>,
@@ -89,18 +86,18 @@ impl<O: Operations> Decoder<O> {
             let tokens = inputs.iter().flat_map(|inputs| token_ids(*inputs));
             embedding.forward(operations, tokens, self.stack.norm_eps, buffers)?;
         }
-        self.stack.forward(operations, &mut sequences, buffers)?;
+        let n_last: PerSequence<_> = outputs.iter().map(StepOutputs::n_last).collect();
+        self.stack.forward_last(operations, &mut sequences, &n_last, buffers)?;
         self.outputs(outputs, buffers)
     }
 
-    /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from.
+    /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from. The stream has
+    /// no other rows.
     fn outputs(&self, steps: PerSequence<StepOutputs<'_>>, buffers: &mut Buffers<O>) -> Result<()> {
         let (operations, head) = (&self.backend, self.head());
         let Buffers { stream, inputs, mixed, logits, .. } = buffers;
-        let ranges: PerSequence<_> = steps.iter().map(StepOutputs::last_rows).collect();
-        if ranges.iter().any(|range| !range.is_empty()) {
-            operations.select(stream, &ranges, mixed)?;
-            operations.norm(mixed, (&self.output_norm, self.stack.norm_eps), &[head], inputs)?;
+        if steps.iter().any(|step| 0 < step.n_last()) {
+            operations.norm(stream, (&self.output_norm, self.stack.norm_eps), &[head], inputs)?;
         }
         if steps.iter().any(|step| 0 < step.n_logits) {
             operations.product(inputs, [(head, &mut *logits)])?;
@@ -115,8 +112,8 @@ impl<O: Operations> Decoder<O> {
             operations.input_rows(inputs, mixed)?;
         }
         let mut end = 0;
-        for (step, range) in steps.into_iter().zip(ranges) {
-            end += range.len();
+        for step in steps {
+            end += step.n_last();
             step.logits.clear();
             if 0 < step.n_logits {
                 operations.read(logits, end - step.n_logits..end, step.logits)?;
@@ -131,10 +128,9 @@ impl<O: Operations> Decoder<O> {
 }
 
 impl StepOutputs<'_> {
-    /// The rows from which something is computed.
-    fn last_rows(&self) -> Range<usize> {
-        let n_rows = self.n_logits.max(usize::from(self.hidden.is_some()));
-        self.rows.end - n_rows..self.rows.end
+    /// The number of last rows from which something is computed.
+    fn n_last(&self) -> usize {
+        self.n_logits.max(usize::from(self.hidden.is_some()))
     }
 }
 
@@ -149,10 +145,10 @@ fn parts<'a, O: Operations>(
         let state = (&mut **state as &mut dyn Any).downcast_mut();
         let foreign = || SdkError::new(ErrorKind::Internal, "a step does not belong to this network");
         let (state, content) = (state.ok_or_else(foreign)?, *content);
-        let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state, content };
+        let sequence: StackSequence<'_, O> = StackSequence { rows, state, content };
         sequence.state.expect_cut(1 < *n_logits);
         sequences.push(sequence);
-        outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, hidden: hidden.as_deref_mut() });
+        outputs.push(StepOutputs { logits, n_logits: *n_logits, hidden: hidden.as_deref_mut() });
     }
     Ok((sequences, outputs))
 }
