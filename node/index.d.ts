@@ -65,7 +65,7 @@ export interface GenerationOptions {
   parserStrictness?: "recover" | "strict";
   toolChoice?: "auto" | "none" | "required" | { function: string };
   parallelToolCalls?: boolean;
-  /** Names of the functions that the prompt lists, out of those of the conversation. Default: all. */
+  /** Names of the functions of the conversation that the prompt lists. Default: all. */
   offeredFunctions?: string[] | null;
   allowedTools?: string[] | null;
   toolCallConstraint?: "off" | "typed";

@@ -105,7 +105,7 @@ impl<O: Operations> KeyValueMaps<O> {
         Ok(())
     }
 
-    /// Normalises keys and values, and rotates keys. The sizes are those of a head, and the epsilon of norms.
+    /// Normalises keys and values, and rotates keys. The sizes are the elements of a head, and the epsilon of norms.
     fn rotate(
         &self,
         operations: &O,
