@@ -224,8 +224,8 @@ fn functions_that_are_not_offered_are_not_in_the_prompt_and_stay_in_the_conversa
     conversation.truncate(1).unwrap();
     let three = ask(&conversation, GenerationOptions::default()).unwrap();
     assert_eq!(two.stats.prompt_tokens, three.stats.prompt_tokens);
-    assert!(one.stats.prompt_tokens < three.stats.prompt_tokens);
-    assert_eq!(three.stats.cached_prompt_tokens, three.stats.prompt_tokens - 1);
+    // The same list again, which the cache has, and which is longer than the first prompt.
+    assert!(one.stats.prompt_tokens < three.stats.cached_prompt_tokens);
     let refused = [
         (&["h"][..], "offered_functions must name functions of the conversation, found \"h\""),
         (&[], "offered_functions must be names of functions, found none"),
