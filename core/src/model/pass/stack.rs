@@ -168,7 +168,6 @@ impl<O: Operations> Stack<O> {
     }
 
     /// Leaves the last rows of each sequence in the stream. Returns the sequences that have such rows, and their places.
-    #[expect(clippy::type_complexity, reason = "two lists with an entry for each sequence")]
     fn narrow<'a>(
         &self,
         operations: &O,
