@@ -22,11 +22,12 @@ class ApiTest {
 
     private fun classes(): List<Class<*>> {
         val folder = File(Conversation::class.java.protectionDomain.codeSource.location.toURI()).resolve("org/causerie")
-        return folder.list().orEmpty()
-            .map { it.removeSuffix(".class") }
-            .filterNot { it.substringBefore('$') in INTERNAL || it.startsWith("Ffi") || it.startsWith("uniffi", true) }
+        return folder.walk().filter { it.extension == "class" }
+            .map { it.relativeTo(folder).path.removeSuffix(".class").replace(File.separatorChar, '.') }
+            .filterNot { it.substringBefore('$') in INTERNAL }
             .map { Class.forName("org.causerie.$it", false, javaClass.classLoader) }
             .filter { isPublic(it.modifiers) && !it.isAnonymousClass && !it.isLocalClass && !isInternal(it) }
+            .toList()
     }
 
     /** Whether a class is internal in Kotlin, or within one that is. */
@@ -56,21 +57,16 @@ class ApiTest {
 
     private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
 
-    /** Excludes generated members of data classes, and members made by the bindings generator or the compiler. */
-    private fun isPartOfApi(name: String): Boolean = '$' !in name &&
-        !name.contains("uniffi", ignoreCase = true) &&
-        !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
+    /** Excludes generated members of data classes, and members made by the compiler. */
+    private fun isPartOfApi(name: String): Boolean =
+        '$' !in name && !name.matches(Regex("component\\d+|copy|equals|hashCode|toString"))
 
     private companion object {
         /** Classes that are public in the class files, but not meant for apps; and one that only Android can load. */
         val INTERNAL = setOf(
             "AndroidImages",
-            "CountsKt",
-            "ForeignBytes",
-            "IntegrityCheckingUniffiLib",
             "JsonKt",
-            "NoHandle",
-            "RustBuffer"
+            "ffi.GeneratedKt"
         )
     }
 }
