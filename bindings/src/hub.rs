@@ -238,7 +238,10 @@ impl Hub {
     pub fn new(options: HubOptions, transport: Option<Arc<dyn HttpTransport>>) -> Result<Arc<Self>> {
         if transport.is_none() && !cfg!(feature = "client") {
             let reason = "transport must be given: this library has no HTTP client of its own".to_owned();
-            return Err(SdkError::InvalidOption { reason: OptionText(reason), option: OptionText("transport".to_owned()) });
+            return Err(SdkError::InvalidOption {
+                reason: OptionText(reason),
+                option: OptionText("transport".to_owned()),
+            });
         }
         Ok(Arc::new(Self { options: options.into_hub()?, transport }))
     }

@@ -32,7 +32,10 @@ pub(crate) fn hide(source: &str, own: &[String]) -> Result<String> {
     for (name, count) in own.iter().zip(found) {
         ensure!(count == 1, "the generated source must declare {name} once, found {count} declarations");
     }
-    ensure!(declarations > 100, "the generated source must have its declarations at the top level, found {declarations}");
+    ensure!(
+        declarations > 100,
+        "the generated source must have its declarations at the top level, found {declarations}"
+    );
     Ok(hidden)
 }
 
@@ -61,7 +64,8 @@ impl<'a> Declaration<'a> {
         if !KEYWORDS.contains(&keyword.split('<').next()?) {
             return None;
         }
-        let name = words.next()?.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '`').next()?;
+        let name =
+            words.next()?.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '`').next()?;
         Some(Self { at, modifiers, name: name.trim_matches('`') })
     }
 }

@@ -25,9 +25,8 @@ pub(crate) const COMPANIONS: [(&str, &str); 7] = [
 pub(crate) const BUILDERS: [&str; 3] = ["GenerationOptions", "HubOptions", "LoadOptions"];
 
 /// Classes of which Java can leave out the last arguments.
-pub(crate) const OVERLOADED: [&str; 9] = [
-    "HubOptions", "SdkFunction", "SdkFunctionParameter", "SdkStr", "SdkNum", "SdkInt", "SdkBool", "SdkArr", "SdkObj",
-];
+pub(crate) const OVERLOADED: [&str; 9] =
+    ["HubOptions", "SdkFunction", "SdkFunctionParameter", "SdkStr", "SdkNum", "SdkInt", "SdkBool", "SdkArr", "SdkObj"];
 
 /// Defaults that the metadata cannot express.
 pub(crate) const DEFAULTS: [(&str, &str); 1] = [("function_call_parser", "FunctionCallParser.MODEL")];
@@ -153,7 +152,8 @@ pub(crate) fn documentation(text: Option<&str>, indent: &str) -> String {
     if let [line] = lines[..] {
         return format!("{indent}/** {} */\n", line.trim());
     }
-    let body: String = lines.iter().map(|line| format!("{indent} * {}", line.trim_start()).trim_end().to_owned() + "\n").collect();
+    let body: String =
+        lines.iter().map(|line| format!("{indent} * {}", line.trim_start()).trim_end().to_owned() + "\n").collect();
     format!("{indent}/**\n{body}{indent} */\n")
 }
 
@@ -176,4 +176,5 @@ pub(crate) fn write_body(text: &mut String, members: &[String], indent: &str) ->
     Ok(())
 }
 
-pub(crate) const HEADER: &str = "// Written by scripts/bindgen from the façade in bindings/src.\n@file:Suppress(\"warnings\")\n";
+pub(crate) const HEADER: &str =
+    "// Written by scripts/bindgen from the façade in bindings/src.\n@file:Suppress(\"warnings\")\n";

@@ -23,7 +23,14 @@ const INTERNAL: [&str; 4] = ["DecisionCancel", "LogSink", "set_log_sink", "Model
 
 /// Methods without arguments that change nothing.
 const PROPERTIES: [&str; 9] = [
-    "context_size", "functions", "history", "info", "is_generating", "languages", "model_runner", "prefill_progress",
+    "context_size",
+    "functions",
+    "history",
+    "info",
+    "is_generating",
+    "languages",
+    "model_runner",
+    "prefill_progress",
     "supports_function_calling",
 ];
 
@@ -31,7 +38,8 @@ const PROPERTIES: [&str; 9] = [
 const RENAMED: [(&str, &str); 1] = [("speak", "start_speech")];
 
 /// Methods that do more than to pass on.
-const OWN: [(&str, &str); 2] = [("model_runner", "runner.value"), ("fork", "Conversation(raw.fork()).also { it.handlers = handlers }")];
+const OWN: [(&str, &str); 2] =
+    [("model_runner", "runner.value"), ("fork", "Conversation(raw.fork()).also { it.handlers = handlers }")];
 
 /// What closing does first.
 const CLOSING: [(&str, &str); 2] =
@@ -68,8 +76,13 @@ fn write_callback(text: &mut String, object: &Object) -> Result<()> {
         };
         let (types, values): (Vec<_>, Vec<_>) = method.arguments().iter().map(|one| hidden(one)).unzip();
         let names = method.arguments();
-        let parameters: Vec<_> = names.iter().zip(types).map(|(one, kind)| format!("{}: {kind}", member(one.name()))).collect();
-        passed.push(format!("override fun {called}({}): {kind} = own.{called}({})", parameters.join(", "), values.join(", ")));
+        let parameters: Vec<_> =
+            names.iter().zip(types).map(|(one, kind)| format!("{}: {kind}", member(one.name()))).collect();
+        passed.push(format!(
+            "override fun {called}({}): {kind} = own.{called}({})",
+            parameters.join(", "),
+            values.join(", ")
+        ));
     }
     write!(text, "\n{}public fun interface {name}", documentation(object.docstring(), ""))?;
     write_body(text, &own, "")?;
@@ -126,7 +139,11 @@ fn write_class(text: &mut String, object: &Object) -> Result<()> {
     ));
     members.extend(companion(object));
     write!(text, "\n{}public class {name} internal constructor(", documentation(object.docstring(), ""))?;
-    write!(text, "internal val raw: {HIDDEN}.{name}) : {}AutoCloseable", interface.map(|name| format!("{name}, ")).unwrap_or_default())?;
+    write!(
+        text,
+        "internal val raw: {HIDDEN}.{name}) : {}AutoCloseable",
+        interface.map(|name| format!("{name}, ")).unwrap_or_default()
+    )?;
     write_body(text, &members, "")
 }
 

@@ -7,8 +7,8 @@ use uniffi_bindgen::ComponentInterface;
 use uniffi_bindgen::interface::{AsType, Enum, Field, Record, Type, Variant};
 
 use crate::kotlin::{
-    BUILDERS, COMPANIONS, HEADER, HIDDEN, MEMBERS, OVERLOADED, class_name, constant, default, documentation, entry, member,
-    type_name, write_body,
+    BUILDERS, COMPANIONS, HEADER, HIDDEN, MEMBERS, OVERLOADED, class_name, constant, default, documentation, entry,
+    member, type_name, write_body,
 };
 
 pub(crate) fn types(interface: &ComponentInterface) -> Result<String> {
@@ -169,7 +169,10 @@ fn write_exception(text: &mut String, name: &str, one: &Enum) -> Result<()> {
     for variant in one.variants() {
         write_cause(text, name, variant)?;
     }
-    writeln!(text, "    internal companion object ErrorHandler : {HIDDEN}.UniffiRustCallStatusErrorHandler<{name}> {{")?;
+    writeln!(
+        text,
+        "    internal companion object ErrorHandler : {HIDDEN}.UniffiRustCallStatusErrorHandler<{name}> {{"
+    )?;
     writeln!(text, "        override fun lift(error_buf: {HIDDEN}.RustBuffer.ByValue): {name} =")?;
     writeln!(text, "            {HIDDEN}.FfiConverterType{}.lift(error_buf)\n    }}\n}}", one.name())?;
     Ok(())

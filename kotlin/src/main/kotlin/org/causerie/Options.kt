@@ -47,8 +47,9 @@ public fun hubOptions(block: HubOptionsBuilder.() -> Unit): HubOptions = HubOpti
 /** A text that begins with the name of an option, with the name as it is spelled in Kotlin: `max_tokens` becomes `maxTokens`. */
 internal fun spelled(text: String): String {
     val name = text.takeWhile { it.isLetterOrDigit() || it == '_' }
-    val words = name.split('_').filter { it.isNotEmpty() }
-    return words.take(1).plus(words.drop(1).map { it.replaceFirstChar(Char::uppercaseChar) }).joinToString("") + text.drop(name.length)
+    val words = name.split('_')
+    val spelled = words.first() + words.drop(1).joinToString("") { it.replaceFirstChar(Char::uppercaseChar) }
+    return spelled + text.drop(name.length)
 }
 
 /** The engine takes unsigned counts: a negative one would become a very large one, and so no limit at all. */

@@ -222,7 +222,7 @@ class ConversationTest {
         assertEquals("packedBytes", refused { loadOptions { packedBytes = -1 } }.option)
         val conversation = scripted(listOf("a")).createConversation("")
         val endless = functionHandlers { maxRounds = -1 }
-        assertEquals("max_rounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
+        assertEquals("maxRounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
         assertEquals("a", conversation.generateResponse("Hi", generationOptions { rngSeed = -1 }).read().text())
     }
 

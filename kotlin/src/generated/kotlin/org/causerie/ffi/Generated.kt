@@ -10567,8 +10567,8 @@ internal object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> 
                 FfiConverterTypeSdkCount.read(buf),
                 )
             9 -> SdkException.InvalidOption(
-                FfiConverterString.read(buf),
-                FfiConverterString.read(buf),
+                FfiConverterTypeOptionText.read(buf),
+                FfiConverterTypeOptionText.read(buf),
                 )
             10 -> SdkException.InvalidMessage(
                 FfiConverterString.read(buf),
@@ -10657,8 +10657,8 @@ internal object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> 
             is SdkException.InvalidOption -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
                 4UL
-                + FfiConverterString.allocationSize(value.`reason`)
-                + FfiConverterString.allocationSize(value.`option`)
+                + FfiConverterTypeOptionText.allocationSize(value.`reason`)
+                + FfiConverterTypeOptionText.allocationSize(value.`option`)
             )
             is SdkException.InvalidMessage -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
@@ -10765,8 +10765,8 @@ internal object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> 
             }
             is SdkException.InvalidOption -> {
                 buf.putInt(9)
-                FfiConverterString.write(value.`reason`, buf)
-                FfiConverterString.write(value.`option`, buf)
+                FfiConverterTypeOptionText.write(value.`reason`, buf)
+                FfiConverterTypeOptionText.write(value.`option`, buf)
                 Unit
             }
             is SdkException.InvalidMessage -> {
@@ -13492,6 +13492,42 @@ internal object FfiConverterTypeJsonObject: FfiConverter<JsonObject, RustBuffer.
 
     override fun write(value: JsonObject, buf: ByteBuffer) {
         val builtinValue = encodeJsonObject(value)
+        FfiConverterString.write(builtinValue, buf)
+    }
+}
+
+
+
+
+
+internal typealias OptionText = String
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeOptionText: FfiConverter<OptionText, RustBuffer.ByValue> {
+    override fun lift(value: RustBuffer.ByValue): OptionText {
+        val builtinValue = FfiConverterString.lift(value)
+        return spelled(builtinValue)
+    }
+
+    override fun lower(value: OptionText): RustBuffer.ByValue {
+        val builtinValue = value
+        return FfiConverterString.lower(builtinValue)
+    }
+
+    override fun read(buf: ByteBuffer): OptionText {
+        val builtinValue = FfiConverterString.read(buf)
+        return spelled(builtinValue)
+    }
+
+    override fun allocationSize(value: OptionText): ULong {
+        val builtinValue = value
+        return FfiConverterString.allocationSize(builtinValue)
+    }
+
+    override fun write(value: OptionText, buf: ByteBuffer) {
+        val builtinValue = value
         FfiConverterString.write(builtinValue, buf)
     }
 }
