@@ -117,10 +117,9 @@ fn write_class(text: &mut String, object: &Object) -> Result<()> {
     let interface = entry(&INTERFACES, name);
     let mut members: Vec<String> = entry(&MEMBERS, name).into_iter().map(str::to_owned).collect();
     if let Some(constructor) = object.primary_constructor() {
-        let throws = if constructor.throws() { "@Throws(SdkException::class)\n" } else { "" };
         let (parameters, arguments) = lists(&constructor.arguments());
         let docs = documentation(constructor.docstring(), "");
-        members.push(format!("{docs}{throws}public constructor({parameters}) : this({HIDDEN}.{name}({arguments}))"));
+        members.push(format!("{docs}public constructor({parameters}) : this({HIDDEN}.{name}({arguments}))"));
     }
     for method in object.methods() {
         if INTERNAL.contains(&&*format!("{name}.{}", method.name())) {

@@ -94,6 +94,20 @@ import Testing
         #expect(try modelRunner.restoreSession(path: file.path).history == conversation.history)
     }
 
+    @Test func areSpelledAsInSwiftInErrors() {
+        #expect(spelled("max_tokens must be 1 or more, found 0") == "maxTokens must be 1 or more, found 0")
+        #expect(spelled("top_p") == "topP")
+        #expect(spelled("temperature must be a snake_case") == "temperature must be a snake_case")
+        #expect(spelled("maxTokens must be 1") == "maxTokens must be 1")
+        #expect(spelled("") == "")
+    }
+
+    @Test func outOfRangeAreNamedInSwiftsSpelling() async throws {
+        let reply = try scripted(#"["a"]"#).generateResponse("Hi", generationOptions: GenerationOptions().with(\.topP, 1.5))
+        let expected = SdkError.InvalidOption(reason: "topP must be between 0 and 1, found 1.5", option: "topP")
+        await #expect(throws: expected) { for try await _ in reply {} }
+    }
+
     private static func refusal(_ option: String, _ expected: String = "0 or more") -> SdkError {
         .InvalidOption(reason: "\(option) must be \(expected), found -1", option: option)
     }

@@ -238,7 +238,6 @@ public class Hub internal constructor(internal val raw: org.causerie.ffi.Hub) : 
      * A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
      * have no client.
      */
-    @Throws(SdkException::class)
     public constructor(options: HubOptions, transport: HttpTransport?) : this(org.causerie.ffi.Hub(options, transport?.let(::HttpTransportAdapter)))
 
     /** The folder that models are downloaded into. */
@@ -401,7 +400,6 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
 /** Writes a file of sound while its samples come. */
 public class SoundFileWriter internal constructor(internal val raw: org.causerie.ffi.SoundFileWriter) : AutoCloseable {
     /** Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate. */
-    @Throws(SdkException::class)
     public constructor(format: SoundFormat, sampleRate: Int) : this(org.causerie.ffi.SoundFileWriter(format, sampleRate))
 
     /** Ends the file, and returns its last bytes. */

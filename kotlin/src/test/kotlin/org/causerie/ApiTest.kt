@@ -1,6 +1,8 @@
 package org.causerie
 
 import java.io.File
+import java.lang.reflect.Constructor
+import java.lang.reflect.Modifier
 import kotlin.metadata.Visibility
 import kotlin.metadata.jvm.KotlinClassMetadata
 import kotlin.metadata.visibility
@@ -43,7 +45,7 @@ class ApiTest {
         val members =
             type.declaredFields.filter { isPublic(it.modifiers) && isPartOfApi(it.name) }.map { it.toGenericString() } +
                 type.declaredConstructors
-                    .filter { isPublic(it.modifiers) && !it.isSynthetic }
+                    .filter { isPublic(it.modifiers) && !it.isSynthetic && !takesHidden(it) }
                     .map { it.toGenericString() } +
                 type.declaredMethods
                     .filter { isPublic(it.modifiers) && isPartOfApi(it.name) && !it.isBridge }
@@ -55,7 +57,11 @@ class ApiTest {
             lines.sorted().joinToString("") { "    $it\n" }
     }
 
-    private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
+    /** Whether a constructor takes what the package hides: it is internal in Kotlin. */
+    private fun takesHidden(constructor: Constructor<*>): Boolean =
+        constructor.parameterTypes.any { it.packageName == "org.causerie.ffi" }
+
+    private fun isPublic(modifiers: Int): Boolean = Modifier.isPublic(modifiers)
 
     /** Excludes generated members of data classes, and members made by the compiler. */
     private fun isPartOfApi(name: String): Boolean =
@@ -66,6 +72,7 @@ class ApiTest {
         val INTERNAL = setOf(
             "AndroidImages",
             "JsonKt",
+            "OptionNamesKt",
             "ffi.GeneratedKt"
         )
     }
