@@ -177,7 +177,7 @@ fn forwarded(callable: &dyn Callable, name: &str, on: &str, modifier: &str) -> S
     }
     let throws = if callable.throws_type().is_some() { "@Throws(SdkException::class)\n" } else { "" };
     let suspend = if callable.is_async() { "suspend " } else { "" };
-    // Defaults are those of the interface.
+    // The interface has the defaults.
     let parameters = if modifier == "override " { parameters.replace(" = null", "") } else { parameters };
     format!("{throws}{modifier}{suspend}fun {}({parameters}): {kind} = {call}", public(name))
 }
