@@ -103,7 +103,8 @@ import Testing
     }
 
     @Test func outOfRangeAreNamedInSwiftsSpelling() async throws {
-        let reply = try scripted(#"["a"]"#).generateResponse("Hi", generationOptions: GenerationOptions().with(\.topP, 1.5))
+        let options = GenerationOptions().with(\.topP, 1.5)
+        let reply = try scripted(#"["a"]"#).generateResponse("Hi", generationOptions: options)
         let expected = SdkError.InvalidOption(reason: "topP must be between 0 and 1, found 1.5", option: "topP")
         await #expect(throws: expected) { for try await _ in reply {} }
     }
