@@ -17,6 +17,10 @@ pub enum TelephoneLaw {
 
 impl TelephoneLaw {
     /// Samples per second.
+    ///
+    /// ```
+    /// assert_eq!(causerie::TelephoneLaw::RATE, 8_000);
+    /// ```
     pub const RATE: u32 = 8_000;
 
     /// The sample that a code stands for, between -1 and 1.
