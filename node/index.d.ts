@@ -66,6 +66,8 @@ export interface GenerationOptions {
   parserStrictness?: "recover" | "strict";
   toolChoice?: "auto" | "none" | "required" | { function: string };
   parallelToolCalls?: boolean;
+  /** Names of the functions of the conversation that the prompt lists. Default: all. */
+  offeredFunctions?: string[] | null;
   allowedTools?: string[] | null;
   toolCallConstraint?: "off" | "typed";
   /** A JSON Schema, which the text of the reply must fit. With `schema`, the value of the reply is read as well. */

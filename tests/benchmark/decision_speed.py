@@ -145,8 +145,9 @@ def decisions(options):
 
 
 def texts():
-    """Texts of 5 to 80 words from this project's documents."""
-    words = " ".join(path.read_text() for path in sorted((HERE.parents[1] / "docs").glob("*.md"))).replace("|", " ").split()
+    """Texts of 5 to 80 words from this project's documents, without code and numbers, so that all have less than 256 tokens."""
+    words = " ".join(path.read_text() for path in sorted((HERE.parents[1] / "docs").glob("*.md"))).split()
+    words = [word for word in words if word.strip(".,:;()").isalpha()]
     lengths = itertools.cycle([5, 12, 20, 35, 50, 65, 80, 15])
     return [" ".join(itertools.islice(iterator, next(lengths))) for iterator in [iter(words)] for _ in range(N_TEXTS)]
 

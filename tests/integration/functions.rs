@@ -201,6 +201,42 @@ fn a_call_that_is_written_as_text_is_reported() {
 }
 
 #[test]
+fn functions_that_are_not_offered_are_not_in_the_prompt_and_stay_in_the_conversation() {
+    let offering_only = |names: &[&str]| GenerationOptions {
+        offered_functions: Some(names.iter().map(ToString::to_string).collect()),
+        ..Default::default()
+    };
+    let ask = |conversation: &Conversation, options| conversation.respond(user("1"), options);
+    let conversation = conversation([call("[f()]"), "Two.".into(), "Three.".into()]);
+    // It is the model's choice, which a diagnostic reports.
+    let one = ask(&conversation, offering_only(&["g"])).unwrap();
+    let calls = one.full_message.function_calls.unwrap();
+    let codes: Vec<&str> = calls[0].diagnostics.iter().map(|found| found.code.code()).collect();
+    assert_eq!((calls[0].name.as_str(), codes), ("f", vec!["undeclared_function", "tool_not_allowed"]));
+    assert_eq!(conversation.functions().len(), 2);
+    let alone = ScriptedModel::new().reply("One.").load().unwrap().create_conversation("");
+    alone.register_function(conversation.functions()[1].clone()).unwrap();
+    let expect = ask(&alone, GenerationOptions::default()).unwrap();
+    assert_eq!(one.stats.prompt_tokens, expect.stats.prompt_tokens);
+    conversation.truncate(1).unwrap();
+    // The prompt lists functions in the order of the conversation.
+    let two = ask(&conversation, offering_only(&["g", "f"])).unwrap();
+    conversation.truncate(1).unwrap();
+    let three = ask(&conversation, GenerationOptions::default()).unwrap();
+    assert_eq!(two.stats.prompt_tokens, three.stats.prompt_tokens);
+    // The same list again, which the cache has, and which is longer than the first prompt.
+    assert!(one.stats.prompt_tokens < three.stats.cached_prompt_tokens);
+    let refused = [
+        (&["h"][..], "offered_functions must name functions of the conversation, found \"h\""),
+        (&[], "offered_functions must be names of functions, found none"),
+    ];
+    for (names, expect) in refused {
+        let err = ask(&conversation, offering_only(names)).unwrap_err();
+        assert_eq!((err.kind(), err.message()), (ErrorKind::InvalidOption("offered_functions"), expect));
+    }
+}
+
+#[test]
 fn a_cancel_at_the_end_of_a_round_ends_the_stream_there() {
     for on_cancel in [OnCancel::KeepPartial, OnCancel::DropTurn] {
         let conversation = conversation([call("[f()]"), "Two.".into()]);

@@ -64,6 +64,7 @@ options! {
     "parser_strictness" => generation.parser_strictness,
     "tool_choice" => generation.tool_choice,
     "parallel_tool_calls" => generation.parallel_tool_calls,
+    "offered_functions" => generation.offered_functions,
     "allowed_tools" => generation.allowed_tools,
     "tool_call_constraint" => generation.tool_call_constraint,
     "json_schema_constraint" => generation.json_schema_constraint,

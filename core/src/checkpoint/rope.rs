@@ -164,6 +164,17 @@ pub(crate) enum RotaryPlaces {
 }
 
 impl RotaryPlaces {
+    /// The places of the last rows.
+    pub(crate) fn last(&self, n_rows: usize) -> Self {
+        let last = |rows: &Range<usize>| rows.end - n_rows.min(rows.len())..rows.end;
+        match self {
+            Self::Line(rows) => Self::Line(last(rows)),
+            Self::Grid { start, cells, n_columns } => {
+                Self::Grid { start: *start, cells: last(cells), n_columns: *n_columns }
+            }
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = [usize; 3]> {
         let (rows, grid) = match self {
             Self::Line(rows) => (rows.clone(), None),

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use jiff::Zoned;
 
+use crate::conversation::functions::offered;
 use crate::engine::{LoadedModel, Owner, Prepared, ReplyConstraint};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
@@ -58,6 +59,7 @@ impl ContextWindow {
 
     /// The prompt for a history.
     pub(super) fn prepare(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<Prepared> {
+        let history = &*offered(history, &self.options)?;
         let (prompt, plan) = self.fit(loaded, history)?;
         let report = PromptReport {
             dropped_messages: plan.dropped_messages,

@@ -5,6 +5,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use crate::conversation::context::{ContextPlan, ContextWindow};
+use crate::conversation::functions::offered;
 use crate::conversation::handlers::FunctionHandlers;
 use crate::conversation::messages::Conversation;
 use crate::conversation::reply::ConversationReply;
@@ -56,7 +57,8 @@ impl Conversation {
     /// The errors that it reports as its first event; [`ErrorKind::PromptExceedsContext`] if no more can be left out.
     pub fn plan_context(&self, options: &GenerationOptions) -> Result<ContextPlan> {
         options.check()?;
-        let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &self.history())?;
+        let history = self.history();
+        let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &offered(&history, options)?)?;
         Ok(plan)
     }
 
@@ -177,7 +179,10 @@ impl Conversation {
         options: GenerationOptions,
         sender: EventSender,
     ) -> Result<Thread> {
-        let options = self.runner.resolved(options);
+        let mut options = self.runner.resolved(options);
+        if options.allowed_tools.is_none() {
+            options.allowed_tools.clone_from(&options.offered_functions);
+        }
         let owner = ConversationReply {
             requests: Arc::clone(&self.requests),
             id,

@@ -73,6 +73,12 @@ pub struct GenerationOptions {
     /// Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they are
     /// delivered with the diagnostic [`ParallelLimit`](crate::DiagnosticCode::ParallelLimit). Default true.
     pub parallel_tool_calls: bool,
+    /// Names of the functions of the conversation that the prompt lists, in the order in which they were registered. The
+    /// others stay in the history and may not be called, unless [`allowed_tools`](Self::allowed_tools) names them. With many functions, a
+    /// small model makes more right calls if the few that fit the message are offered alone:
+    /// [`EmbeddingModel::choose_functions`](crate::embedding::EmbeddingModel::choose_functions) chooses them. A prompt that lists the
+    /// same functions as the one before goes on from the prefix cache. Default: all.
+    pub offered_functions: Option<Vec<String>>,
     /// Names of the functions that may be called, out of those that the prompt offers. A constraint prevents calls of other
     /// functions; without a constraint they are delivered with the diagnostic
     /// [`ToolNotAllowed`](crate::DiagnosticCode::ToolNotAllowed). Default: all.
@@ -131,6 +137,7 @@ impl Default for GenerationOptions {
             parser_strictness: Strictness::default(),
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,
+            offered_functions: None,
             allowed_tools: None,
             tool_call_constraint: ToolCallConstraint::default(),
             json_schema_constraint: None,
@@ -193,6 +200,9 @@ impl GenerationOptions {
                 true,
                 "false with a schema, which the whole text must fit",
             ));
+        }
+        if self.offered_functions.as_ref().is_some_and(Vec::is_empty) {
+            return Err(out_of_range("offered_functions", "none", "names of functions"));
         }
         if self.stop_sequences.iter().any(String::is_empty) {
             return Err(out_of_range("stop_sequences", "\"\"", "strings that are not empty"));

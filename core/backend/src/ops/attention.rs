@@ -111,6 +111,16 @@ struct SoftmaxSums {
     weights: f32,
 }
 
+/// Where a query and its outputs lie, and what it attends to.
+#[derive(Clone, Copy)]
+struct QueryPlace {
+    row: usize,
+    /// The first column of its head.
+    column: usize,
+    /// The first token that it attends to, and the one after the last.
+    seen: (usize, usize),
+}
+
 impl HeadAttention<'_> {
     #[inline(always)]
     fn all_queries<S: Simd, T: CacheElement>(&self, simd: S) {
@@ -120,90 +130,87 @@ impl HeadAttention<'_> {
         }
     }
 
-    /// The row and head of a query.
+    /// The place of a query among the queries of its row's heads.
     #[inline(always)]
-    fn place(&self, query: usize) -> (usize, usize) {
-        (self.rows.start + query / self.n_sharing, self.key_head * self.n_sharing + query % self.n_sharing)
-    }
-
-    /// The tokens that a query attends to.
-    #[inline(always)]
-    fn seen(&self, query: usize) -> Range<usize> {
-        match self.mask {
-            AttentionMask::Causal { window } => {
-                let end = self.n_before + self.place(query).0 + 1;
-                end.saturating_sub(window)..end
-            }
+    fn place(&self, query: usize) -> QueryPlace {
+        let (row, head) = (self.rows.start + query / self.n_sharing, query % self.n_sharing);
+        let end = self.n_before + row + 1;
+        let n_tokens = self.past.n_tokens();
+        let seen = match self.mask {
+            AttentionMask::Causal { window } => (end.saturating_sub(window), end),
             AttentionMask::TwoWay { window, n_after } => {
-                let end = self.n_before + self.place(query).0 + 1;
-                end.saturating_sub(window)..end.saturating_add(n_after).min(self.past.n_tokens())
+                (end.saturating_sub(window), end.saturating_add(n_after).min(n_tokens))
             }
-            AttentionMask::Bidirectional => 0..self.past.n_tokens(),
-        }
-    }
-
-    /// The pages with tokens that some queries see; rows ascend.
-    #[inline(always)]
-    fn pages(&self, queries: Range<usize>) -> Range<usize> {
-        self.seen(queries.start).start / PAGE..self.seen(queries.end - 1).end.div_ceil(PAGE)
+            AttentionMask::Bidirectional => (0, n_tokens),
+        };
+        QueryPlace { row, column: (self.key_head * self.n_sharing + head) * self.past.shape().head_dim, seen }
     }
 
     /// The place of a query's outputs: the row, and its columns. One thread computes each.
     #[inline(always)]
-    fn outputs(&self, query: usize) -> (usize, Range<usize>) {
-        let ((row, head), head_dim) = (self.place(query), self.past.shape().head_dim);
-        (self.first_out + row, head * head_dim..(head + 1) * head_dim)
+    fn outputs(&self, place: QueryPlace) -> (usize, Range<usize>) {
+        (self.first_out + place.row, place.column..place.column + self.past.shape().head_dim)
     }
 
     /// Computes up to `BLOCK` queries.
     #[inline(always)]
     fn block<S: Simd, T: CacheElement>(&self, simd: S, queries: Range<usize>) {
         let mut sums = [SoftmaxSums { largest: f32::NEG_INFINITY, weights: 0.0 }; BLOCK];
-        for (row, columns) in queries.clone().map(|query| self.outputs(query)) {
+        let mut places = [QueryPlace { row: 0, column: 0, seen: (0, 0) }; BLOCK];
+        let n = queries.len();
+        for (place, query) in places.iter_mut().zip(queries) {
+            *place = self.place(query);
+        }
+        let places = &places[..n];
+        for (row, columns) in places.iter().map(|place| self.outputs(*place)) {
             // SAFETY: this thread alone computes the place, and the reference ends here.
             unsafe { self.out.part(row, columns) }.fill(0.0);
         }
-        for page in self.pages(queries.clone()) {
-            let mut first = queries.start;
-            while first < queries.end {
-                let (left, sums) = (queries.end - first, &mut sums[first - queries.start..]);
+        for page in pages(places) {
+            let mut first = 0;
+            while first < n {
+                let (places, sums) = (&places[first..], &mut sums[first..]);
                 // Only the first queries prefetch; the others find in the cache what they read.
-                let place = (page, first, first == queries.start);
-                first += match left {
+                let page = (page, first == 0);
+                first += match places.len() {
+                    8.. if S::HAS_MANY_REGISTERS => self.some_queries::<S, T, 8>(simd, page, places, sums),
                     // One vector of keys at a time leaves registers for six queries. Six and then two would take longer.
-                    6.. if !S::HAS_MANY_REGISTERS && left != 8 => self.some_queries::<S, T, 6>(simd, place, sums),
-                    4.. => self.some_queries::<S, T, 4>(simd, place, sums),
-                    2.. => self.some_queries::<S, T, 2>(simd, place, sums),
-                    _ => self.some_queries::<S, T, 1>(simd, place, sums),
+                    6.. if !S::HAS_MANY_REGISTERS && places.len() != 8 => {
+                        self.some_queries::<S, T, 6>(simd, page, places, sums)
+                    }
+                    4.. => self.some_queries::<S, T, 4>(simd, page, places, sums),
+                    2.. => self.some_queries::<S, T, 2>(simd, page, places, sums),
+                    _ => self.some_queries::<S, T, 1>(simd, page, places, sums),
                 };
             }
         }
-        for ((row, columns), sums) in queries.map(|query| self.outputs(query)).zip(sums) {
+        for ((row, columns), sums) in places.iter().map(|place| self.outputs(*place)).zip(sums) {
             // SAFETY: as above.
             unsafe { self.out.part(row, columns) }.iter_mut().for_each(|x| *x /= sums.weights);
         }
     }
 
-    /// Adds a page to the sums of `Q` queries from `first` on; returns `Q`.
+    /// Adds a page to the sums of the first `Q` queries; returns `Q`.
     #[inline(always)]
     fn some_queries<S: Simd, T: CacheElement, const Q: usize>(
         &self,
         simd: S,
-        (page_at, first, prefetches): (usize, usize, bool),
+        (page_at, prefetches): (usize, bool),
+        places: &[QueryPlace],
         sums: &mut [SoftmaxSums],
     ) -> usize {
-        let pages = self.pages(first..first + Q);
+        let (places, _) = places.as_chunks::<Q>();
+        let Some(places) = places.first() else { return Q };
+        let pages = pages(places);
         if !pages.contains(&page_at) {
             return Q;
         }
         let shape = self.past.shape();
         let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
-        let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
         let width = self.out.n_columns;
-        let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
-        let end = self.seen(first + Q - 1).end;
+        let queries = places.map(|QueryPlace { row, column, .. }| &self.queries[row * width + column..][..head_dim]);
         let page = self.past.page::<T>(page_at);
-        let n_tokens = (end - page_at * PAGE).min(PAGE);
+        let n_tokens = (places[Q - 1].seen.1 - page_at * PAGE).min(PAGE);
         let keys = HeadRows {
             elements: part(&page.keys, self.key_head, head_dim).as_chunks().0,
             scales: part(&page.key_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
@@ -222,16 +229,16 @@ impl HeadAttention<'_> {
         }
         // Several vectors at once if there are registers: each addition waits for the one before it.
         let mut scores = match (Q, S::HAS_MANY_REGISTERS) {
-            (..=2, true) => scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
+            (..=4, true) => scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
             (..=2, false) | (_, true) => scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens, soon),
             _ => scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens, soon),
         };
         let mut shrinks = [1.0; Q];
         for at in 0..Q {
-            hide(&mut scores[at], self.seen(first + at), page_at * PAGE);
+            hide(&mut scores[at], places[at].seen, page_at * PAGE);
             shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], simd.splat(self.scale));
         }
-        let outputs: [(usize, Range<usize>); Q] = std::array::from_fn(|at| self.outputs(first + at));
+        let outputs = places.map(|place| self.outputs(place));
         // SAFETY: this thread alone computes the places, which differ, and the references end here.
         let mut out = outputs.map(|(row, columns)| unsafe { self.out.part(row, columns) });
         let n_dims = padded_dim / LANES;
@@ -239,15 +246,24 @@ impl HeadAttention<'_> {
         while dim < n_dims {
             let place = (n_dims, dim, n_tokens);
             dim += match n_dims - dim {
-                4.. if S::HAS_MANY_REGISTERS || Q == 1 => {
+                4.. if S::HAS_MANY_REGISTERS && Q <= 4 || Q == 1 => {
                     add_values::<S, T, Q, 4>(simd, values, place, &scores, shrinks, &mut out, later)
                 }
-                2.. if Q <= 2 => add_values::<S, T, Q, 2>(simd, values, place, &scores, shrinks, &mut out, later),
+                2.. if S::HAS_MANY_REGISTERS || Q <= 2 => {
+                    add_values::<S, T, Q, 2>(simd, values, place, &scores, shrinks, &mut out, later)
+                }
                 _ => add_values::<S, T, Q, 1>(simd, values, place, &scores, shrinks, &mut out, later),
             };
         }
         Q
     }
+}
+
+/// The pages with tokens that some queries see; rows ascend.
+#[inline(always)]
+fn pages(places: &[QueryPlace]) -> Range<usize> {
+    let (first, last) = (places.first(), places.last());
+    first.map_or(0, |place| place.seen.0 / PAGE)..last.map_or(0, |place| place.seen.1.div_ceil(PAGE))
 }
 
 /// The products of queries and the keys of a page, `(queries, PAGE)`.
@@ -335,8 +351,8 @@ fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
 
 /// Sets the scores to minus infinity of tokens that a query does not attend to.
 #[inline(always)]
-fn hide(scores: &mut [f32; PAGE], seen: Range<usize>, first: usize) {
-    let (start, end) = (seen.start.saturating_sub(first).min(PAGE), seen.end.saturating_sub(first).min(PAGE));
+fn hide(scores: &mut [f32; PAGE], seen: (usize, usize), first: usize) {
+    let (start, end) = (seen.0.saturating_sub(first).min(PAGE), seen.1.saturating_sub(first).min(PAGE));
     scores[..start].fill(f32::NEG_INFINITY);
     scores[end.max(start)..].fill(f32::NEG_INFINITY);
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::checkpoint::Rope;
 use crate::error::Result;
 use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::network::PerSequence;
@@ -10,23 +11,25 @@ use crate::model::pass::buffers::Buffers;
 use crate::model::pass::state::{LayerState, LayerStates};
 
 impl<O: Operations> Attention<O> {
-    /// `angles` is the index of the layer's rotary positions in the buffers.
+    /// `angles` is the index of the layer's rotary positions in the buffers. The states come with whether they have the keys and values
+    /// of the rows already.
     pub(super) fn forward(
         &self,
         operations: &O,
-        states: LayerStates<'_, '_, O>,
+        (states, is_remembered): (LayerStates<'_, '_, O>, bool),
         norm: NormFactors<'_, O>,
         angles: Option<usize>,
         residual: Residual<'_, O>,
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
-        self.project(operations, norm, buffers)?;
+        let own = self.key_values.own().filter(|_| !is_remembered);
+        self.project(operations, norm, own, buffers)?;
         let Buffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
         let head_dim = self.heads.head_dim;
         let rotation = self.rope.as_ref().zip(angles.map(|at| &all_angles[at]));
         let with_epsilon = |weight| head_norm(weight, norm.1);
         let mut states: PerSequence<_> = states.collect();
-        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = self.key_values.own() {
+        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
             operations.rotate(v, head_dim, with_epsilon(v_norm), None)?;
             let norms = [with_epsilon(&self.q_norm), with_epsilon(k_norm)];
             let mut pasts: PerSequence<_> = states.iter_mut().filter_map(past).collect();
@@ -56,12 +59,18 @@ impl<O: Operations> Attention<O> {
         operations.add_product(inputs, &self.out_proj, residual, q, stream)
     }
 
-    /// Computes queries, keys and values, and the gates of heads.
-    fn project(&self, operations: &O, norm: NormFactors<'_, O>, buffers: &mut Buffers<O>) -> Result<()> {
+    /// Computes queries, keys and values if they are wanted, and the gates of heads.
+    fn project(
+        &self,
+        operations: &O,
+        norm: NormFactors<'_, O>,
+        own: Option<&KeyValueMaps<O>>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
         let Buffers { stream, inputs, projected: [q, k, v], head_gates, gated_queries, .. } = buffers;
         let projected = if self.has_query_gates { &mut *gated_queries } else { &mut *q };
         let query = (&self.q_proj, projected);
-        match (self.key_values.own(), &self.head_gates) {
+        match (own, &self.head_gates) {
             (Some(KeyValueMaps { k_proj, v_proj, .. }), None) => {
                 operations.norm_product(stream, norm, [query, (k_proj, k), (v_proj, v)], inputs)?;
             }
@@ -92,6 +101,30 @@ fn past<'s, O: Operations>(
     match &mut **state {
         LayerState::Attention(memory) => Some(SequencePart { rows: (*rows).clone(), memory }),
         _ => None,
+    }
+}
+
+impl<O: Operations> KeyValueMaps<O> {
+    /// Appends the keys and values of all rows of the stream. The sizes are the elements of a head, and the norm of the layer's inputs.
+    pub(super) fn remember<'a>(
+        &self,
+        operations: &O,
+        states: &mut dyn Iterator<Item = (&'a mut LayerState<O>, &'a Range<usize>)>,
+        (head_dim, norm): (usize, NormFactors<'_, O>),
+        rotation: Option<(&Rope, usize)>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        let Buffers { stream, inputs, projected: [_, k, v], angles, .. } = buffers;
+        operations.norm_product(stream, norm, [(&self.k_proj, &mut *k), (&self.v_proj, &mut *v)], inputs)?;
+        let rotation = rotation.map(|(rope, at)| (rope, &angles[at]));
+        operations.rotate(k, head_dim, head_norm(&self.k_norm, norm.1), rotation)?;
+        operations.rotate(v, head_dim, head_norm(&self.v_norm, norm.1), None)?;
+        for (state, rows) in states {
+            if let LayerState::Attention(past) = state {
+                operations.append(SequencePart { rows: rows.clone(), memory: &mut *past }, k, v)?;
+            }
+        }
+        Ok(())
     }
 }
 

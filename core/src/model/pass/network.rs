@@ -1,7 +1,6 @@
 //! A step of the decoder for several sequences at once.
 
 use std::any::Any;
-use std::ops::Range;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -19,8 +18,6 @@ const PADDING: u32 = 0;
 
 /// What a step of a sequence computes from its rows of the stream.
 struct StepOutputs<'a> {
-    /// The rows of the stream.
-    rows: Range<usize>,
     logits: &'a mut Vec<f32>,
     n_logits: usize,
     choice: Option<WantedChoice<'a>>,
@@ -90,31 +87,26 @@ impl<O: Operations> Decoder<O> {
             let tokens = inputs.iter().flat_map(|inputs| token_ids(*inputs));
             embedding.forward(operations, tokens, self.stack.norm_eps, buffers)?;
         }
-        self.stack.forward(operations, &mut sequences, buffers)?;
+        let n_last: PerSequence<_> = outputs.iter().map(StepOutputs::n_last).collect();
+        self.stack.forward_last(operations, &mut sequences, &n_last, buffers)?;
         self.outputs(outputs, buffers)
     }
 
-    /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from.
+    /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from. The stream has
+    /// no other rows.
     fn outputs(&self, steps: PerSequence<StepOutputs<'_>>, buffers: &mut Buffers<O>) -> Result<()> {
         let (operations, head) = (&self.backend, self.head());
         let Buffers { stream, inputs, mixed, logits, .. } = buffers;
-        let ranges: PerSequence<_> = steps.iter().map(StepOutputs::last_rows).collect();
         let norm = (&self.output_norm, self.stack.norm_eps);
-        let n_rows = steps.last().map_or(0, |step| step.rows.end);
-        let has_all = ranges.iter().map(ExactSizeIterator::len).sum::<usize>() == n_rows;
-        if ranges.iter().any(|range| !range.is_empty()) && !has_all {
-            operations.select(stream, &ranges, mixed)?;
-        }
-        let last = if has_all { &*stream } else { &*mixed };
         let wants_hidden = steps.iter().any(|step| step.hidden.is_some());
         if wants_hidden {
-            operations.norm(last, norm, &[head], inputs)?;
+            operations.norm(stream, norm, &[head], inputs)?;
         }
         if steps.iter().any(|step| 0 < step.n_logits) {
             let products = [(head, &mut *logits)];
             match wants_hidden {
                 true => operations.product(inputs, products)?,
-                false => operations.norm_product(last, norm, products, inputs)?,
+                false => operations.norm_product(stream, norm, products, inputs)?,
             }
             if self.scales.logits != 1.0 {
                 operations.scale(logits, self.scales.logits)?;
@@ -129,8 +121,8 @@ impl<O: Operations> Decoder<O> {
         let n_tokens = steps.iter().find_map(|step| Some(step.choice.as_ref()?.n_tokens));
         let choices = n_tokens.map(|n_tokens| operations.choose(logits, n_tokens)).transpose()?.flatten();
         let mut end = 0;
-        for (step, range) in steps.into_iter().zip(ranges) {
-            end += range.len();
+        for step in steps {
+            end += step.n_last();
             step.logits.clear();
             if let (Some(choices), Some(choice)) = (&choices, step.choice) {
                 *choice.chosen = choices.get(end - 1).copied();
@@ -147,10 +139,9 @@ impl<O: Operations> Decoder<O> {
 }
 
 impl StepOutputs<'_> {
-    /// The rows from which something is computed.
-    fn last_rows(&self) -> Range<usize> {
-        let n_rows = self.n_logits.max(usize::from(self.hidden.is_some()));
-        self.rows.end - n_rows..self.rows.end
+    /// The number of last rows from which something is computed.
+    fn n_last(&self) -> usize {
+        self.n_logits.max(usize::from(self.hidden.is_some()))
     }
 }
 
@@ -165,12 +156,12 @@ fn parts<'a, O: Operations>(
         let state = (&mut **state as &mut dyn Any).downcast_mut();
         let foreign = || SdkError::new(ErrorKind::Internal, "a step does not belong to this network");
         let (state, content) = (state.ok_or_else(foreign)?, *content);
-        let sequence: StackSequence<'_, O> = StackSequence { rows: rows.clone(), state, content };
+        let sequence: StackSequence<'_, O> = StackSequence { rows, state, content };
         sequence.state.expect_cut(1 < *n_logits);
         sequences.push(sequence);
         let choice =
             choice.as_mut().map(|WantedChoice { n_tokens, chosen }| WantedChoice { n_tokens: *n_tokens, chosen });
-        outputs.push(StepOutputs { rows, logits, n_logits: *n_logits, choice, hidden: hidden.as_deref_mut() });
+        outputs.push(StepOutputs { logits, n_logits: *n_logits, choice, hidden: hidden.as_deref_mut() });
     }
     Ok((sequences, outputs))
 }

@@ -12,7 +12,7 @@ use crate::model::layer::{Layer, Operator};
 use crate::model::network::{ContentRows, PerSequence};
 use crate::model::operations::{LayerMemory, Operations, Residual};
 use crate::model::pass::buffers::Buffers;
-use crate::model::pass::state::{DecoderState, LayerState};
+use crate::model::pass::state::{DecoderState, LayerState, LayerStates};
 use crate::model::short_convolution::ShortConvolution;
 use crate::model::stack::Stack;
 use crate::position::{EmbeddedLayout, MutualAttention};
@@ -56,17 +56,50 @@ impl<O: Operations> Stack<O> {
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
         let ropes = self.ropes();
+        self.angles(operations, &ropes, sequences.iter().map(StackSequence::places).collect(), buffers)?;
+        self.apply(operations, 0..self.layers.len(), sequences, &ropes, buffers)?;
+        advance(sequences);
+        Ok(())
+    }
+
+    /// As [`forward`](Self::forward), for the last `n_last` rows of each sequence: afterwards the stream has these alone. The other rows
+    /// are computed only as far as layers remember them. So of a prompt's chunk, the last layer computes keys and values; and where
+    /// layers share the keys of earlier ones, all of them compute nothing.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub(crate) fn forward_last(
+        &self,
+        operations: &O,
+        sequences: &mut [StackSequence<'_, O>],
+        n_last: &[usize],
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        if sequences.iter().zip(n_last).all(|(sequence, n)| sequence.rows.len() == *n) {
+            return self.forward(operations, sequences, buffers);
+        }
+        let ropes = self.ropes();
         let places: PerSequence<_> = sequences.iter().map(StackSequence::places).collect();
-        buffers.angles.resize_with(ropes.len(), O::Angles::default);
-        for (rope, angles) in ropes.iter().zip(&mut buffers.angles) {
-            operations.angles(rope, &places, angles)?;
+        self.angles(operations, &ropes, places.clone(), buffers)?;
+        let remembering = self.layers.iter().rposition(|layer| layer.operator.remembers()).unwrap_or(0);
+        self.apply(operations, 0..remembering, sequences, &ropes, buffers)?;
+        let attends_later = match self.layers.get(remembering) {
+            Some(layer) => self.remember(operations, (remembering, layer), sequences, &ropes, buffers)?,
+            None => false,
+        };
+        let (mut last, places) = self.narrow(operations, sequences, (n_last, &places), buffers)?;
+        if !last.is_empty() {
+            self.angles(operations, &ropes, places, buffers)?;
+            if let Some(layer) = self.layers.get(remembering) {
+                if attends_later {
+                    self.operate(operations, (remembering, layer), (&mut last, true), &ropes, buffers)?;
+                }
+                self.feed(operations, layer, buffers)?;
+            }
+            self.apply(operations, remembering + 1..self.layers.len(), &mut last, &ropes, buffers)?;
         }
-        for (at, layer) in self.layers.iter().enumerate() {
-            self.layer(operations, (at, layer), sequences, &ropes, buffers)?;
-        }
-        for StackSequence { rows, state, content } in sequences {
-            state.advance(rows.len(), *content);
-        }
+        drop(last);
+        advance(sequences);
         Ok(())
     }
 
@@ -82,11 +115,92 @@ impl<O: Operations> Stack<O> {
         }
     }
 
-    fn layer(
+    fn angles(
+        &self,
+        operations: &O,
+        ropes: &[&Rope],
+        places: PerSequence<RotaryPlaces>,
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        buffers.angles.resize_with(ropes.len(), O::Angles::default);
+        let mut each = ropes.iter().zip(&mut buffers.angles);
+        each.try_for_each(|(rope, angles)| operations.angles(rope, &places, angles))
+    }
+
+    /// Applies some layers.
+    fn apply(
+        &self,
+        operations: &O,
+        layers: Range<usize>,
+        sequences: &mut [StackSequence<'_, O>],
+        ropes: &[&Rope],
+        buffers: &mut Buffers<O>,
+    ) -> Result<()> {
+        let first = layers.start;
+        for (at, layer) in self.layers.get(layers).unwrap_or_default().iter().enumerate() {
+            self.operate(operations, (first + at, layer), (sequences, false), ropes, buffers)?;
+            self.feed(operations, layer, buffers)?;
+        }
+        Ok(())
+    }
+
+    /// Computes what a layer remembers of all rows. Returns whether its operator is still to be applied.
+    fn remember(
         &self,
         operations: &O,
         (at, layer): (usize, &Layer<O>),
         sequences: &mut [StackSequence<'_, O>],
+        ropes: &[&Rope],
+        buffers: &mut Buffers<O>,
+    ) -> Result<bool> {
+        let Operator::Attention(Attention { rope, key_values: KeyValueSource::Own(maps), heads, .. }) = &layer.operator
+        else {
+            self.operate(operations, (at, layer), (sequences, false), ropes, buffers)?;
+            return Ok(false);
+        };
+        let norm = (&layer.operator_norm, self.norm_eps);
+        let angles = place_of(rope.as_ref(), ropes);
+        let mut states = sequences.iter_mut().map(|StackSequence { rows, state, .. }| (&mut state.layers[at], &*rows));
+        maps.remember(operations, &mut states, (heads.head_dim, norm), rope.as_ref().zip(angles), buffers)?;
+        Ok(true)
+    }
+
+    /// Leaves the last rows of each sequence in the stream. Returns the sequences that have such rows, and their places.
+    fn narrow<'a>(
+        &self,
+        operations: &O,
+        sequences: &'a mut [StackSequence<'_, O>],
+        (n_last, places): (&[usize], &[RotaryPlaces]),
+        buffers: &mut Buffers<O>,
+    ) -> Result<(PerSequence<StackSequence<'a, O>>, PerSequence<RotaryPlaces>)> {
+        let (mut ranges, mut last, mut last_places, mut end) =
+            (PerSequence::new(), PerSequence::new(), PerSequence::new(), 0);
+        for ((StackSequence { rows, state, content }, n), places) in sequences.iter_mut().zip(n_last).zip(places) {
+            if 0 < *n {
+                ranges.push(rows.end - n..rows.end);
+                last.push(StackSequence { rows: end..end + n, state: &mut **state, content: *content });
+                last_places.push(places.last(*n));
+                end += n;
+            }
+        }
+        if 0 < end {
+            let Buffers { stream, mixed, per_layer, .. } = buffers;
+            operations.select(stream, &ranges, mixed)?;
+            std::mem::swap(stream, mixed);
+            if self.layers.iter().any(|layer| layer.per_layer.is_some()) {
+                operations.select(per_layer, &ranges, mixed)?;
+                std::mem::swap(per_layer, mixed);
+            }
+        }
+        Ok((last, last_places))
+    }
+
+    /// Applies a layer's operator. `is_remembered` says whether the layer has remembered the rows already.
+    fn operate(
+        &self,
+        operations: &O,
+        (at, layer): (usize, &Layer<O>),
+        (sequences, is_remembered): (&mut [StackSequence<'_, O>], bool),
         ropes: &[&Rope],
         buffers: &mut Buffers<O>,
     ) -> Result<()> {
@@ -107,16 +221,19 @@ impl<O: Operations> Stack<O> {
         let norm = (&layer.operator_norm, self.norm_eps);
         match &layer.operator {
             Operator::ShortConvolution(convolution) => {
-                convolution.forward(operations, &mut states, norm, residual, buffers)?
+                convolution.forward(operations, &mut states, norm, residual, buffers)
             }
-            Operator::DeltaNet(delta_net) => {
-                delta_net.forward(operations, &mut states, norm, residual, buffers)?;
-            }
+            Operator::DeltaNet(delta_net) => delta_net.forward(operations, &mut states, norm, residual, buffers),
             Operator::Attention(attention) => {
-                let angles = attention.rope.as_ref().and_then(|rope| ropes.iter().position(|known| *known == rope));
-                attention.forward(operations, &mut states, norm, angles, residual, buffers)?;
+                let angles = place_of(attention.rope.as_ref(), ropes);
+                let states = (&mut states as LayerStates<'_, '_, O>, is_remembered);
+                attention.forward(operations, states, norm, angles, residual, buffers)
             }
         }
+    }
+
+    /// Applies what comes after a layer's operator.
+    fn feed(&self, operations: &O, layer: &Layer<O>, buffers: &mut Buffers<O>) -> Result<()> {
         let norm = (&layer.feed_forward_norm, self.norm_eps);
         let residual = self.residual(layer.feed_forward_output_norm.as_ref());
         layer.feed_forward.forward(operations, norm, residual, buffers)?;
@@ -145,6 +262,24 @@ impl<O: Operations> Stack<O> {
             }
         }
         ropes
+    }
+}
+
+/// The place of a layer's rotary positions among all kinds.
+fn place_of(rope: Option<&Rope>, ropes: &[&Rope]) -> Option<usize> {
+    rope.and_then(|rope| ropes.iter().position(|known| *known == rope))
+}
+
+fn advance<O: Operations>(sequences: &mut [StackSequence<'_, O>]) {
+    for StackSequence { rows, state, content } in sequences {
+        state.advance(rows.len(), *content);
+    }
+}
+
+impl<O: Operations> Operator<O> {
+    /// Whether a sequence's state has something of this layer.
+    fn remembers(&self) -> bool {
+        !matches!(self, Self::Attention(Attention { key_values: KeyValueSource::Layer(_), .. }))
     }
 }
 

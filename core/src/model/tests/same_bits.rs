@@ -81,6 +81,17 @@ fn chunks_and_threads_make_no_difference() {
 }
 
 #[test]
+fn a_chunk_without_logits_leaves_the_same_state() {
+    for file in FILES {
+        let (model, ids) = (load(file), ids(97, 1));
+        let (mut state, mut none) = (model.start().unwrap(), Vec::new());
+        let outcomes = model.forward(&mut [step(&ids[..60], &mut state, &mut none, 0)]);
+        assert_eq!((outcomes[0].clone().unwrap(), none.len()), (ForwardOutcome::Done, 0));
+        assert_eq!(bits(&read(&model, &ids[60..], &mut state)), last(&model, &ids, &[97]), "{file}");
+    }
+}
+
+#[test]
 fn other_sequences_make_no_difference() {
     for file in FILES {
         let model = load_with(file, native(CacheType::F16));
