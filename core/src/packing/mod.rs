@@ -1,5 +1,7 @@
 //! Writes packed weights: into a folder of the app, beside the model that they are from, or as a file that needs no other one.
 
+#[cfg(test)]
+mod damage_tests;
 mod folder;
 mod model;
 mod partial;

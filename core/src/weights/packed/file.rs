@@ -75,11 +75,11 @@ impl PackedFile {
         }
     }
 
-    /// Checks all matrices, of a file that another program may have written to since it was packed: its modification time says so.
-    /// If they are as they were, the file gets back its time, so that the next load need not check them.
+    /// Checks all of a file that another program may have written to since it was packed: its modification time says so. If it is as it
+    /// was, the file gets back its time, so that the next load need not check them.
     ///
     /// # Errors
-    /// [`ErrorKind::ModelLoad`] for a matrix with other bytes.
+    /// [`ErrorKind::ModelLoad`] for a part with other bytes.
     pub(crate) fn checked(self, path: &Path) -> Result<Self> {
         let written = UNIX_EPOCH + Duration::from_secs(self.content.written);
         if self.content.written == 0 || self.file.modified() == Some(written) {
@@ -88,7 +88,10 @@ impl PackedFile {
         for (tensor, matrices) in &self.content.matrices {
             matrices.values().try_for_each(|matrix| self.check(tensor, matrix.bytes.clone(), matrix.checksum))?;
         }
-        // Where it cannot be set, the matrices are checked at each load.
+        for (name, PackedPart { bytes, checksum }) in &self.content.sections {
+            self.check(name, bytes.clone(), *checksum)?;
+        }
+        // Where it cannot be set, the file is checked at each load.
         match set_time(path, written) {
             Ok(()) => Self::open(path),
             Err(_) => Ok(self),

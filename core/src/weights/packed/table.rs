@@ -86,6 +86,13 @@ pub(crate) struct PackedMatrix {
     pub(super) checksum: u32,
 }
 
+impl PackedMatrix {
+    /// Whether these are the bytes that were packed.
+    pub(crate) fn has_content(&self, bytes: &[u8]) -> bool {
+        crc32fast::hash(bytes) == self.checksum
+    }
+}
+
 /// Other bytes of a file, checked to lie in it.
 pub(super) struct PackedPart {
     pub(super) bytes: Range<usize>,
@@ -117,7 +124,7 @@ pub(super) fn is_packed(file: &ModelFile) -> bool {
 }
 
 /// The head of a file with this table.
-pub(super) fn head(start: u64, table: &[u8]) -> Vec<u8> {
+pub(crate) fn head(start: u64, table: &[u8]) -> Vec<u8> {
     let numbers = [start, table.len() as u64].map(u64::to_le_bytes).concat();
     let versions = [VERSION, LAYOUT].map(u32::to_le_bytes).concat();
     [&MAGIC[..], &versions, &numbers, &Sha256::digest(table)].concat()
