@@ -33,6 +33,7 @@ mod text_table;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::pre_tokenizers::sequence::Sequence;
@@ -88,6 +89,8 @@ pub(crate) struct ModelTokenizer {
     unknown_id: Option<u32>,
     /// The ids of each spelling; prompts use the first.
     control_ids: HashMap<Box<str>, Vec<u32>>,
+    /// The spellings of the control tokens, once they are needed.
+    control: OnceLock<ControlTokens>,
     /// For each byte, a token of that byte alone.
     byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
@@ -200,6 +203,7 @@ impl ModelTokenizer {
             leading: parts.leading,
             unknown_id: parts.unknown_id,
             control_ids,
+            control: OnceLock::new(),
             byte_ids,
             bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
@@ -250,8 +254,12 @@ impl ModelTokenizer {
 
     /// The spellings of the control tokens.
     pub(crate) fn control_tokens(&self) -> Result<ControlTokens> {
+        if let Some(control) = self.control.get() {
+            return Ok(control.clone());
+        }
         let spellings: Vec<&str> = self.control_ids.keys().map(AsRef::as_ref).collect();
-        ControlTokens::new(&spellings)
+        let control = ControlTokens::new(&spellings)?;
+        Ok(self.control.get_or_init(|| control).clone())
     }
 
     /// The special tokens by name, for templates.
