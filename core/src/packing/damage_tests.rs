@@ -24,29 +24,29 @@ const N_TRIES: usize = 20;
 
 /// The parts of a table that have a place.
 #[derive(Deserialize)]
-struct Places {
-    matrices: Vec<MatrixPlace>,
-    headers: Vec<Place>,
-    tensors: Vec<Place>,
-    sections: Vec<Place>,
+struct PlacedParts {
+    matrices: Vec<PlacedMatrix>,
+    headers: Vec<PlacedPart>,
+    tensors: Vec<PlacedPart>,
+    sections: Vec<PlacedPart>,
 }
 
 #[derive(Deserialize)]
-struct MatrixPlace {
+struct PlacedMatrix {
     start: usize,
     format: String,
     rows: usize,
     columns: usize,
 }
 
-impl MatrixPlace {
+impl PlacedMatrix {
     fn end(&self) -> usize {
         self.start + Format::named(&self.format).unwrap().checked_matrix_bytes((self.rows, self.columns)).unwrap()
     }
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct PlacedPart {
     #[serde(default)]
     name: String,
     start: usize,
@@ -57,7 +57,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
 }
 
-fn places(packed: &[u8]) -> Places {
+fn places(packed: &[u8]) -> PlacedParts {
     serde_json::from_slice(&packed[number(packed, 16)..]).unwrap()
 }
 
@@ -83,7 +83,7 @@ fn change(path: &Path, whole: &[u8], (at, bit): (usize, usize), time: Option<Sys
     }
 }
 
-/// Places at equal distances.
+/// PlacedParts at equal distances.
 fn spread(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..N_TRIES).map(move |i| (start + (end - start - 1) * i / (N_TRIES - 1), i % 8))
 }
@@ -97,12 +97,12 @@ fn a_changed_bit_in_a_folder_gives_no_other_reply() {
         assert_eq!(reads(&weights, packed(&weights, &options)), plain, "{model}");
         let path = folder.packed().remove(0);
         let (whole, time) = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
-        let Places { matrices, sections, .. } = places(&whole);
+        let PlacedParts { matrices, sections, .. } = places(&whole);
         let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
         let own = if model == "lfm2-hf" { &["tokenizer"][..] } else { &[] };
         assert_eq!(names, [&["vocabulary", "texts"], own, &["templates"]].concat(), "{model}");
         let table = number(&whole, 16);
-        let section = |place: &Place| (place.name.clone(), place.start, place.start + place.length);
+        let section = |place: &PlacedPart| (place.name.clone(), place.start, place.start + place.length);
         let mut parts: Vec<(String, usize, usize)> = sections.iter().map(section).collect();
         parts.extend([("head".to_owned(), 0, 64), ("table".to_owned(), table, whole.len())]);
         for (name, start, end) in parts {
@@ -143,14 +143,14 @@ fn a_changed_bit_in_a_packed_model_is_refused_or_gives_no_other_reply() {
     let (folder, whole) = (TestFolder::new("bit-model"), packed_model("lfm2-q4_0.gguf"));
     let plain = reads(&open(&fixture("lfm2-q4_0.gguf")), None);
     let path = folder.path("model.packed");
-    let Places { matrices, headers, tensors, sections } = places(&whole);
+    let PlacedParts { matrices, headers, tensors, sections } = places(&whole);
     let found = |weight_memory| {
         let weights = Weights::open(path.to_str().unwrap()).map_err(|err| err.kind())?;
         let options = LoadOptions { weight_memory, ..LoadOptions::default() };
         Ok::<_, ErrorKind>(reads(&weights, packed(&weights, &options)))
     };
-    let of = |name: &str, places: Vec<Place>| {
-        let named = |place: Place| (format!("{name} {}", place.name), place.start, place.start + place.length);
+    let of = |name: &str, places: Vec<PlacedPart>| {
+        let named = |place: PlacedPart| (format!("{name} {}", place.name), place.start, place.start + place.length);
         places.into_iter().map(named).collect::<Vec<_>>()
     };
     let mut refused = of("header", headers);

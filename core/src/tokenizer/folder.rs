@@ -15,22 +15,22 @@ use crate::tokenizer::pair_encoding::PairEncoding;
 use crate::tokenizer::pair_table::PairTable;
 use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{SpecialTokens, token_text};
-use crate::tokenizer::stored::{self, StoredVocabulary};
+use crate::tokenizer::stored::{self, NamedSections, StoredVocabulary};
 use crate::weights::TokenizerFiles;
 
 /// `stored` is the vocabulary that was stored of the same files, if one was.
 pub(super) fn read(files: &TokenizerFiles<'_>, stored: Option<StoredVocabulary>) -> Result<TokenizerParts> {
-    let words = match stored.and_then(Words::stored) {
+    let words = match stored.and_then(FolderWords::stored) {
         Some(words) => words?,
-        None => Words::read(&files.json()?)?,
+        None => FolderWords::read(&files.json()?)?,
     };
     parts(words, &files.settings, &configs(files))
 }
 
 /// As [`read`], with the sections in which the vocabulary can be stored; none for a vocabulary that cannot.
-pub(super) fn read_to_store(files: &TokenizerFiles<'_>) -> Result<(TokenizerParts, Vec<(&'static str, Vec<u8>)>)> {
+pub(super) fn read_to_store(files: &TokenizerFiles<'_>) -> Result<(TokenizerParts, NamedSections)> {
     let json = files.json()?;
-    let words = Words::read(&json)?;
+    let words = FolderWords::read(&json)?;
     let sections = match folder_words::table(&words.encoder, &json, words.texts.len()) {
         Ok((table, steps)) => StoredVocabulary::sections(&table, &words.texts, Some(&steps)),
         Err(err) => {
@@ -46,7 +46,7 @@ fn configs<'a>(files: &'a TokenizerFiles<'_>) -> [(&'static str, &'a Json); 2] {
 }
 
 /// What a tokenizer.json says.
-pub(super) struct Words {
+pub(super) struct FolderWords {
     encoder: Encoder,
     /// Encodes words instead of the encoder, which then knows the added tokens alone.
     pairs: Option<PairEncoding>,
@@ -56,7 +56,7 @@ pub(super) struct Words {
     frames: Option<TextFrames>,
 }
 
-impl Words {
+impl FolderWords {
     /// Reads the content of a tokenizer.json.
     pub(super) fn read(json: &str) -> Result<Self> {
         let encoder = stored::encoder(json)?;
@@ -90,7 +90,7 @@ fn id(encoder: &Encoder, table: Option<&PairTable>, token: &str) -> Option<u32> 
 }
 
 /// The parts of a tokenizer from what tokenizer.json says, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(words: Words, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
+pub(super) fn parts(words: FolderWords, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| words.id(token));
     let stated = StatedIds { configs, n_tokens: words.texts.len() };
     let bos_id = match (settings.get("bos_token"), token_id("bos_token")) {
@@ -115,7 +115,7 @@ pub(super) fn parts(words: Words, settings: &Json, configs: &[(&str, &Json)]) ->
         }
     };
     let unknown_id = unknown_token(words.encoder.get_model()).and_then(|token| words.id(token));
-    let Words { encoder, pairs, texts, leading, frames } = words;
+    let FolderWords { encoder, pairs, texts, leading, frames } = words;
     Ok(TokenizerParts {
         texts,
         leading,

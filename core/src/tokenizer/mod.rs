@@ -53,6 +53,7 @@ pub(crate) use stored::StoredVocabulary;
 use guarded::guarded;
 use pair_encoding::PairEncoding;
 use parts::{Strips, TokenizerParts, check_lengths};
+use stored::NamedSections;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 15] = [
@@ -120,9 +121,8 @@ impl ModelTokenizer {
         }
     }
 
-    /// As [`load`](Self::load), with the sections in which the vocabulary can be stored, and their names; none for a vocabulary that
-    /// cannot.
-    pub(crate) fn load_to_store(weights: &Weights) -> Result<(Self, Vec<(&'static str, Vec<u8>)>)> {
+    /// As [`load`](Self::load), with the sections in which the vocabulary can be stored; none for a vocabulary that cannot.
+    pub(crate) fn load_to_store(weights: &Weights) -> Result<(Self, NamedSections)> {
         match TokenizerSource::from_weights(weights)? {
             TokenizerSource::Metadata(file) => {
                 let parts = gguf::read(file, None)?;
@@ -154,7 +154,7 @@ impl ModelTokenizer {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_json(json: &str) -> Result<Self> {
         let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
-        Self::new(folder::parts(folder::Words::read(json)?, &settings, &[])?)
+        Self::new(folder::parts(folder::FolderWords::read(json)?, &settings, &[])?)
     }
 
     /// Creates a tokenizer whose last tokens are the tokens of a script, and returns the id of the first of them. Text of prompts

@@ -17,6 +17,9 @@ const TABLE: &str = "vocabulary";
 const TEXTS: &str = "texts";
 const STEPS: &str = "tokenizer";
 
+/// Sections to store, each with its name.
+pub(crate) type NamedSections = Vec<(&'static str, Vec<u8>)>;
+
 /// The sections of a vocabulary.
 pub(crate) struct StoredVocabulary {
     /// The tokens and the merges.
@@ -43,12 +46,8 @@ impl StoredVocabulary {
         Some(Self { table: section(TABLE, true)?, texts: section(TEXTS, false), steps: section(STEPS, false) })
     }
 
-    /// The sections to store, with their names.
-    pub(super) fn sections(
-        table: &PairTable,
-        texts: &[TokenText],
-        steps: Option<&StoredSteps>,
-    ) -> Vec<(&'static str, Vec<u8>)> {
+    /// The sections to store.
+    pub(super) fn sections(table: &PairTable, texts: &[TokenText], steps: Option<&StoredSteps>) -> NamedSections {
         let steps = steps.and_then(|steps| serde_json::to_vec(steps).ok());
         let sections = [(TABLE, table.bytes().to_vec()), (TEXTS, text_table::to_bytes(texts))];
         sections.into_iter().chain(steps.map(|steps| (STEPS, steps))).collect()

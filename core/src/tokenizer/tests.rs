@@ -187,8 +187,10 @@ fn tokenizers_of_unknown_kinds_are_named() {
     check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
     let json =
         r#"{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "BPEDecoder", "suffix": "x"}}"#;
-    let err =
-        folder::Words::read(json).and_then(|words| folder::parts(words, &serde_json::Value::Null, &[])).err().unwrap();
+    let err = folder::FolderWords::read(json)
+        .and_then(|words| folder::parts(words, &serde_json::Value::Null, &[]))
+        .err()
+        .unwrap();
     assert_eq!(err.message(), "decoder BPEDecoder in tokenizer.json is not supported");
 }
 
@@ -252,7 +254,8 @@ const MERGES_TO_CONTROL: &str = r#"{
 
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
-    let parts = folder::parts(folder::Words::read(MERGES_TO_CONTROL).unwrap(), &serde_json::Value::Null, &[]).unwrap();
+    let parts =
+        folder::parts(folder::FolderWords::read(MERGES_TO_CONTROL).unwrap(), &serde_json::Value::Null, &[]).unwrap();
     let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
@@ -273,7 +276,8 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
     let parts =
-        folder::parts(folder::Words::read(&json.to_string()).unwrap(), &settings, &[("config.json", &config)]).unwrap();
+        folder::parts(folder::FolderWords::read(&json.to_string()).unwrap(), &settings, &[("config.json", &config)])
+            .unwrap();
     let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
