@@ -35,6 +35,12 @@ def packed_files(folder):
     return sorted(pathlib.Path(folder).glob("*.packed"))
 
 
+def content(path):
+    """What a file of packed weights holds before its table, which has the time of packing."""
+    packed = path.read_bytes()
+    return packed[64 : int.from_bytes(packed[16:24], "little")]
+
+
 class Check:
     def __init__(self, model, other):
         self.model, self.other = model, other
@@ -126,7 +132,7 @@ class Check:
             reply(self.model, folder)
             reply(self.other, other)
             path, foreign = packed_files(folder)[0], packed_files(other)[0]
-            size = path.stat().st_size
+            size, whole = path.stat().st_size, content(path)
 
             def changed(at, bytes_of):
                 with path.open("r+b") as file:
@@ -149,6 +155,7 @@ class Check:
                 for i in range(N_TRIES):
                     damage(i)
                     self.recovers(folder, f"{name} is changed, {i}")
+                    self.demand(content(path) == whole, f"{name} is changed, {i}: the packed weights keep the change")
         return ", ".join(cases) + ": changed"
 
 
