@@ -1,8 +1,23 @@
 //! The error of every call.
 
+use std::fmt;
+
 use causerie::{ErrorKind, SessionFault};
 
 use crate::number::{SdkCount, SdkLong, count};
+
+/// A string that begins with the name of an option. A language that spells names in another way does so when it reads the string
+/// (`uniffi.toml`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionText(pub String);
+
+uniffi::custom_newtype!(OptionText, String);
+
+impl fmt::Display for OptionText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// What can go wrong. `reason` is one readable line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, uniffi::Error)]
@@ -35,7 +50,7 @@ pub enum SdkError {
     PromptExceedsContext { reason: String, needed: SdkCount, available: SdkCount },
     /// An option is out of its range. `option` is its name.
     #[error("{reason}")]
-    InvalidOption { reason: String, option: String },
+    InvalidOption { reason: OptionText, option: OptionText },
     /// A message is not valid at its position.
     #[error("{reason}")]
     InvalidMessage { reason: String },
@@ -83,7 +98,9 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::PromptExceedsContext { needed, available } => {
                 Self::PromptExceedsContext { reason, needed: count(needed), available: count(available) }
             }
-            ErrorKind::InvalidOption(option) => Self::InvalidOption { reason, option: option.to_owned() },
+            ErrorKind::InvalidOption(option) => {
+                Self::InvalidOption { reason: OptionText(reason), option: OptionText(option.to_owned()) }
+            }
             ErrorKind::InvalidMessage => Self::InvalidMessage { reason },
             ErrorKind::InvalidFunction => Self::InvalidFunction { reason },
             ErrorKind::InvalidArgument => Self::InvalidArgument { reason, argument: String::new() },

@@ -13,7 +13,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::StreamExt as _;
 use futures_util::lock::Mutex;
 
-use crate::error::{Result, SdkError};
+use crate::error::{OptionText, Result, SdkError};
 use crate::number::SdkLong;
 use crate::transport::{HttpTransport, PlatformTransport};
 
@@ -238,7 +238,10 @@ impl Hub {
     pub fn new(options: HubOptions, transport: Option<Arc<dyn HttpTransport>>) -> Result<Arc<Self>> {
         if transport.is_none() && !cfg!(feature = "client") {
             let reason = "transport must be given: this library has no HTTP client of its own".to_owned();
-            return Err(SdkError::InvalidOption { reason, option: "transport".to_owned() });
+            return Err(SdkError::InvalidOption {
+                reason: OptionText(reason),
+                option: OptionText("transport".to_owned()),
+            });
         }
         Ok(Arc::new(Self { options: options.into_hub()?, transport }))
     }

@@ -36,7 +36,7 @@ pub use embedding::{
     EmbedOptions, EmbeddingModel, EmbeddingModelInfo, EmbeddingModelOptions, RankedDocument, Ranking, RerankOptions,
     TextEmbeddings, TextUse, TokenEmbeddings, cosine_similarity, load_embedding_model,
 };
-pub use error::SdkError;
+pub use error::{OptionText, SdkError};
 pub use function::{
     Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,
     Validation, function_schema, functions_from_json, functions_to_json, read_reply, validate,

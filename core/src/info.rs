@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{Checkpoint, HearingArchitecture, is_sound_encoder, is_speech, is_vision};
+use crate::checkpoint::{Checkpoint, HearingArchitecture, VisionArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
 use crate::model::{PREFILL_CHUNK, Sizes, UsedGpu, hearing_bytes, vision_bytes};
 use crate::notation::FunctionCallParser;
@@ -99,6 +99,8 @@ pub struct ModelInfo {
     prints_images: bool,
     /// Bytes of the vision tower once loaded.
     vision_bytes: u64,
+    /// Rows of the largest image, if the rows of an image attend to each other and so are computed together; else 0.
+    max_whole_rows: usize,
     /// Bytes of the encoder of sound once loaded.
     hearing_bytes: u64,
     /// Bytes of the parts that speak once loaded.
@@ -282,9 +284,9 @@ impl ModelInfo {
         }
         let parts = projectors::find(weights, None, self.hidden_size)?;
         if self.prints_images
-            && let PartFiles::Found(found, _) = &parts.vision
+            && let PartFiles::Found(found, architecture) = &parts.vision
         {
-            self.set_vision(found.weights());
+            self.set_vision(found.weights(), architecture);
         }
         if let PartFiles::Found(found, architecture) = &parts.hearing {
             self.set_hearing(found.weights(), architecture);
@@ -311,8 +313,9 @@ impl ModelInfo {
     }
 
     /// Sets that this is a vision model, with these weights.
-    pub(crate) fn set_vision(&mut self, weights: &Weights) {
+    pub(crate) fn set_vision(&mut self, weights: &Weights, architecture: &VisionArchitecture) {
         self.supports_images = true;
+        self.max_whole_rows = architecture.max_whole_rows();
         self.vision_bytes = vision_bytes(weights);
         self.unused_tensors.retain(|name| !is_vision(name));
     }
@@ -353,7 +356,7 @@ impl ModelInfo {
             vision: self.vision_bytes,
             hearing: self.hearing_bytes,
             speech: self.speech_bytes,
-            working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
+            working: self.sizes.working_bytes(PREFILL_CHUNK.max(self.max_whole_rows).min(context_size)),
         }
     }
 }

@@ -126,7 +126,7 @@ pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{Tokenizer, generate, generate_with_images, load, stream_generate};
 pub use loading::LoadPhase;
-pub use media::sound::{Sound, SoundFileWriter, SoundFormat, SoundOptions, WavSamples};
+pub use media::sound::{Sound, SoundFileWriter, SoundFormat, SoundOptions, TelephoneLaw, WavSamples};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};

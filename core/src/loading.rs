@@ -183,9 +183,9 @@ pub(crate) fn load_model(
         };
         let cache_bytes = options.cache_bytes / CONTENT_SHARE;
         if vision::attach(&parts.vision, tower, &control, renderer, transparency, cache_bytes)
-            && let PartFiles::Found(found, _) = &parts.vision
+            && let PartFiles::Found(found, architecture) = &parts.vision
         {
-            info.set_vision(found.weights());
+            info.set_vision(found.weights(), architecture);
         }
         if hearing::attach(&parts.hearing, encoder, &control, renderer, cache_bytes)
             && let PartFiles::Found(found, architecture) = &parts.hearing

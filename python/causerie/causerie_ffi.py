@@ -10552,6 +10552,32 @@ class _UniffiFfiConverterTypePullEvent(_UniffiConverterRustBuffer):
 
 
 
+class _UniffiFfiConverterTypeOptionText:
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterString.write(value, buf)
+
+    @staticmethod
+    def read(buf):
+        return _UniffiFfiConverterString.read(buf)
+
+    @staticmethod
+    def lift(value):
+        return _UniffiFfiConverterString.lift(value)
+
+    @staticmethod
+    def check_lower(value):
+        return _UniffiFfiConverterString.check_lower(value)
+
+    @staticmethod
+    def lower(value):
+        return _UniffiFfiConverterString.lower(value)
+
+
+OptionText = str
+
+
+
 
 # SdkError
 # We want to define each variant as a nested class that's also a subclass,
@@ -10903,8 +10929,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             )
         if variant == 9:
             return SdkError.InvalidOption(
-                _UniffiFfiConverterString.read(buf),
-                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterTypeOptionText.read(buf),
+                _UniffiFfiConverterTypeOptionText.read(buf),
             )
         if variant == 10:
             return SdkError.InvalidMessage(
@@ -10983,8 +11009,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeSdkCount.check_lower(value.available)
             return
         if isinstance(value, SdkError.InvalidOption):
-            _UniffiFfiConverterString.check_lower(value.reason)
-            _UniffiFfiConverterString.check_lower(value.option)
+            _UniffiFfiConverterTypeOptionText.check_lower(value.reason)
+            _UniffiFfiConverterTypeOptionText.check_lower(value.option)
             return
         if isinstance(value, SdkError.InvalidMessage):
             _UniffiFfiConverterString.check_lower(value.reason)
@@ -11053,8 +11079,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeSdkCount.write(value.available, buf)
         if isinstance(value, SdkError.InvalidOption):
             buf.write_i32(9)
-            _UniffiFfiConverterString.write(value.reason, buf)
-            _UniffiFfiConverterString.write(value.option, buf)
+            _UniffiFfiConverterTypeOptionText.write(value.reason, buf)
+            _UniffiFfiConverterTypeOptionText.write(value.option, buf)
         if isinstance(value, SdkError.InvalidMessage):
             buf.write_i32(10)
             _UniffiFfiConverterString.write(value.reason, buf)

@@ -4,8 +4,8 @@
     cargo build --release -p causerie-tests --example images
     ~/.cache/causerie/bench/venv/bin/python tests/benchmark/images.py --causerie target/release/examples/images
 
-Random weights with the shapes of published towers. LFM2-VL's have text parts of their true sizes, in Q8_0; the others go with the tiny
-text models of tests/fixtures, so that `first` hardly contains text there. 512 x 512 is one image of LFM2-VL, and 1920 x 1080 eight tiles
+Random weights with the shapes of published towers and of their text parts, which are in Q8_0; only the vocabularies of the families beside
+LFM2-VL are tiny. 512 x 512 is one image of LFM2-VL, and 1920 x 1080 eight tiles
 and a smaller copy. Gemma scales every picture to the same number of pixels, so give its towers pictures of that size: llama.cpp scales
 small ones less. `encode` is the time from the file's pixels to the picture's rows; `first` the time to the first token of a reply. Each
 measurement is a process of its own; ratios compare results of one round. Run nothing else meanwhile.
@@ -26,14 +26,14 @@ sys.path.append(str(HERE.parent / "golden"))
 sys.dont_write_bytecode = True
 from pictures import pixels
 
-FIXTURES = HERE.parent / "fixtures/models"
 TEXTS = {
     "450m": "vl-350m-q8_0.gguf",
     "1.6b": "vl-1.2b-q8_0.gguf",
-    "gemma3_4b": FIXTURES / "gemma3vl/gemma3vl-f16.gguf",
-    "gemma4_e2b": FIXTURES / "gemma4-media/gemma4-media-f16.gguf",
-    "qwen35_08b": FIXTURES / "qwen35vl/qwen35vl-f16.gguf",
+    "gemma3_4b": "text-gemma3_4b-q8_0.gguf",
+    "gemma4_e2b": "text-gemma4_e2b-q8_0.gguf",
+    "qwen35_08b": "text-qwen35_08b-q8_0.gguf",
 }
+SCRIPTS = {"mmproj": "random_mmproj.py", "text": "random_texts.py"}
 LFM2 = "<|startoftext|><|im_start|>user\na0<image><|im_end|>\n<|im_start|>assistant\n"
 PROMPTS = {
     "gemma3_4b": "<|startoftext|><start_of_turn>user\na0<image><end_of_turn>\n<start_of_turn>model\n",
@@ -71,11 +71,11 @@ def png(width, height):
 
 
 def file_of(name, folder):
-    path = folder / name  # the fixtures' paths are absolute
+    path = folder / name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as aside:
-            script = "random_mmproj.py" if name.startswith("mmproj") else "random_lfm2.py"
+            script = SCRIPTS.get(name.split("-")[0], "random_lfm2.py")
             subprocess.run([sys.executable, HERE / script, pathlib.Path(aside) / name], check=True)
             (pathlib.Path(aside) / name).rename(path)
     return path

@@ -3,8 +3,7 @@
     random_mmproj.py mmproj-450m-f16.gguf mmproj-1.6b-q8_0.gguf mmproj-gemma4_e2b-f16.gguf …
 
 The types are the same as from llama.cpp's converter: rows that are not whole blocks of Q8_0 stay F16. 450m and 1.6b are LFM2-VL's. The
-others are the tiny projectors of tests/fixtures with larger dimensions and more layers; only the last matrix keeps the width of the tiny
-text models that they go with.
+others are the tiny projectors of tests/fixtures with larger dimensions and more layers, for the text parts of random_texts.py.
 """
 
 import pathlib
@@ -36,29 +35,32 @@ class Grown(NamedTuple):
 
     tiny: str
     layers: int
+    text: int
     dimensions: dict
     metadata: dict
 
 
 GROWN = {
     "gemma3_4b": Grown(
-        "gemma3vl/mmproj-gemma3vl-f16.gguf", 27, {96: 1152, 64: 4304, 576: 4096},
+        "gemma3vl/mmproj-gemma3vl-f16.gguf", 27, 2560, {96: 1152, 64: 4304, 576: 4096},
         {"embedding_length": 1152, "feed_forward_length": 4304, "attention.head_count": 16, "image_size": 896, "projector.scale_factor": 4},
     ),
     "gemma4_e2b": Grown(
-        "gemma4-media/mmproj-gemma4-media-f16.gguf", 16, {32: 768, 48: 3072, 16: 64, 64: 10240},
+        "gemma4-media/mmproj-gemma4-media-f16.gguf", 16, 1536, {32: 768, 48: 3072, 16: 64, 64: 10240},
         {"embedding_length": 768, "feed_forward_length": 3072, "attention.head_count": 12},
     ),
     "qwen35_08b": Grown(
-        "qwen35vl/mmproj-qwen35vl-f16.gguf", 12, {96: 768, 288: 2304, 384: 3072, 64: 3072},
+        "qwen35vl/mmproj-qwen35vl-f16.gguf", 12, 1024, {96: 768, 288: 2304, 384: 3072, 64: 3072},
         {"embedding_length": 768, "feed_forward_length": 3072, "attention.head_count": 12, "image_size": 768,
          "image_min_pixels": 64 << 10, "image_max_pixels": 16 << 20},
     ),
 }
-# Where a dimension of another meaning has the same length as one that grows: the text's width, the places of a table, the
-# pixels of a patch.
+# The dimension that is the text's width.
+TEXT = {"gemma3_4b": {"mm.input_projection.weight": 1}, "gemma4_e2b": {"mm.input_projection.weight": 0},
+        "qwen35_08b": {"mm.2.weight": 0, "mm.2.bias": 0}}
+# Where a dimension of another meaning has the same length as one that grows: the places of a table, the pixels of a patch.
 KEPT = {
-    "mm.input_projection.weight": {"gemma4_e2b": [0]}, "v.position_embd.weight": {"gemma4_e2b": [0]},
+    "v.position_embd.weight": {"gemma4_e2b": [0]},
     "v.patch_embd.weight": {"gemma4_e2b": [1, 2, 3], "qwen35_08b": [1, 2, 3], "gemma3_4b": [1, 2, 3]},
     "v.patch_embd.weight.1": {"qwen35_08b": [1, 2, 3]},
 }
@@ -68,7 +70,8 @@ PLACES = {"qwen35_08b": 2304}
 def write_grown(path, size, kind):
     grown, random = GROWN[size], np.random.default_rng(1)
     reader, writer = gguf.GGUFReader(FIXTURES / grown.tiny), gguf.GGUFWriter(path, "clip")
-    changes = {f"clip.vision.{key}": value for key, value in (grown.metadata | {"block_count": grown.layers}).items()}
+    changes = {f"clip.vision.{key}": value for key, value in (
+        grown.metadata | {"block_count": grown.layers, "projection_dim": grown.text}).items()}
     for key, field in reader.fields.items():
         if not key.startswith("clip.") or "audio" in key:
             continue
@@ -82,6 +85,8 @@ def write_grown(path, size, kind):
         shape = [int(length) for length in reversed(tensor.shape)]
         kept = KEPT.get(tensor.name, {}).get(size, [])
         shape = [length if at in kept else grown.dimensions.get(length, length) for at, length in enumerate(shape)]
+        if tensor.name in TEXT[size]:
+            shape[TEXT[size][tensor.name]] = grown.text
         if tensor.name == "v.position_embd.weight":
             shape[0] = PLACES.get(size, shape[0])
         noise = random.standard_normal(shape, dtype=np.float32)

@@ -8,7 +8,8 @@
 
 Random weights. `hear` is the time from four seconds of samples to the rows of the prompt, `sound` the time from the question to its first
 sound, `frame` the time for a frame of 80 ms of sound, of which `text` is the part of the text model; `speak` is the rest, the codes and
-the samples. Of cera, its functions for each of these parts are measured alone. llama.cpp has no parts that speak for this model. Each measurement is a process of its own; the ratio compares results of one round. Run nothing else meanwhile.
+the samples. Of cera, its functions for each of these parts are measured alone. llama.cpp has no parts that speak for this model. Each
+measurement is a process of its own; the ratio compares results of one round. Run nothing else meanwhile.
 """
 
 import argparse
@@ -41,12 +42,6 @@ def arguments():
 
 def measure_llama(model, projector, n_threads):
     import numpy as np
-    import xllamacpp
-    from llama_cpp_py_sync import _cffi_bindings as bindings
-
-    # The declarations of one package, for the library of another, which runs on older systems.
-    library = bindings.get_ffi().dlopen(str(next(pathlib.Path(xllamacpp.__file__).parent.glob("xllamacpp.*so"))))
-    bindings.get_lib = bindings.get_mtmd_lib = lambda: library
     from libmtmd import Vision, ffi, mtmd
 
     vision = Vision(model, projector, n_threads)

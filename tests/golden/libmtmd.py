@@ -1,13 +1,17 @@
-"""Pictures in llama.cpp's own vision library, by the Python package llama-cpp-py-sync, which contains it as built by its authors.
+"""Pictures in llama.cpp's own vision library. The declarations of one package are used with the library in another, which runs on older
+systems.
 
-    pip install llama-cpp-py-sync==0.11739 numpy
+    pip install llama-cpp-py-sync==0.11548 xllamacpp==2026.10.11549 numpy
 """
 
+import pathlib
 import time
 
-from llama_cpp_py_sync._cffi_bindings import get_ffi, get_lib, get_mtmd_lib
+import xllamacpp
+from llama_cpp_py_sync._cffi_bindings import get_ffi
 
-ffi, llama, mtmd = get_ffi(), get_lib(), get_mtmd_lib()
+ffi = get_ffi()
+llama = mtmd = ffi.dlopen(str(next(pathlib.Path(xllamacpp.__file__).parent.glob("xllamacpp.*so"))))
 
 
 @ffi.callback("void(enum ggml_log_level, const char *, void *)")

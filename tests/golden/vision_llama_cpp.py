@@ -1,4 +1,4 @@
-"""Records what llama.cpp's own vision library makes of pictures with the tiny LFM2-VL: vision_llama_cpp.json.
+"""Records what llama.cpp's own vision library makes of pictures with the tiny models: vision_llama_cpp.json.
 
     python3 tests/golden/vision_llama_cpp.py
 
@@ -15,18 +15,28 @@ from libmtmd import Vision, ffi
 from pictures import pixels
 
 HERE = pathlib.Path(__file__).resolve().parent
-FOLDER = HERE.parent / "fixtures" / "models" / "lfm2vl"
-PROMPT = "<|startoftext|><|im_start|>user\n<image>What is this?<|im_end|>\n<|im_start|>assistant\n"
-# Width, height, seed, and how many images need no resizing.
-PICTURES = [(512, 512, 0, 1), (256, 384, 1, 1), (1024, 1024, 2, 4)]
+MODELS = HERE.parent / "fixtures" / "models"
+CHATML = "<|startoftext|><|im_start|>user\n<image>What is this?<|im_end|>\n<|im_start|>assistant\n"
+GEMMA3 = "<|startoftext|><start_of_turn>user\n<image>What is this?<end_of_turn>\n<start_of_turn>model\n"
+GEMMA4 = "<|startoftext|><|turn>user\n<image>What is this?<turn|>\n<|turn>model\n"
+# The projector, the text model, the prompt, and pictures: width, height, seed, and how many images need no resizing.
+LFM2_PICTURES = [(512, 512, 0, 1), (256, 384, 1, 1), (1024, 1024, 2, 4)]
+CASES = [
+    ("lfm2vl/mmproj-lfm2vl-f16.gguf", "lfm2vl/lfm2vl-f16.gguf", CHATML, LFM2_PICTURES),
+    ("lfm2vl/mmproj-lfm2vl-q8_0.gguf", "lfm2vl/lfm2vl-f16.gguf", CHATML, LFM2_PICTURES),
+    ("gemma3vl/mmproj-gemma3vl-f16.gguf", "gemma3vl/gemma3vl-f16.gguf", GEMMA3, [(336, 336, 3, 1)]),
+    ("gemma4-media/mmproj-gemma4-media-f16.gguf", "gemma4-media/gemma4-media-f16.gguf", GEMMA4, [(768, 768, 4, 1), (672, 912, 5, 1)]),
+    ("gemma4-large/mmproj-gemma4-large-f16.gguf", "gemma4-media/gemma4-media-f16.gguf", GEMMA4, [(336, 480, 6, 1), (672, 240, 7, 1)]),
+    ("qwen35vl/mmproj-qwen35vl-f16.gguf", "qwen35vl/qwen35vl-f16.gguf", CHATML, [(128, 128, 8, 1), (192, 96, 9, 1)]),
+]
 
 
 def main():
     records = []
-    for projector in ("mmproj-lfm2vl-f16.gguf", "mmproj-lfm2vl-q8_0.gguf"):
-        vision = Vision(FOLDER / "lfm2vl-f16.gguf", FOLDER / projector, 2)
-        for width, height, seed, n_compared in PICTURES:
-            chunks = vision.chunks(PROMPT, [(width, height, pixels(width, height, seed).tobytes())])
+    for projector, text, prompt, pictures in CASES:
+        vision = Vision(MODELS / text, MODELS / projector, 2)
+        for width, height, seed, n_compared in pictures:
+            chunks = vision.chunks(prompt, [(width, height, pixels(width, height, seed).tobytes())])
             tokens, images = [], []
             for chunk in chunks:
                 if not vision.is_image(chunk):
@@ -41,7 +51,7 @@ def main():
                     "rows": [{"row": row, "values": [round(float(value), 5) for value in values[row]]} for row in kept],
                 })
             records.append({
-                "model": projector, "picture": [width, height, seed], "prompt": tokens, "images": images[:n_compared],
+                "model": projector.rpartition("/")[2], "picture": [width, height, seed], "prompt": tokens, "images": images[:n_compared],
             })
             print(projector, width, height, [len(part) if isinstance(part, list) else part for part in tokens])
     (HERE / "vision_llama_cpp.json").write_text("[\n  " + ",\n  ".join(map(json.dumps, records)) + "\n]\n")

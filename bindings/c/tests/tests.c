@@ -173,6 +173,30 @@ static void a_history_continues_in_another_conversation(void) {
     OK(causerie_model_free(model));
 }
 
+/* As in tests/fixtures/scenarios/arguments.json and values.json: their order, every digit, and floats that stay floats. */
+static void arguments_cross_as_they_were_written(void) {
+    causerie_model *model = scripted(
+        "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[f(z=1, bigger=123456789012345678901234567890, "
+        "a={\\\"y\\\": None, \\\"x\\\": [2.0, -7]}, tiny=5e-324)]\", {\"control\": \"<|tool_call_end|>\"}], "
+        "[{\"control\": \"<|tool_call_start|>\"}, \"[f(a=1e400)]\", {\"control\": \"<|tool_call_end|>\"}]]}");
+    const char *calls = "f{\"z\": 1, \"bigger\": 123456789012345678901234567890, "
+                        "\"a\": {\"y\": null, \"x\": [2.0, -7]}, \"tiny\": 5e-324}";
+    for (int round = 0; round < 2; round++) {
+        causerie_conversation *conversation = NULL;
+        causerie_message *message = NULL;
+        causerie_stream *stream = NULL;
+        OK(causerie_conversation_new(model, NULL, &conversation));
+        OK(causerie_message_new(CAUSERIE_USER, "Go", &message));
+        OK(causerie_conversation_send(conversation, message, NULL, &stream));
+        struct reply reply = read_reply(stream, "", 0);
+        CHECK(strcmp(reply.calls, round == 0 ? calls : "") == 0);
+        CHECK(strcmp(reply.text, round == 0 ? "" : "[f(a=1e400)]") == 0);
+        OK(causerie_message_free(message));
+        OK(causerie_conversation_free(conversation));
+    }
+    OK(causerie_model_free(model));
+}
+
 static void a_function_runs_within_the_stream(void) {
     causerie_model *model = scripted(
         "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[weather(city=\\\"Oslo\\\")]\", "
@@ -344,6 +368,7 @@ static void the_demo_model_calls_a_function(void) {
 int main(int count, char **arguments) {
     run("a scripted reply is streamed", a_scripted_reply_is_streamed);
     run("a history continues in another conversation", a_history_continues_in_another_conversation);
+    run("arguments cross as they were written", arguments_cross_as_they_were_written);
     run("a function runs within the stream", a_function_runs_within_the_stream);
     run("a reply is cancelled", a_reply_is_cancelled);
     run("a reply is cancelled while a function runs", a_reply_is_cancelled_while_a_function_runs);

@@ -77,6 +77,11 @@ impl TilingRules {
         n_rows * n_columns
     }
 
+    /// Rows of the embedding of the largest image that is not a tile.
+    pub(crate) fn max_rows(&self) -> usize {
+        self.max_pixels / (self.unit() * self.unit())
+    }
+
     /// Rows and columns of the grid that the rows of the embedding of an image of this size lie in.
     pub(crate) fn grid_of(&self, (width, height): (usize, usize)) -> (usize, usize) {
         (height / self.unit(), width / self.unit())

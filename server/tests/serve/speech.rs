@@ -177,7 +177,7 @@ fn what_cannot_be_spoken_is_refused() {
     let server = speaking(Settings::default());
     let format = json!({ "type": "json_object" });
     for (fields, expect) in [
-        (json!({ "audio": { "format": "mp3" } }), "audio.format must be wav, flac or pcm16, found \"mp3\""),
+        (json!({ "audio": { "format": "mp3" } }), "audio.format must be wav, flac, pcm16, pcmu or pcma, found \"mp3\""),
         (
             json!({ "audio": { "format": "wav" }, "stream": true }),
             "audio.format must be pcm16 in a stream, found \"wav\"",
@@ -302,7 +302,7 @@ fn a_text_that_cannot_be_read_aloud_is_refused() {
         (
             json!({ "response_format": "mp3" }),
             "response_format",
-            "response_format must be wav, flac or pcm: no other is written, found \"mp3\"",
+            "response_format must be wav, flac, pcm, pcmu or pcma: no other is written, found \"mp3\"",
         ),
         (
             json!({ "speed": 1.5 }),

@@ -63,7 +63,7 @@ public final class Conversation: Sendable {
     ///
     /// - Parameter messageCount: the number of messages to keep; all if the history has fewer.
     public func truncate(messageCount: Int) throws {
-        try checkCount(messageCount, "message_count")
+        try checkCount(messageCount, "messageCount")
         try raw.truncate(messageCount: messageCount)
     }
 

@@ -18,7 +18,7 @@ public func loadEmbeddingModel(
     path: String, options: EmbeddingModelOptions = EmbeddingModelOptions()
 ) async throws -> EmbeddingModel {
     try checkCount(options.threads, "threads", expected: "between 1 and 1024")
-    try checkCount(options.contextSize, "context_size", expected: "1 or more")
+    try checkCount(options.contextSize, "contextSize", expected: "1 or more")
     Log.start()
     return try await loadEmbeddingModelRaw(path: path, options: options)
 }
@@ -73,7 +73,7 @@ extension EmbeddingModel {
     public func rerank(
         query: String, documents: [String], options: RerankOptions = RerankOptions()
     ) async throws -> Ranking {
-        try checkCount(options.topN, "top_n", expected: "1 or more")
+        try checkCount(options.topN, "topN", expected: "1 or more")
         return try await rerankRaw(query: query, documents: documents, options: options)
     }
 }

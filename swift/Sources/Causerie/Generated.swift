@@ -11591,7 +11591,7 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     /**
      * An option is out of its range. `option` is its name.
      */
-    case InvalidOption(reason: String, option: String
+    case InvalidOption(reason: OptionText, option: OptionText
     )
     /**
      * A message is not valid at its position.
@@ -11708,8 +11708,8 @@ struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             available: try FfiConverterTypeSdkCount.read(from: &buf)
             )
         case 9: return .InvalidOption(
-            reason: try FfiConverterString.read(from: &buf),
-            option: try FfiConverterString.read(from: &buf)
+            reason: try FfiConverterTypeOptionText.read(from: &buf),
+            option: try FfiConverterTypeOptionText.read(from: &buf)
             )
         case 10: return .InvalidMessage(
             reason: try FfiConverterString.read(from: &buf)
@@ -11803,8 +11803,8 @@ struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
 
         case let .InvalidOption(reason,option):
             writeInt(&buf, Int32(9))
-            FfiConverterString.write(reason, into: &buf)
-            FfiConverterString.write(option, into: &buf)
+            FfiConverterTypeOptionText.write(reason, into: &buf)
+            FfiConverterTypeOptionText.write(option, into: &buf)
 
 
         case let .InvalidMessage(reason):
@@ -14827,6 +14827,53 @@ func FfiConverterTypeJsonObject_lift(_ value: RustBuffer) throws -> JsonObject {
 #endif
 func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer {
     return FfiConverterTypeJsonObject.lower(value)
+}
+
+
+
+
+
+public typealias OptionText = String
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeOptionText: FfiConverter {
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OptionText {
+        let builtinValue = try FfiConverterString.read(from: &buf)
+        return spelled(builtinValue)
+    }
+
+    public static func write(_ value: OptionText, into buf: inout [UInt8]) {
+        let builtinValue = value
+        return FfiConverterString.write(builtinValue, into: &buf)
+    }
+
+    public static func lift(_ value: RustBuffer) throws -> OptionText {
+        let builtinValue = try FfiConverterString.lift(value)
+        return spelled(builtinValue)
+    }
+
+    public static func lower(_ value: OptionText) -> RustBuffer {
+        let builtinValue = value
+        return FfiConverterString.lower(builtinValue)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOptionText_lift(_ value: RustBuffer) throws -> OptionText {
+    return try FfiConverterTypeOptionText.lift(value)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOptionText_lower(_ value: OptionText) -> RustBuffer {
+    return FfiConverterTypeOptionText.lower(value)
 }
 
 

@@ -4,7 +4,7 @@ extension JsonValue {
     /// Converts a value of a Swift or Foundation type.
     ///
     /// - Parameters:
-    ///   - value: a string, boolean, number, `nil`, array, dictionary, or any `Encodable` value.
+    ///   - value: a string, boolean, number, `nil`, array, dictionary, JSON object, or any `Encodable` value.
     ///   - place: its path, for error messages.
     ///   - depth: the number of arrays and dictionaries around it.
     init(_ value: Any?, at place: String, depth: Int = 0) throws {
@@ -27,6 +27,9 @@ extension JsonValue {
         case let value as Float: self = try Self.finite(Double(value.description) ?? Double(value), at: place)
         case let value as Decimal: self = try Self.decimal(value, at: place)
         case is NSNull: self = .null
+        // Its members stay in their order. Within other values, the limit of nesting must be checked.
+        case let value as SdkJsonObject where depth == 0: self = try JsonReader.value(from: value.json)
+        case let value as SdkJsonObject: self = try JsonValue(value.dictionary, at: place, depth: depth)
         case let value as [String: Any?]: self = try Self.object(value, at: place, depth: depth)
         case let value as [Any?]: self = try Self.array(value, at: place, depth: depth)
         case let value as any Absentable: self = try JsonValue(value.present, at: place, depth: depth)

@@ -63,7 +63,7 @@ public func loadModel(
 ///   - path: as for ``loadModel(path:options:onPhase:progress:)``.
 ///   - contextSize: the context size in tokens for the memory estimate; the default of loading when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
-    try checkCount(contextSize, "context_size", expected: "1 or more")
+    try checkCount(contextSize, "contextSize", expected: "1 or more")
     return try readModelInfoRaw(path: path, contextSize: contextSize)
 }
 

@@ -30,19 +30,19 @@ extension LoadOptions {
 extension GenerationOptions {
     /// Refuses negative counts, which the generated code could not pass to the engine.
     func check() throws {
-        try checkCount(topK, "top_k")
-        try checkCount(logitBias?.keys.min(), "logit_bias", expected: "token ids")
+        try checkCount(topK, "topK")
+        try checkCount(logitBias?.keys.min(), "logitBias", expected: "token ids")
         try checkCount(logprobs, "logprobs", expected: "between 0 and 20")
-        try checkCount(maxTokens, "max_tokens", expected: "1 or more")
+        try checkCount(maxTokens, "maxTokens", expected: "1 or more")
     }
 }
 
 extension LoadOptions {
     /// Refuses negative counts.
     func check() throws {
-        try checkCount(contextSize, "context_size", expected: "1 or more")
+        try checkCount(contextSize, "contextSize", expected: "1 or more")
         try checkCount(threads, "threads", expected: "between 1 and 1024")
-        try checkCount(generationDefaults?.topK, "top_k")
+        try checkCount(generationDefaults?.topK, "topK")
     }
 }
 
@@ -50,4 +50,12 @@ extension LoadOptions {
 func checkCount(_ count: Int?, _ option: String, expected: String = "0 or more") throws {
     guard let count, count < 0 else { return }
     throw SdkError.InvalidOption(reason: "\(option) must be \(expected), found \(count)", option: option)
+}
+
+/// A text that begins with the name of an option, with the name as it is spelled in Swift: `max_tokens` becomes `maxTokens`.
+func spelled(_ text: String) -> String {
+    let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    let words = name.split(separator: "_")
+    return words.prefix(1).joined() + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        + text.dropFirst(name.count)
 }

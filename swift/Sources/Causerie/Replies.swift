@@ -111,7 +111,7 @@ extension Conversation {
         }
         return ResponseStream(handlers: handlers) {
             try options.check()
-            try checkCount(handlers.maxRounds, "max_rounds")
+            try checkCount(handlers.maxRounds, "maxRounds")
             return raw.startResponseWithFunctions(
                 message: message, functions: handlers.names, offered: handlers.functions, rounds: handlers.options,
                 options: options)

@@ -33,10 +33,10 @@ import Testing
             }
             #expect(throws: refusal) { try conversation.planContext(options: options) }
         }
-        await check("max_tokens", "1 or more", GenerationOptions().with(\.maxTokens, -1))
-        await check("top_k", "0 or more", GenerationOptions().with(\.topK, -1))
+        await check("maxTokens", "1 or more", GenerationOptions().with(\.maxTokens, -1))
+        await check("topK", "0 or more", GenerationOptions().with(\.topK, -1))
         await check("logprobs", "between 0 and 20", GenerationOptions().with(\.logprobs, -1))
-        await check("logit_bias", "token ids", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
+        await check("logitBias", "token ids", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
         #expect(conversation.history.isEmpty && !conversation.isGenerating)
         #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
     }
@@ -47,7 +47,7 @@ import Testing
         handlers.maxRounds = -1
         let reply = conversation.continueWithFunctions(handlers: handlers)
         reply.cancel()
-        await #expect(throws: Self.refusal("max_rounds")) { for try await _ in reply {} }
+        await #expect(throws: Self.refusal("maxRounds")) { for try await _ in reply {} }
         #expect(!conversation.isGenerating)
     }
 
@@ -55,10 +55,10 @@ import Testing
         func check(_ option: String, _ expected: String, _ options: LoadOptions) async {
             await #expect(throws: Self.refusal(option, expected)) { try await loadModel(url: demo, options: options) }
         }
-        await check("context_size", "1 or more", LoadOptions().with(\.contextSize, -1))
+        await check("contextSize", "1 or more", LoadOptions().with(\.contextSize, -1))
         await check("threads", "between 1 and 1024", LoadOptions().with(\.threads, -1))
-        await check("top_k", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
-        #expect(throws: Self.refusal("context_size", "1 or more")) {
+        await check("topK", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
+        #expect(throws: Self.refusal("contextSize", "1 or more")) {
             try readModelInfo(path: demo.path, contextSize: -1)
         }
     }
@@ -66,7 +66,7 @@ import Testing
     @Test func truncateToAtMostTheExistingMessages() async throws {
         let conversation = try scripted(#"["a"]"#)
         _ = try await text(of: conversation.generateResponse("Hi"))
-        #expect(throws: Self.refusal("message_count")) { try conversation.truncate(messageCount: -1) }
+        #expect(throws: Self.refusal("messageCount")) { try conversation.truncate(messageCount: -1) }
         try conversation.truncate(messageCount: Int.max)
         #expect(conversation.history.map(\.text) == ["Hi", "a"])
         try conversation.truncate(messageCount: 1)
@@ -92,6 +92,21 @@ import Testing
         defer { try? FileManager.default.removeItem(at: file) }
         try conversation.saveSession(path: file.path)
         #expect(try modelRunner.restoreSession(path: file.path).history == conversation.history)
+    }
+
+    @Test func areSpelledAsInSwiftInErrors() {
+        #expect(spelled("max_tokens must be 1 or more, found 0") == "maxTokens must be 1 or more, found 0")
+        #expect(spelled("top_p") == "topP")
+        #expect(spelled("temperature must be a snake_case") == "temperature must be a snake_case")
+        #expect(spelled("maxTokens must be 1") == "maxTokens must be 1")
+        #expect(spelled("") == "")
+    }
+
+    @Test func outOfRangeAreNamedInSwiftsSpelling() async throws {
+        let options = GenerationOptions().with(\.topP, 1.5)
+        let reply = try scripted(#"["a"]"#).generateResponse("Hi", generationOptions: options)
+        let expected = SdkError.InvalidOption(reason: "topP must be between 0 and 1, found 1.5", option: "topP")
+        await #expect(throws: expected) { for try await _ in reply {} }
     }
 
     private static func refusal(_ option: String, _ expected: String = "0 or more") -> SdkError {

@@ -56,7 +56,7 @@ private final class Actions: @unchecked Sendable {
         switch action {
         case "returns": return value.native
         case "fails": throw SdkError.Internal(reason: value.string ?? "")
-        case "echoes": return call.arguments
+        case "echoes": return call.argumentsObject
         case "cancels":
             cancel()
             return nil

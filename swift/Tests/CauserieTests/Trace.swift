@@ -34,7 +34,14 @@ struct Trace {
     }
 
     mutating func add(_ error: SdkError) {
-        events.append(.object([("error", .string(error.caseName)), ("reason", .string(error.localizedDescription))]))
+        events.append(.object([("error", .string(error.caseName)), ("reason", .string(reason(of: error)))]))
+    }
+
+    /// The reason of an error, which names an option in the fixtures as Rust does.
+    private func reason(of error: SdkError) -> String {
+        guard case .InvalidOption(let reason, let option) = error else { return error.localizedDescription }
+        let name = option.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
+        return reason.replacingOccurrences(of: option, with: name)
     }
 
     private mutating func join(_ name: String, _ chunk: String) {

@@ -57,6 +57,14 @@ impl VisionArchitecture {
         check_layers(architecture.n_layers)?;
         Ok(Some(architecture))
     }
+
+    /// The rows of the largest image, if the rows of an image attend to each other, so that one pass computes all of them; else 0.
+    pub(crate) fn max_whole_rows(&self) -> usize {
+        match self.mutual {
+            MutualAttention::Nowhere => 0,
+            MutualAttention::InWindows | MutualAttention::Everywhere => self.rules.max_rows(),
+        }
+    }
 }
 
 fn family(kind: Option<&str>, is_of: impl Fn(&VisionFamily, &str) -> bool) -> Result<&'static VisionFamily> {

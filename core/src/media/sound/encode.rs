@@ -1,10 +1,12 @@
 //! Sound as a file that is written while its samples come.
 
 use crate::media::sound::flac_frames::{FRAME_SAMPLES, frame};
+use crate::media::sound::laws::TelephoneLaw;
+use crate::media::sound::resample::Resampler;
 use crate::media::sound::samples::Sound;
 use crate::media::sound::write::WavSamples;
 
-/// The form of sound that is sent or stored: one channel, 16 bits for each sample.
+/// The form of sound that is sent or stored: one channel, with 16 bits for each sample unless it is for a telephone.
 ///
 /// ```
 /// use causerie::SoundFormat;
@@ -20,17 +22,20 @@ pub enum SoundFormat {
     Flac,
     /// The samples alone, with the lower byte first.
     Pcm,
+    /// The samples alone, as telephones send them: 8,000 per second, to which others are converted, of 8 bits each.
+    Telephone(TelephoneLaw),
 }
 
 impl SoundFormat {
     /// All formats.
     ///
     /// ```
-    /// assert_eq!(causerie::SoundFormat::ALL.map(|format| format.name()), ["wav", "flac", "pcm"]);
+    /// assert_eq!(causerie::SoundFormat::ALL.map(|format| format.name()), ["wav", "flac", "pcm", "pcmu", "pcma"]);
     /// ```
-    pub const ALL: [Self; 3] = [Self::Wav, Self::Flac, Self::Pcm];
+    pub const ALL: [Self; 5] =
+        [Self::Wav, Self::Flac, Self::Pcm, Self::Telephone(TelephoneLaw::Mu), Self::Telephone(TelephoneLaw::A)];
 
-    /// The name: `wav`, `flac` or `pcm`.
+    /// The name: `wav`, `flac`, `pcm`, or `pcmu` and `pcma` for telephones.
     ///
     /// ```
     /// assert_eq!(causerie::SoundFormat::Wav.name(), "wav");
@@ -40,6 +45,8 @@ impl SoundFormat {
             Self::Wav => "wav",
             Self::Flac => "flac",
             Self::Pcm => "pcm",
+            Self::Telephone(TelephoneLaw::Mu) => "pcmu",
+            Self::Telephone(TelephoneLaw::A) => "pcma",
         }
     }
 
@@ -79,6 +86,8 @@ pub struct SoundFileWriter {
     /// Samples that do not fill a frame of FLAC yet.
     held: Vec<i16>,
     n_frames: u32,
+    /// Converts samples for a telephone.
+    resampler: Option<Resampler>,
 }
 
 impl SoundFileWriter {
@@ -89,7 +98,11 @@ impl SoundFileWriter {
     /// assert_eq!(pcm, [0x00, 0x40, 0x00, 0x80]);
     /// ```
     pub fn new(format: SoundFormat, sample_rate: u32) -> Self {
-        Self { format, sample_rate, n_samples: None, has_header: false, held: Vec::new(), n_frames: 0 }
+        let resampler = match format {
+            SoundFormat::Telephone(_) => Some(Resampler::new(sample_rate.max(1), TelephoneLaw::RATE)),
+            SoundFormat::Wav | SoundFormat::Flac | SoundFormat::Pcm => None,
+        };
+        Self { format, sample_rate, n_samples: None, has_header: false, held: Vec::new(), n_frames: 0, resampler }
     }
 
     /// Adds samples, and returns the bytes of the file that are complete.
@@ -108,6 +121,11 @@ impl SoundFileWriter {
                 let whole: Vec<i16> = self.held.drain(..n_whole).collect();
                 whole.chunks(FRAME_SAMPLES).for_each(|samples| bytes.extend(self.frame(samples)));
             }
+            SoundFormat::Telephone(law) => {
+                let mut resampled = Vec::new();
+                self.resampler.iter_mut().for_each(|resampler| resampler.push(samples, &mut resampled));
+                bytes.extend(resampled.into_iter().map(|sample| law.code(sample)));
+            }
         }
         bytes
     }
@@ -123,6 +141,11 @@ impl SoundFileWriter {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
             bytes.extend(self.frame(&held));
+        }
+        if let (SoundFormat::Telephone(law), Some(resampler)) = (self.format, self.resampler.take()) {
+            let mut resampled = Vec::new();
+            resampler.finish(&mut resampled);
+            bytes.extend(resampled.into_iter().map(|sample| law.code(sample)));
         }
         bytes
     }
@@ -141,7 +164,7 @@ impl SoundFileWriter {
         match self.format {
             SoundFormat::Wav => WavSamples::Int16.header(self.sample_rate, self.n_samples.map(|n| 2 * n)),
             SoundFormat::Flac => flac_header(self.sample_rate, self.n_samples.unwrap_or_default()),
-            SoundFormat::Pcm => Vec::new(),
+            SoundFormat::Pcm | SoundFormat::Telephone(_) => Vec::new(),
         }
     }
 }
@@ -228,12 +251,30 @@ mod tests {
                 let mut writer = SoundFileWriter::new(format, 24_000);
                 let mut pieces: Vec<u8> = signal.chunks(cut).flat_map(|samples| writer.push(samples)).collect();
                 pieces.extend(writer.finish());
-                let header = if format == SoundFormat::Pcm { 0 } else { 44 };
+                let is_file = [SoundFormat::Wav, SoundFormat::Flac].contains(&format);
+                let header = if is_file { 44 } else { 0 };
                 assert!(pieces.len() == whole.len() && pieces[header..] == whole[header..], "{format:?}, {cut}");
-                if format != SoundFormat::Pcm {
+                if is_file {
                     assert!(Sound::read(&pieces).unwrap() == sound, "{format:?}, {cut}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_telephone_gets_a_third_of_the_samples_without_what_it_cannot_hear() {
+        let wave = |hertz: f32| {
+            let sample = |at| (at as f32 * hertz * std::f32::consts::TAU / 24_000.0).sin() / 2.0;
+            Sound::from_samples((0..2_400).map(sample).collect::<Vec<f32>>(), 24_000).unwrap()
+        };
+        for law in [TelephoneLaw::Mu, TelephoneLaw::A] {
+            let loudest = |sound: &Sound| {
+                let codes = sound.encode(SoundFormat::Telephone(law));
+                assert_eq!(codes.len(), 800);
+                codes[100..700].iter().map(|code| law.sample(*code).abs()).fold(0.0, f32::max)
+            };
+            assert!((0.48..0.52).contains(&loudest(&wave(1_000.0))), "{law:?}");
+            assert!(loudest(&wave(9_000.0)) < 0.01, "{law:?}: would be heard at 1,000");
         }
     }
 

@@ -28,6 +28,7 @@ mod tests;
 
 pub use encode::{SoundFileWriter, SoundFormat};
 pub(crate) use istft::InverseStft;
+pub use laws::TelephoneLaw;
 pub(crate) use mel::{Compression, FrameLayout, MelFeatures, MelFilters, MelRules, MelScale, Spectrum, Taper};
 pub(crate) use resample::{Resampler, resample};
 pub use samples::{Sound, SoundOptions};

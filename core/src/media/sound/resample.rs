@@ -10,6 +10,7 @@ const ROLLOFF: f64 = 0.99;
 /// Converts samples that arrive in chunks to another rate. The result does not depend on the chunks.
 ///
 /// An output is computed once the inputs up to half a filter after its time have arrived: about 6 periods of the lower rate.
+#[derive(Clone, Debug)]
 pub(crate) struct Resampler {
     /// The rates without their common divisor.
     from: usize,

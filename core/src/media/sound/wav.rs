@@ -1,7 +1,7 @@
 //! WAV files as programs really write them: chunks in any order after the format, sizes of streams, cut ends.
 
 use crate::error::Result;
-use crate::media::sound::laws::{a_law, mu_law};
+use crate::media::sound::laws::TelephoneLaw;
 use crate::media::sound::recording::{Recording, unsupported};
 
 /// Codes of the formats that are read.
@@ -165,8 +165,8 @@ impl WavSample {
     fn convert(self, stored: &[u8], samples: &mut Vec<f32>) {
         match self {
             Self::Unsigned8 => samples.extend(stored.iter().map(|byte| (f32::from(*byte) - 128.0) / 128.0)),
-            Self::ALaw => samples.extend(stored.iter().copied().map(a_law)),
-            Self::MuLaw => samples.extend(stored.iter().copied().map(mu_law)),
+            Self::ALaw => samples.extend(stored.iter().map(|code| TelephoneLaw::A.sample(*code))),
+            Self::MuLaw => samples.extend(stored.iter().map(|code| TelephoneLaw::Mu.sample(*code))),
             Self::Signed16 => extend(samples, stored, |bytes| f32::from(i16::from_le_bytes(bytes)) / 32_768.0),
             // The lowest byte is 0, so the values have 24 bits.
             Self::Signed24 => extend(samples, stored, |[a, b, c]| of_32_bits(i32::from_le_bytes([0, a, b, c]))),

@@ -215,15 +215,24 @@ fn prompts_and_rows_are_those_of_llama_cpp() {
             computes().iter().map(|compute| rows_of(name, std::slice::from_ref(&file), compute)).collect();
         let images = record["images"].as_array().unwrap();
         for (rows, expect) in rows.iter().flat_map(|rows| rows.iter().zip(images)) {
-            // The activation of its projector is the approximation by the hyperbolic tangent.
-            check_rows(name, rows, expect, if name.contains("q8_0") { 0.15 } else { 0.02 });
+            // llama.cpp rounds the inputs of products to 16 bits, by which rows of Gemma 4 differ most; the activation of LFM2's
+            // projector is the approximation by the hyperbolic tangent.
+            let tolerance = match name {
+                _ if name.contains("q8_0") => 0.15,
+                _ if name.contains("gemma4") => 0.06,
+                _ => 0.02,
+            };
+            check_rows(name, rows, expect, tolerance);
         }
         let parts = record["prompt"].as_array().unwrap();
         let n_positions = |part: &Json| part.as_array().map_or_else(|| part.as_u64().unwrap() as usize, Vec::len);
         let mut question = ChatMessage::user("What is this?");
         question.content.insert(0, ChatMessageContent::Image(file));
         let plan = load(name).create_conversation_from_history(vec![question]).plan_context(&options()).unwrap();
-        assert_eq!(plan.tokens_before, parts.iter().map(n_positions).sum::<usize>(), "{name}: {width} x {height}");
+        // The published processor of Gemma 3 also writes an empty line before and after a picture.
+        let n_lines = if name.contains("gemma3") { 4 } else { 0 };
+        let n_tokens = n_lines + parts.iter().map(n_positions).sum::<usize>();
+        assert_eq!(plan.tokens_before, n_tokens, "{name}: {width} x {height}");
     }
 }
 
@@ -277,6 +286,16 @@ fn a_projector_is_found_beside_the_model() {
     let record = &golden()[3];
     assert_eq!(reply(&runner.create_conversation_from_history(messages(record))).1.len(), 8);
     assert!(!ModelInfo::read(models().join("lfm2-f32.gguf").to_str().unwrap()).unwrap().supports_images);
+}
+
+#[test]
+fn a_picture_that_is_computed_at_once_counts_in_the_memory() {
+    let grows = |name: &str| {
+        let info = ModelInfo::read(models().join(name).to_str().unwrap()).unwrap();
+        info.memory_estimate(128).working < info.memory_estimate(4096).working
+    };
+    assert!(grows("gemma3vl-hf"), "144 rows, which attend to each other");
+    assert!(!grows("gemma4-media-hf"), "passes of 128 rows");
 }
 
 #[test]

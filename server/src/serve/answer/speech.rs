@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_stream::stream;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use causerie::{Completion, MessageResponse, ResponseStream, Sound, SoundFileWriter, SoundFormat};
+use causerie::{Completion, MessageResponse, ResponseStream, Sound, SoundFileWriter, SoundFormat, TelephoneLaw};
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
 use serde_json::{Value as Json, json};
@@ -37,6 +37,8 @@ impl SpeechForm {
             SoundFormat::Wav => "audio/wav",
             SoundFormat::Flac => "audio/flac",
             SoundFormat::Pcm => "audio/pcm",
+            SoundFormat::Telephone(TelephoneLaw::Mu) => "audio/pcmu",
+            SoundFormat::Telephone(TelephoneLaw::A) => "audio/pcma",
         }
     }
 }

@@ -30,7 +30,7 @@ pub(in crate::serve) struct SpeechFields {
     /// The name of a voice, or an object with its id.
     #[schemars(with = "Option<String>", extend("default" = "us_female"))]
     voice: Option<Json>,
-    /// wav, flac or pcm: 16 bits at 24 kHz.
+    /// wav, flac or pcm: 16 bits at 24 kHz; pcmu or pcma, for telephones: 8 bits at 8 kHz.
     #[schemars(extend("default" = "wav"))]
     response_format: Option<String>,
     /// audio, or sse: server-sent events.
@@ -117,7 +117,8 @@ fn read_voice(voice: Option<&Json>) -> Result<SpeechVoice, HttpError> {
 fn read_format(format: Option<&str>) -> Result<SoundFormat, HttpError> {
     let Some(name) = format else { return Ok(SoundFormat::Wav) };
     SoundFormat::named(name).ok_or_else(|| {
-        let message = format!("response_format must be wav, flac or pcm: no other is written, found {name:?}");
+        let message =
+            format!("response_format must be wav, flac, pcm, pcmu or pcma: no other is written, found {name:?}");
         HttpError::unsupported("response_format", message)
     })
 }

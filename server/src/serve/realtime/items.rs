@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::answer::events::arguments;
 use crate::serve::error::HttpError;
-use crate::serve::realtime::pcm;
+use crate::serve::realtime::format::{EventSound, floats};
 use crate::serve::request::content::{
     add_instructions, function_call, kind_of, message, read_arguments, read_image_url, read_parts, read_text,
     tool_result,
@@ -85,16 +85,16 @@ impl ConversationItem {
         Self { id, status: ItemStatus::Completed, body }
     }
 
-    /// Reads an item of the client, whose sound has this rate. `new_id` names it if the client does not.
+    /// Reads an item of the client, whose sound has this form. `new_id` names it if the client does not.
     pub(super) fn read(
         place: &str,
         item: &Json,
-        sample_rate: u32,
+        form: EventSound,
         new_id: impl FnOnce() -> String,
     ) -> Result<Self, HttpError> {
         let fields: ConversationItemFields = read_value(place, item.clone())?;
         let body = match fields.r#type.as_deref() {
-            Some("message") | None => ItemBody::Message(read_message(place, item, sample_rate)?),
+            Some("message") | None => ItemBody::Message(read_message(place, item, form)?),
             Some("function_call") => {
                 let call: CallFields = read_value(place, item.clone())?;
                 let given = read_arguments(&format!("{place}.arguments"), call.arguments)?;
@@ -185,7 +185,7 @@ fn input_part(part: &ChatMessageContent) -> Json {
     }
 }
 
-fn read_message(place: &str, item: &Json, sample_rate: u32) -> Result<ItemMessage, HttpError> {
+fn read_message(place: &str, item: &Json, form: EventSound) -> Result<ItemMessage, HttpError> {
     let ItemMessageFields { role, content } = read_value(place, item.clone())?;
     let role = match role.as_str() {
         "user" => Role::User,
@@ -197,12 +197,12 @@ fn read_message(place: &str, item: &Json, sample_rate: u32) -> Result<ItemMessag
             return Err(HttpError::value(&place, format!("{place} {rule}")).at_exactly(&place));
         }
     };
-    let read = |place: &str, part: Json| read_part(place, part, role, sample_rate);
+    let read = |place: &str, part: Json| read_part(place, part, role, form);
     let content = read_parts(&format!("{place}.content"), content, read)?;
     Ok(ItemMessage { message: message(role, content), is_spoken: false })
 }
 
-fn read_part(place: &str, part: Json, role: Role, sample_rate: u32) -> Result<Option<ChatMessageContent>, HttpError> {
+fn read_part(place: &str, part: Json, role: Role, form: EventSound) -> Result<Option<ChatMessageContent>, HttpError> {
     let kind = kind_of(place, &part)?;
     let text_of = |member: &str| part[member].as_str();
     match kind {
@@ -210,7 +210,7 @@ fn read_part(place: &str, part: Json, role: Role, sample_rate: u32) -> Result<Op
             let place = format!("{place}.audio");
             let audio =
                 text_of("audio").ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
-            sound(&place, &pcm::decode(&place, audio)?, sample_rate).map(Some)
+            sound(&place, &form.decode(&place, audio)?, form.rate()).map(Some)
         }
         "input_image" if role == Role::User => {
             let place = format!("{place}.image_url");
@@ -228,7 +228,7 @@ fn read_part(place: &str, part: Json, role: Role, sample_rate: u32) -> Result<Op
 
 /// Samples as a part of a message.
 pub(super) fn sound(place: &str, samples: &[i16], sample_rate: u32) -> Result<ChatMessageContent, HttpError> {
-    let sound = ChatMessageContent::audio_from_samples(&pcm::floats(samples), sample_rate);
+    let sound = ChatMessageContent::audio_from_samples(&floats(samples), sample_rate);
     sound.map_err(|err| HttpError::value(place, format!("{place} {}", err.message())).at_exactly(place))
 }
 
@@ -269,9 +269,10 @@ fn add_call(history: &mut Vec<ChatMessage>, call: SdkFunctionCall) {
 mod tests {
     use super::*;
     use crate::serve::dialect::Dialect;
+    use crate::serve::realtime::format::EventSoundWriter;
 
     fn read(item: Json) -> Result<ConversationItem, String> {
-        let read = ConversationItem::read("item", &item, 24_000, || "item_new".to_owned());
+        let read = ConversationItem::read("item", &item, EventSound::USUAL, || "item_new".to_owned());
         read.map_err(|error| error.json(Dialect::Realtime, None)["error"]["message"].as_str().unwrap().to_owned())
     }
 
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn sound_of_the_user_becomes_a_file() {
-        let audio = pcm::encode(&[0.5; 480]);
+        let audio = EventSoundWriter::new(EventSound::USUAL).push(&[0.5; 480]);
         let item = read(json!({ "role": "user", "content": [{ "type": "input_audio", "audio": audio }] })).unwrap();
         let ItemBody::Message(shown) = &item.body else { panic!("a message") };
         let ChatMessageContent::Audio(file) = &shown.message.content[0] else { panic!("sound") };

@@ -5,10 +5,10 @@
 //! commits it, or until [`turns`] finds the end of a turn.
 
 mod events;
+mod format;
 mod handshake;
 mod input;
 mod items;
-mod pcm;
 mod response;
 mod session;
 mod settings;

@@ -14,9 +14,9 @@ use crate::serve::dialect::Dialect;
 use crate::serve::error::HttpError;
 use crate::serve::metrics::Metrics;
 use crate::serve::realtime::events::{event, new_id};
+use crate::serve::realtime::format::{EventSoundWriter, RATE};
 use crate::serve::realtime::items::{ConversationItem, ItemBody, ItemMessage, ItemStatus};
-use crate::serve::realtime::pcm;
-use crate::serve::realtime::settings::{RATE, ReplySettings};
+use crate::serve::realtime::settings::ReplySettings;
 
 /// Why a response is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(super) struct ActiveResponse {
     stream: ResponseStream,
     metrics: Arc<Metrics>,
     message: Option<OpenMessage>,
+    /// `None` before the first sound.
+    sound: Option<EventSoundWriter>,
     /// The items that are done.
     output: Vec<Json>,
     /// Items so far, also those that are not done.
@@ -103,6 +105,7 @@ impl ActiveResponse {
             stream: start.stream,
             metrics: start.metrics,
             message: None,
+            sound: None,
             output: Vec::new(),
             n_items: 0,
             cancelled: None,
@@ -179,7 +182,9 @@ impl ActiveResponse {
 
     fn speak(&mut self, samples: &[f32], out: &mut ResponseOutput) {
         let place = self.open(out);
-        out.send("response.output_audio.delta", with(place, json!({ "delta": pcm::encode(samples) })));
+        let writer = self.sound.get_or_insert_with(|| EventSoundWriter::new(self.settings.sound));
+        let delta = writer.push(samples);
+        out.send("response.output_audio.delta", with(place, json!({ "delta": delta })));
     }
 
     /// Begins the item of the reply's text and sound, unless it has begun. Returns its place, as its events name it.
@@ -247,6 +252,9 @@ impl ActiveResponse {
     fn close(&mut self, message: ChatMessage, out: &mut ResponseOutput) {
         let Some(OpenMessage { id, index, .. }) = &self.message else { return };
         let (id, index, text) = (id.clone(), *index, message.text());
+        if let Some(delta) = self.sound.take().and_then(EventSoundWriter::finish) {
+            out.send("response.output_audio.delta", with(self.place(), json!({ "delta": delta })));
+        }
         if self.settings.is_spoken {
             out.send("response.output_audio.done", self.place());
             out.send("response.output_audio_transcript.done", with(self.place(), json!({ "transcript": text })));

@@ -12,7 +12,6 @@ use crate::serve::error::HttpError;
 use crate::serve::realtime::events::{error_event, event, new_id};
 use crate::serve::realtime::input::{InputBuffer, InputChange};
 use crate::serve::realtime::items::{self, ConversationItem, ItemBody, ItemMessage, ItemStatus};
-use crate::serve::realtime::pcm;
 use crate::serve::realtime::response::{ActiveResponse, CancelReason, ResponseEvent, ResponseOutput, ResponseStart};
 use crate::serve::realtime::settings::{Abilities, SessionSettings};
 use crate::serve::realtime::transcripts::{Transcribed, Transcripts};
@@ -89,7 +88,7 @@ impl Session {
             id: new_id("sess"),
             conversation_id: new_id("conv"),
             abilities,
-            input: InputBuffer::new(settings.input_rate, settings.turns.as_ref()),
+            input: InputBuffer::new(settings.input.rate(), settings.turns.as_ref()),
             settings,
             turn_id: None,
             items: Vec::new(),
@@ -166,7 +165,7 @@ impl Session {
         let mut settings = self.settings.clone();
         settings.update(&session, self.abilities)?;
         self.settings = settings;
-        self.input.set(self.settings.input_rate, self.settings.turns.as_ref());
+        self.input.set(self.settings.input.rate(), self.settings.turns.as_ref());
         let shown = self.json();
         self.send("session.updated", json!({ "session": shown }));
         Ok(())
@@ -178,7 +177,7 @@ impl Session {
                 "audio must be left out: the model has no audio input, and this server has no model that transcribes";
             return Err(HttpError::unsupported("audio", rule));
         }
-        let samples = pcm::decode("audio", &audio)?;
+        let samples = self.settings.input.decode("audio", &audio)?;
         for change in self.input.push(&samples)? {
             match change {
                 InputChange::Began { ms } => {
@@ -217,7 +216,7 @@ impl Session {
 
     /// Adds what the user has said.
     fn add_turn(&mut self, id: String, samples: &[i16]) -> Result<(), HttpError> {
-        let sound = items::sound("audio", samples, self.settings.input_rate)?;
+        let sound = items::sound("audio", samples, self.settings.input.rate())?;
         let mut shown = ItemMessage::of_sound(sound.clone());
         if !self.abilities.hears {
             shown.message.content.clear(); // the model reads what is written down of it
@@ -269,7 +268,7 @@ impl Session {
     }
 
     fn create_item(&mut self, CreateItemFields { previous_item_id, item }: CreateItemFields) -> Result<(), HttpError> {
-        let item = ConversationItem::read("item", &item, self.settings.input_rate, || new_id("item"))?;
+        let item = ConversationItem::read("item", &item, self.settings.input, || new_id("item"))?;
         if self.items.iter().any(|other| other.id == item.id) {
             let rule = format!("item.id must be new, found {:?}", item.id);
             return Err(HttpError::value("item.id", rule).at_exactly("item.id"));
@@ -391,9 +390,7 @@ impl Session {
             let item = if item["type"] == "item_reference" {
                 self.items[self.find(item["id"].as_str().unwrap_or_default())?].clone()
             } else {
-                ConversationItem::read(&format!("response.input[{i}]"), item, self.settings.input_rate, || {
-                    new_id("item")
-                })?
+                ConversationItem::read(&format!("response.input[{i}]"), item, self.settings.input, || new_id("item"))?
             };
             n_bytes += item.size();
             check_limits(items.len() + 1, n_bytes)?;

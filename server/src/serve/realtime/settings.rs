@@ -5,14 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
+use crate::serve::realtime::format::{EventSound, RATE};
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
 use crate::serve::request::namespaces::joined_name;
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, read_tools};
-
-/// Samples per second of all sound in events, unless the client sends another rate.
-pub(super) const RATE: u32 = 24_000;
-const RATES: std::ops::RangeInclusive<u32> = 8_000..=48_000;
 
 /// What the model of a session can do.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +32,14 @@ pub(super) struct ReplySettings {
     temperature: Option<f64>,
     parallel_calls: Option<bool>,
     pub(super) voice: Json,
+    pub(super) sound: EventSound,
 }
 
 /// The settings of a session.
 #[derive(Clone, Debug)]
 pub(super) struct SessionSettings {
     pub(super) reply: ReplySettings,
-    pub(super) input_rate: u32,
+    pub(super) input: EventSound,
     /// `None` if the client says where turns end.
     pub(super) turns: Option<TurnSettings>,
     /// Set if what is said is to be written down.
@@ -85,12 +83,6 @@ struct TurnFields {
     interrupt_response: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
-struct FormatFields {
-    r#type: String,
-    rate: Option<u32>,
-}
-
 impl SessionSettings {
     pub(super) fn new(abilities: Abilities, is_transcription: bool) -> Self {
         let reply = ReplySettings {
@@ -102,9 +94,10 @@ impl SessionSettings {
             temperature: None,
             parallel_calls: None,
             voice: Json::Null,
+            sound: EventSound::USUAL,
         };
         let turns = (abilities.hears || abilities.transcribes).then(TurnSettings::default);
-        Self { reply, input_rate: RATE, turns, transcription: None, is_transcription }
+        Self { reply, input: EventSound::USUAL, turns, transcription: None, is_transcription }
     }
 
     /// Applies the fields of a session that are given; the others stay. After an error, nothing may be used of the result.
@@ -122,7 +115,7 @@ impl SessionSettings {
             None => session.get(older).map(|value| (format!("session.{older}"), value)),
         };
         if let Some((place, format)) = field("format", "input_audio_format") {
-            self.input_rate = read_rate(&place, format)?;
+            self.input = EventSound::read(&place, format)?;
         }
         if let Some((place, turns)) = field("turn_detection", "turn_detection") {
             self.turns = read_turns(&place, turns)?;
@@ -151,7 +144,7 @@ impl SessionSettings {
             .filter(|_| abilities.transcribes)
             .map(|asked| json!({ "model": asked.model, "language": asked.language, "prompt": asked.prompt }));
         let input = json!({
-            "format": { "type": "audio/pcm", "rate": self.input_rate },
+            "format": self.input.json(),
             "transcription": transcription,
             "noise_reduction": null,
             "turn_detection": turn_detection,
@@ -214,7 +207,10 @@ impl ReplySettings {
         let output = |name: &str| output.and_then(|output| output.get(name)).filter(|value| !value.is_null());
         if let Some(format) = output("format").or_else(|| given("output_audio_format")) {
             let place = at("audio.output.format");
-            if read_rate(&place, format)? != RATE {
+            self.sound = EventSound::read(&place, format)?;
+            if let EventSound::Pcm { rate } = self.sound
+                && rate != RATE
+            {
                 return Err(unsupported(&place, format!("{place}.rate must be {RATE}")));
             }
         }
@@ -283,30 +279,7 @@ impl ReplySettings {
     }
 
     pub(super) fn output(&self) -> Json {
-        json!({ "format": { "type": "audio/pcm", "rate": RATE }, "voice": self.voice, "speed": 1.0 })
-    }
-}
-
-/// The rate of a format: an object, or the name that older clients send.
-fn read_rate(place: &str, format: &Json) -> Result<u32, HttpError> {
-    let is_pcm = |name: &str| ["audio/pcm", "pcm16"].contains(&name);
-    let rate = match format {
-        Json::Null => return Ok(RATE),
-        Json::String(name) if is_pcm(name) => return Ok(RATE),
-        Json::String(_) => None,
-        _ => {
-            let format: FormatFields = read_value(place, format.clone())?;
-            is_pcm(&format.r#type).then(|| format.rate.unwrap_or(RATE))
-        }
-    };
-    match rate {
-        Some(rate) if RATES.contains(&rate) => Ok(rate),
-        Some(rate) => {
-            let (min, max) = (RATES.start(), RATES.end());
-            let rule = format!("{place}.rate must be between {min} and {max}, found {rate}");
-            Err(HttpError::value(place, rule).at_exactly(place))
-        }
-        None => Err(unsupported(place, format!("{place}.type must be audio/pcm: samples of 16 bits"))),
+        json!({ "format": self.sound.json(), "voice": self.voice, "speed": 1.0 })
     }
 }
 
@@ -409,6 +382,19 @@ mod tests {
     }
 
     #[test]
+    fn telephones_are_read_by_both_names() {
+        let newer = json!({
+            "audio": { "input": { "format": { "type": "audio/pcmu" } }, "output": { "format": { "type": "audio/pcma", "rate": 8000 } } },
+        });
+        let older = json!({ "input_audio_format": "g711_ulaw", "output_audio_format": "g711_alaw" });
+        for session in [newer, older] {
+            let shown = updated(&session, ALL).unwrap().json("s", "m", ALL);
+            let formats = ["input", "output"].map(|side| shown["audio"][side]["format"].clone());
+            assert_eq!(formats, [json!({ "type": "audio/pcmu" }), json!({ "type": "audio/pcma" })]);
+        }
+    }
+
+    #[test]
     fn a_model_that_does_not_speak_answers_in_text() {
         let mute = Abilities { speaks: false, ..ALL };
         let settings = updated(&json!({ "output_modalities": ["audio"] }), mute).unwrap();
@@ -429,8 +415,12 @@ mod tests {
                 r#""session.max_output_tokens must be a number from 1 on or inf, found 0""#,
             ),
             (
-                json!({ "audio": { "input": { "format": { "type": "audio/pcmu" } } } }),
-                r#""session.audio.input.format.type must be audio/pcm: samples of 16 bits""#,
+                json!({ "audio": { "input": { "format": { "type": "audio/opus" } } } }),
+                r#""session.audio.input.format.type must be audio/pcm, audio/pcmu or audio/pcma, found \"audio/opus\"""#,
+            ),
+            (
+                json!({ "audio": { "input": { "format": { "type": "audio/pcmu", "rate": 16_000 } } } }),
+                r#""session.audio.input.format.rate must be 8000, found 16000""#,
             ),
             (
                 json!({ "audio": { "input": { "format": { "type": "audio/pcm", "rate": 7 } } } }),

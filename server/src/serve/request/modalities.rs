@@ -23,7 +23,7 @@ pub(in crate::serve) enum ReplyModality {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(in crate::serve) struct ReplyAudio {
-    /// wav, flac or pcm16; in a stream, pcm16.
+    /// wav, flac, pcm16, or pcmu and pcma for telephones; in a stream, pcm16.
     format: Option<String>,
     /// No effect: the voice of a conversation is up to the model.
     voice: Option<Json>,
@@ -66,7 +66,7 @@ fn read_format(format: Option<&str>, is_stream: bool) -> Result<SoundFormat, Htt
         Some(SoundFormat::Pcm) => Ok(SoundFormat::Pcm),
         Some(format) if !is_stream => Ok(format),
         _ => {
-            let rule = if is_stream { "pcm16 in a stream" } else { "wav, flac or pcm16" };
+            let rule = if is_stream { "pcm16 in a stream" } else { "wav, flac, pcm16, pcmu or pcma" };
             let found = format.unwrap_or_default();
             Err(HttpError::unsupported("audio.format", format!("audio.format must be {rule}, found {found:?}")))
         }

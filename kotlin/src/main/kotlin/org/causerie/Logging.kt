@@ -5,6 +5,8 @@ package org.causerie
 
 import java.util.logging.Level
 import java.util.logging.Logger
+import org.causerie.ffi.LogSink
+import org.causerie.ffi.setLogSink
 
 /** Takes messages to developers; see [setLogHandler]. */
 public fun interface LogHandler {

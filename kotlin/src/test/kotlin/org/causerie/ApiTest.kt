@@ -1,6 +1,8 @@
 package org.causerie
 
 import java.io.File
+import java.lang.reflect.Constructor
+import java.lang.reflect.Modifier
 import kotlin.metadata.Visibility
 import kotlin.metadata.jvm.KotlinClassMetadata
 import kotlin.metadata.visibility
@@ -22,11 +24,12 @@ class ApiTest {
 
     private fun classes(): List<Class<*>> {
         val folder = File(Conversation::class.java.protectionDomain.codeSource.location.toURI()).resolve("org/causerie")
-        return folder.list().orEmpty()
-            .map { it.removeSuffix(".class") }
-            .filterNot { it.substringBefore('$') in INTERNAL || it.startsWith("Ffi") || it.startsWith("uniffi", true) }
+        return folder.walk().filter { it.extension == "class" }
+            .map { it.relativeTo(folder).path.removeSuffix(".class").replace(File.separatorChar, '.') }
+            .filterNot { it.substringBefore('$') in INTERNAL }
             .map { Class.forName("org.causerie.$it", false, javaClass.classLoader) }
             .filter { isPublic(it.modifiers) && !it.isAnonymousClass && !it.isLocalClass && !isInternal(it) }
+            .toList()
     }
 
     /** Whether a class is internal in Kotlin, or within one that is. */
@@ -42,7 +45,7 @@ class ApiTest {
         val members =
             type.declaredFields.filter { isPublic(it.modifiers) && isPartOfApi(it.name) }.map { it.toGenericString() } +
                 type.declaredConstructors
-                    .filter { isPublic(it.modifiers) && !it.isSynthetic }
+                    .filter { isPublic(it.modifiers) && !it.isSynthetic && !takesHidden(it) }
                     .map { it.toGenericString() } +
                 type.declaredMethods
                     .filter { isPublic(it.modifiers) && isPartOfApi(it.name) && !it.isBridge }
@@ -54,23 +57,23 @@ class ApiTest {
             lines.sorted().joinToString("") { "    $it\n" }
     }
 
-    private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
+    /** Whether a constructor takes what the package hides: it is internal in Kotlin. */
+    private fun takesHidden(constructor: Constructor<*>): Boolean =
+        constructor.parameterTypes.any { it.packageName == "org.causerie.ffi" }
 
-    /** Excludes generated members of data classes, and members made by the bindings generator or the compiler. */
-    private fun isPartOfApi(name: String): Boolean = '$' !in name &&
-        !name.contains("uniffi", ignoreCase = true) &&
-        !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
+    private fun isPublic(modifiers: Int): Boolean = Modifier.isPublic(modifiers)
+
+    /** Excludes generated members of data classes, and members made by the compiler. */
+    private fun isPartOfApi(name: String): Boolean =
+        '$' !in name && !name.matches(Regex("component\\d+|copy|equals|hashCode|toString"))
 
     private companion object {
         /** Classes that are public in the class files, but not meant for apps; and one that only Android can load. */
         val INTERNAL = setOf(
             "AndroidImages",
-            "CountsKt",
-            "ForeignBytes",
-            "IntegrityCheckingUniffiLib",
             "JsonKt",
-            "NoHandle",
-            "RustBuffer"
+            "OptionNamesKt",
+            "ffi.GeneratedKt"
         )
     }
 }

@@ -9,6 +9,9 @@ import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.job
 import kotlinx.coroutines.runBlocking
+import org.causerie.ffi.Conversation as RawConversation
+import org.causerie.ffi.NoHandle
+import org.causerie.ffi.ResponseStream as RawResponseStream
 import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -128,7 +131,7 @@ class ChatSessionTest {
     @Test
     fun `a message that is sent while a reply ends is under way`() = runBlocking {
         val watched = WatchedConversation(scripted(listOf("a", STALL), listOf("b", STALL)).createConversation())
-        val chat = ChatSession(watched, scope)
+        val chat = ChatSession(Conversation(watched), scope)
         chat.send("1")
         chat.awaitText("a")
         val isResponding = CompletableDeferred<Boolean>()
@@ -144,7 +147,7 @@ class ChatSessionTest {
     fun `replies that fail before they begin are closed`() = runBlocking {
         val watched = WatchedConversation(scripted(listOf("a")).createConversation())
         val screen = CoroutineScope(coroutineContext + SupervisorJob())
-        val chat = ChatSession(watched, screen)
+        val chat = ChatSession(Conversation(watched), screen)
         chat.regenerate()
         chat.join()
         chat.send("1")
@@ -154,18 +157,18 @@ class ChatSessionTest {
     }
 
     /** A conversation that notes its replies, and runs [onHistory] after its history is read. */
-    private class WatchedConversation(private val conversation: Conversation) : Conversation(NoHandle) {
-        val started = mutableListOf<ResponseStream>()
+    private class WatchedConversation(private val conversation: Conversation) : RawConversation(NoHandle) {
+        val started = mutableListOf<RawResponseStream>()
 
         @Volatile
         var onHistory: () -> Unit = {}
 
-        override val history: List<ChatMessage> get() = conversation.history.also { onHistory() }
+        override fun history(): List<ChatMessage> = conversation.history.also { onHistory() }
 
-        override fun startResponse(message: ChatMessage, options: GenerationOptions): ResponseStream =
-            conversation.startResponse(message, options).also { started += it }
+        override fun startResponse(message: ChatMessage, options: GenerationOptions): RawResponseStream =
+            conversation.raw.startResponse(message, options).also { started += it }
 
-        override fun startContinuation(options: GenerationOptions): ResponseStream =
-            conversation.startContinuation(options).also { started += it }
+        override fun startContinuation(options: GenerationOptions): RawResponseStream =
+            conversation.raw.startContinuation(options).also { started += it }
     }
 }

@@ -191,6 +191,10 @@ class ConversationTest {
             conversation.generateResponse(user(), generationOptions { temperature = -1f }).read()
         }
         assertEquals("temperature", option.option)
+        val named = assertThrows(SdkException.InvalidOption::class.java) {
+            conversation.generateResponse(user(), generationOptions { topP = 1.5f }).read()
+        }
+        assertEquals("topP" to "topP must be between 0 and 1, found 1.5", named.option to named.message)
         assertThrows(SdkException.InvalidFunction::class.java) {
             conversation.registerFunction(SdkFunction("1 f", "", listOf()))
         }
@@ -211,14 +215,14 @@ class ConversationTest {
     fun `a negative count is refused by name and a negative seed is accepted`() {
         fun refused(make: () -> Unit) = assertThrows(SdkException.InvalidOption::class.java, make)
         val err = refused { generationOptions { maxTokens = -1 } }
-        assertEquals("max_tokens" to "max_tokens must be 0 or more, found -1", err.option to err.message)
-        assertEquals("top_k", refused { GenerationOptions().copy(topK = -40) }.option)
-        assertEquals("top_k", refused { SamplingDefaults(topK = -1) }.option)
-        assertEquals("cache_bytes", refused { loadOptions { cacheBytes = -1 } }.option)
-        assertEquals("packed_bytes", refused { loadOptions { packedBytes = -1 } }.option)
+        assertEquals("maxTokens" to "maxTokens must be 0 or more, found -1", err.option to err.message)
+        assertEquals("topK", refused { GenerationOptions().copy(topK = -40) }.option)
+        assertEquals("topK", refused { SamplingDefaults(topK = -1) }.option)
+        assertEquals("cacheBytes", refused { loadOptions { cacheBytes = -1 } }.option)
+        assertEquals("packedBytes", refused { loadOptions { packedBytes = -1 } }.option)
         val conversation = scripted(listOf("a")).createConversation("")
         val endless = functionHandlers { maxRounds = -1 }
-        assertEquals("max_rounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
+        assertEquals("maxRounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
         assertEquals("a", conversation.generateResponse("Hi", generationOptions { rngSeed = -1 }).read().text())
     }
 

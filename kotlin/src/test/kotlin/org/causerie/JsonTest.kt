@@ -47,6 +47,20 @@ class JsonTest {
     }
 
     @Test
+    fun `options are spelled as in Kotlin`() {
+        for ((text, expected) in listOf(
+            "max_tokens must be 1 or more, found 0" to "maxTokens must be 1 or more, found 0",
+            "top_p" to "topP",
+            "temperature must be a snake_case" to "temperature must be a snake_case",
+            "maxTokens must be 1" to "maxTokens must be 1",
+            "the transport is missing" to "the transport is missing",
+            "" to ""
+        )) {
+            assertEquals(expected, spelled(text))
+        }
+    }
+
+    @Test
     fun `values that JSON cannot represent are refused with their path`() {
         fun reason(value: Any?) = assertThrows(SdkException.Serialization::class.java) {
             encodeJsonObject(mapOf("a" to listOf(0, value)))

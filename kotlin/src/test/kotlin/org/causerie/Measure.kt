@@ -3,6 +3,7 @@ package org.causerie
 import java.io.File
 import kotlinx.coroutines.flow.collect
 import kotlinx.coroutines.runBlocking
+import org.causerie.ffi.uniffiContinuationHandleMap
 
 /**
  * Measurements: the overhead of an event, and the resources left after 10,000 replies that are cancelled at random.

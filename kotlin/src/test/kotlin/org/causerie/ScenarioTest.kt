@@ -199,8 +199,14 @@ private class Trace(private val hasCounts: Boolean) {
         try {
             read()
         } catch (err: SdkException) {
-            events += mapOf("error" to err.javaClass.simpleName, "reason" to err.message)
+            events += mapOf("error" to err.javaClass.simpleName, "reason" to reason(err))
         }
+    }
+
+    /** The reason of an error, which names an option in the fixtures as Rust does. */
+    private fun reason(err: SdkException): String? {
+        if (err !is SdkException.InvalidOption) return err.message
+        return err.reason.replace(err.option, err.option.replace(Regex("[A-Z]")) { "_" + it.value.lowercase() })
     }
 
     fun take(event: MessageResponse) {
