@@ -57,7 +57,7 @@ pub use response::{
     FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection, Sampling, ScoredToken, TokenLogprob,
 };
 pub use rounds::{FunctionOutcome, RoundOptions};
-pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
+pub use runner::{LoadPhase, LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
 pub use sound::{SoundFileWriter, SoundFormat, SpeechVoice, wav_of_samples};
 pub use stream::ResponseStream;
 pub use transcribe::{

@@ -106,8 +106,32 @@ pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<M
 /// Watches a model while it is loaded. It is called on the thread that loads.
 #[uniffi::export(rust, foreign)]
 pub trait LoadProgress: Send + Sync + std::fmt::Debug {
-    /// Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
-    fn proceed(&self, fraction: f32) -> Result<bool>;
+    /// Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
+    fn proceed(&self, fraction: f32, phase: LoadPhase) -> Result<bool>;
+}
+
+/// What loading a model does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum LoadPhase {
+    /// Packed weights are written into the folder of the app.
+    Packing,
+    /// The weights are read into memory.
+    Reading,
+    /// Packed weights are mapped.
+    Mapping,
+    /// The model is loaded.
+    Ready,
+}
+
+impl From<core::LoadPhase> for LoadPhase {
+    fn from(phase: core::LoadPhase) -> Self {
+        match phase {
+            core::LoadPhase::Packing => Self::Packing,
+            core::LoadPhase::Mapping => Self::Mapping,
+            core::LoadPhase::Ready => Self::Ready,
+            _ => Self::Reading, // the core may divide reading into more phases
+        }
+    }
 }
 
 /// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
@@ -138,12 +162,12 @@ fn load_watched(
     is_abandoned: impl Fn() -> bool,
 ) -> Result<core::ModelRunner> {
     let mut thrown = None;
-    let loaded = core::ModelRunner::load_watched(path, options.into(), |fraction| {
+    let loaded = core::ModelRunner::load_by_phases(path, options.into(), |phase, fraction| {
         // Checked first: a caller that has gone must not be called.
         if is_abandoned() {
             return ControlFlow::Break(());
         }
-        match progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction)) {
+        match progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction, phase.into())) {
             Ok(true) => ControlFlow::Continue(()),
             Ok(false) => ControlFlow::Break(()),
             Err(err) => {

@@ -15,7 +15,7 @@ use crate::media::Transparency;
 use crate::memory::MemoryNeed;
 use crate::model::{Compute, EmbeddingModelNetwork, LoadProgress, Model, hearing_bytes, report_progress, vision_bytes};
 use crate::options::{Device, LoadOptions};
-use crate::packing::{packed_vocabulary, packed_weights};
+use crate::packing::{packed_facts, packed_vocabulary, packed_weights};
 use crate::projectors::{self, ModelParts, PartFiles};
 use crate::prompt::{DecisionPrompts, OptionTokens, PromptRenderer};
 use crate::tokenizer::ModelTokenizer;
@@ -115,7 +115,9 @@ pub(crate) fn load_model(
             None => TemplateSources::read(weights)?,
         };
         let renderer = |sources: TemplateSources| {
-            Ok::<_, SdkError>((PromptRenderer::from_sources(&sources, &tokenizer)?, sources.chat))
+            let known = packed.as_deref().map(packed_facts).unwrap_or_default();
+            let (renderer, _) = PromptRenderer::from_facts(&sources, &tokenizer, &known)?;
+            Ok::<_, SdkError>((renderer, sources.chat))
         };
         let renderer = templates.map(renderer).transpose()?;
         Ok((tokenizer, renderer))

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -36,6 +37,22 @@ test("the demo model calls a function and answers from its result", async () => 
   assert.ok(end.stats.completionTokens > 0);
   await model.unload();
   await assert.rejects(conversation.respond("Hello!"), { name: "SdkError", code: "model_unloaded" });
+});
+
+test("packed weights are written once, and mapped or read", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "causerie-packed-"));
+  const reply = async (options) => {
+    const model = await ModelRunner.load(join(process.env.CAUSERIE_ROOT, "models/demo.gguf"), options);
+    const end = await model.createConversation().respond("Hello!", { temperature: 0, maxTokens: 4 });
+    await model.unload();
+    return end.text;
+  };
+  const plain = await reply();
+  for (const weightMemory of ["mapped", "copied", "auto"]) {
+    assert.equal(await reply({ packedFolder: folder, weightMemory }), plain);
+    assert.equal(readdirSync(folder).filter((name) => name.endsWith(".packed")).length, 1);
+  }
+  rmSync(folder, { recursive: true });
 });
 
 test("a picture is a part of a message", async () => {

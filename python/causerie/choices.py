@@ -160,6 +160,20 @@ class WeightMemory(str, Enum):
 
 
 @adopted
+class LoadPhase(str, Enum):
+    """What loading a model does."""
+
+    PACKING = "packing"
+    """Packed weights are written into the folder of the app."""
+    READING = "reading"
+    """The weights are read into memory."""
+    MAPPING = "mapping"
+    """Packed weights are mapped."""
+    READY = "ready"
+    """The model is loaded."""
+
+
+@adopted
 class FunctionNames(str, Enum):
     """The rule for names of functions."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._waiting import is_ending, wait
-from causerie.choices import SpeechVoice, chosen
+from causerie.choices import LoadPhase, SpeechVoice, chosen
 from causerie.decide import DecisionOptions, DecisionQuestion, Decisions, DecisionState, as_questions, as_state
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, Functions, ReplyStream, separated
@@ -111,19 +111,21 @@ class ModelRunner:
         options: LoadOptions | None = None,
         *,
         progress: Callable[[float], bool | None] | None = None,
+        on_phase: Callable[[LoadPhase], object] | None = None,
         **keywords: Unpack[LoadKeywords],
     ) -> ModelRunner:
         """Loads a model: a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`.
 
         `progress` is called on another thread with the progress from 0 to 1. Returning `False` cancels loading, which then
-        raises `SdkError.LoadCancelled`; an exception also cancels it, and is rethrown here. Options may be given
-        as an object or as keywords.
+        raises `SdkError.LoadCancelled`; an exception also cancels it, and is rethrown here. `on_phase` is called on that
+        thread when a phase of loading begins, and when the model is ready. Options may be given as an object or as
+        keywords.
 
         Raises `SdkError.ModelNotFound`, `SdkError.ModelLoad` for files that are damaged, incomplete or not
         supported, and `SdkError.InvalidOption`.
         """
         check_can_load()
-        watch = _Progress(progress) if progress else None
+        watch = _Progress(progress, on_phase) if progress or on_phase else None
         try:
             return cls._new(wait(ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch)))
         except SdkError as err:
@@ -136,11 +138,12 @@ class ModelRunner:
         options: LoadOptions | None = None,
         *,
         progress: Callable[[float], bool | None] | None = None,
+        on_phase: Callable[[LoadPhase], object] | None = None,
         **keywords: Unpack[LoadKeywords],
     ) -> ModelRunner:
         """Like `load`, without blocking the event loop. Cancelling the task cancels loading."""
         check_can_load()
-        watch = _Progress(progress) if progress else None
+        watch = _Progress(progress, on_phase) if progress or on_phase else None
         try:
             return cls._new(await ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch))
         except SdkError as err:
@@ -319,13 +322,20 @@ class ModelRunner:
 class _Progress(ffi.LoadProgress):
     """Forwards the progress of loading, and stores the exception of the app's function."""
 
-    def __init__(self, report: Callable[[float], bool | None]) -> None:
+    def __init__(
+        self, report: Callable[[float], bool | None] | None, on_phase: Callable[[LoadPhase], object] | None
+    ) -> None:
         self._report = report
+        self._on_phase = on_phase
+        self._phase: LoadPhase | None = None
         self.raised: BaseException | None = None
 
-    def proceed(self, fraction: float) -> bool:
+    def proceed(self, fraction: float, phase: LoadPhase) -> bool:
         try:
-            return self._report(fraction) is not False and not is_ending()
+            if self._on_phase and phase != self._phase:
+                self._on_phase(phase)
+            self._phase = phase
+            return (self._report is None or self._report(fraction) is not False) and not is_ending()
         except BaseException as err:
             self.raised = err
             return False

@@ -9,7 +9,7 @@ import pytest
 from support import FIXTURES, REPOSITORY
 
 import causerie
-from causerie import Chunk, LoadOptions, ModelInfo, ModelRunner, SdkError, WeightMemory, load
+from causerie import Chunk, LoadOptions, LoadPhase, ModelInfo, ModelRunner, SdkError, WeightMemory, load
 
 
 def test_the_demo_model_is_part_of_the_package() -> None:
@@ -109,6 +109,25 @@ def test_packed_weights_are_written_once_and_give_the_same_reply(weight_memory: 
     written = packed.stat().st_mtime_ns
     assert reply(packed_folder=tmp_path, weight_memory=weight_memory.value) == plain
     assert packed.stat().st_mtime_ns == written
+
+
+def test_phases_are_reported_as_they_begin(tmp_path: Path) -> None:
+    def phases(**options: Any) -> list[LoadPhase]:
+        reported: list[LoadPhase] = []
+        ModelRunner.load(FIXTURES / "models/lfm2-q4_0.gguf", on_phase=reported.append, **options)
+        return reported
+
+    assert phases() == [LoadPhase.READING, LoadPhase.READY]
+    mapped = {"packed_folder": tmp_path, "weight_memory": WeightMemory.MAPPED}
+    assert phases(**mapped) == [LoadPhase.PACKING, LoadPhase.MAPPING, LoadPhase.READY]
+    assert phases(**mapped) == [LoadPhase.MAPPING, LoadPhase.READY]
+    assert phases(packed_folder=tmp_path, weight_memory="copied") == [LoadPhase.READING, LoadPhase.READY]
+
+    def refuse(phase: LoadPhase) -> None:
+        raise LookupError(phase.value)
+
+    with pytest.raises(LookupError, match="reading"):
+        ModelRunner.load("causerie/demo", on_phase=refuse)
 
 
 def test_progress_is_reported() -> None:

@@ -6,13 +6,13 @@
 use std::fs::{self, File, TryLockError};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::{Compute, LoadProgress, survey, weight_bytes};
 use crate::packing::partial::{PartialPack, unwritable};
-use crate::packing::vocabulary::write_vocabulary;
+use crate::packing::text::write_text;
 use crate::weights::{PackedFile, PackedWriter, Weights};
 
 /// The extension of files of packed weights.
@@ -58,9 +58,13 @@ pub(super) fn folder_weights(
     let unwritable = |err| unwritable(&partial.path, err);
     let mut writer = PackedWriter::new(BufWriter::new(file), identity.clone(), source).map_err(unwritable)?;
     compute.pack(&checkpoint, &mut writer, progress)?;
-    write_vocabulary(weights, &mut writer).map_err(unwritable)?;
+    write_text(weights, &mut writer).map_err(unwritable)?;
     weights.check_unchanged()?;
+    let written = written_now();
+    writer.set_written(written);
     let file = writer.finish().map_err(unwritable)?.into_inner().map_err(|err| unwritable(err.into_error()))?;
+    // If the time cannot be set, the weights are checked at each load.
+    let _ = file.set_modified(UNIX_EPOCH + Duration::from_secs(written));
     file.sync_all().map_err(unwritable)?;
     drop(file);
     fs::rename(&partial.path, &path).map_err(unwritable)?;
@@ -73,9 +77,13 @@ fn found(path: &Path, identity: &str) -> Option<PackedFile> {
     if !path.exists() {
         return None;
     }
-    match PackedFile::open(path) {
-        Ok(file) if file.identity() == identity => Some(file),
-        Ok(_) => {
+    let unless_foreign = |file: PackedFile| match file.identity() == identity {
+        true => file.checked(path).map(Some),
+        false => Ok(None),
+    };
+    match PackedFile::open(path).and_then(unless_foreign) {
+        Ok(Some(file)) => Some(file),
+        Ok(None) => {
             log::warn!("{} has the weights of another model: they are packed again", path.display());
             None
         }
@@ -84,6 +92,12 @@ fn found(path: &Path, identity: &str) -> Option<PackedFile> {
             None
         }
     }
+}
+
+/// A modification time for a file that is complete now, in seconds that every file system can store: the coarsest count by twos.
+fn written_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    (now / 2 * 2).max(2)
 }
 
 /// Locks a folder; `None` while another process, or another load, has the lock. The system gives it back when a process ends.

@@ -1,11 +1,13 @@
 //! Writes packed weights: into a folder of the app, beside the model that they are from, or as a file that needs no other one.
 
+#[cfg(test)]
+mod damage_tests;
 mod folder;
 mod model;
 mod partial;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
+mod text;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::weights::{PackedFile, PackedWeights, Weights};
 pub(crate) use folder::EXTENSION;
 use folder::folder_weights;
 pub(crate) use model::write_model;
-pub(crate) use vocabulary::packed_vocabulary;
+pub(crate) use text::{packed_facts, packed_vocabulary};
 
 /// The packed weights of a model, if it is loaded with them: its own, or those in the folder of the options, which are written if
 /// they are missing. What prevents that is logged, and then the model's own files are read.

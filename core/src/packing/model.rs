@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::{Compute, LoadProgress, survey};
 use crate::options::LoadOptions;
 use crate::packing::partial::{PartialPack, unwritable};
-use crate::packing::vocabulary::write_vocabulary;
+use crate::packing::text::write_text;
 use crate::weights::{PackedWriter, Weights};
 
 /// Bytes of tensors that are copied at a time.
@@ -44,7 +44,7 @@ pub(super) fn write_model_to<W: Write + Seek>(weights: &Weights, file: W, progre
         writer.header(header).map_err(unwritable)?;
     }
     Compute::new(&LoadOptions::default())?.pack(&checkpoint, &mut writer, progress)?;
-    write_vocabulary(weights, &mut writer).map_err(unwritable)?;
+    write_text(weights, &mut writer).map_err(unwritable)?;
     let mut others: Vec<&str> = checkpoint.tensors.iter().map(|tensor| tensor.name).collect();
     others.retain(|name| !writer.has_tensor(name));
     others.sort_unstable();

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::error::Result;
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
@@ -13,7 +15,7 @@ use crate::prompt::{calls, template};
 use crate::tokenizer::Segment;
 
 /// What a template prints, and the form in which it takes its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Capabilities {
     /// How functions are presented; `None` if the template does not support them.
     pub(super) tools: Option<ToolForm>,
@@ -22,6 +24,7 @@ pub(super) struct Capabilities {
     /// How calls are passed to the template; `None` if the template ignores them.
     pub(super) calls: Option<CallForm>,
     /// The notation in which calls are printed; `None` if it is unknown.
+    #[serde(serialize_with = "put_name", deserialize_with = "named")]
     pub(super) printed: Option<FunctionCallParser>,
     /// How system messages and results are passed to the template.
     pub(super) roles: RoleForms,
@@ -33,8 +36,18 @@ pub(super) struct Capabilities {
     pub(super) content: ContentForms,
 }
 
+fn put_name<S: Serializer>(parser: &Option<FunctionCallParser>, serializer: S) -> Result<S::Ok, S::Error> {
+    parser.map(|parser| parser.names()[0]).serialize(serializer)
+}
+
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<FunctionCallParser>, D::Error> {
+    let unknown = || serde::de::Error::custom("a notation of this release");
+    let name = Option::<String>::deserialize(deserializer)?;
+    name.map(|name| FunctionCallParser::named(&name).ok_or_else(unknown)).transpose()
+}
+
 /// How the functions of a conversation reach the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ToolForm {
     /// In the template's variable `tools`.
     Given(ToolListForm),
@@ -45,7 +58,7 @@ pub(super) enum ToolForm {
 }
 
 /// The form of the entries in the tool list of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ToolListForm {
     /// `{"name", "description", "parameters"}`, as LFM2's prompts have them.
     Bare,
@@ -54,7 +67,7 @@ pub(super) enum ToolListForm {
 }
 
 /// How the calls of a message are passed to the template.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CallForm {
     /// Which ids calls and results have.
     pub(super) ids: CallIdForm,
@@ -70,7 +83,7 @@ pub(super) struct CallForm {
 }
 
 /// The ids of calls and results in a prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CallIdForm {
     /// None: the template prints no ids, or only if there are some.
     #[default]

@@ -1,12 +1,14 @@
 //! The form in which a template takes the text of messages: as a string, or as a list of parts.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, Role};
 use crate::prompt::roles::answered;
 use crate::prompt::template::lacks_feature;
 
 /// The form of text in messages of each role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ContentForms {
     pub(super) system: ContentForm,
     pub(super) user: ContentForm,
@@ -15,7 +17,7 @@ pub(super) struct ContentForms {
 }
 
 /// The form of a message's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ContentForm {
     Text,
     /// `[{"type": "text", "text": …}]`.

@@ -10,6 +10,7 @@ mod content_forms;
 mod continuation;
 mod control;
 mod decisions;
+mod facts;
 mod fitting;
 mod identifiers;
 mod images;
@@ -49,6 +50,7 @@ pub(crate) use crate::tokenizer::Segment;
 pub(crate) use causerie_jinja::MAX_PROMPT;
 pub(crate) use continuation::is_in_reasoning;
 pub(crate) use decisions::{DecisionOption, DecisionPrompts, DecisionTurn};
+pub(crate) use facts::TemplateFacts;
 pub(crate) use images::{ImageInput, ImageReader, NO_IMAGES_IN_TEMPLATE, TEXT_ONLY};
 #[cfg(test)]
 pub(crate) use option_rows::OptionSequence;
@@ -183,20 +185,33 @@ impl PromptRenderer {
 
     /// Creates the renderer for a model from its templates and its tokenizer.
     pub(crate) fn from_sources(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
+        Self::from_facts(sources, tokenizer, &TemplateFacts::default()).map(|(renderer, _)| renderer)
+    }
+
+    /// As [`from_sources`](Self::from_sources), without rendering probes of templates whose facts are known. Returns the facts of all.
+    pub(crate) fn from_facts(
+        sources: &TemplateSources,
+        tokenizer: &ModelTokenizer,
+        known: &TemplateFacts,
+    ) -> Result<(Self, TemplateFacts)> {
+        let mut facts = TemplateFacts::default();
         let control = tokenizer.control_tokens()?;
         let fuel = Fuel::new(LOAD_FUEL);
-        let renderer = |source: &str| {
+        let mut renderer = |source: &str| {
             let special = tokenizer.special_tokens();
             let key = TemplateKey::new(source, &control, &special);
-            if let Some(capabilities) = probed::recall(key) {
+            if let Some(capabilities) = known.find(key).or_else(|| probed::recall(key)) {
+                facts.add(key, capabilities);
                 return Self::with_capabilities(source, control.clone(), special, capabilities);
             }
             let renderer = Self::with_tokens(source, control.clone(), special, &fuel)?;
             probed::remember(key, renderer.capabilities);
+            facts.add(key, renderer.capabilities);
             Ok(renderer)
         };
-        let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
-        Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
+        let tool_use = sources.tool_use.as_deref().map(&mut renderer).transpose()?;
+        let chat = renderer(&sources.chat)?;
+        Ok((Self { tool_use: tool_use.map(Box::new), ..chat }, facts))
     }
 
     /// Lets messages contain images.

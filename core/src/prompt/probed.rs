@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::prompt::capabilities::Capabilities;
@@ -15,7 +16,7 @@ const CAPACITY: usize = 16;
 static PROBED: Mutex<VecDeque<(TemplateKey, Capabilities)>> = Mutex::new(VecDeque::new());
 
 /// A digest of all that the results of probes depend on.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TemplateKey([u8; 32]);
 
 impl TemplateKey {
@@ -30,6 +31,20 @@ impl TemplateKey {
         special.iter().for_each(|(name, spelling)| [name, spelling].into_iter().for_each(&mut add));
         control.sorted_spellings().into_iter().for_each(add);
         Self(digest.finalize().into())
+    }
+}
+
+impl Serialize for TemplateKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        hex::encode(self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for TemplateKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut key = [0; 32];
+        hex::decode_to_slice(String::deserialize(deserializer)?, &mut key).map_err(serde::de::Error::custom)?;
+        Ok(Self(key))
     }
 }
 

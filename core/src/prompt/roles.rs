@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::function::{Arguments, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::prompt::fitting::{add_part, join};
 
 /// The form in which a template takes system messages and results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RoleForms {
     /// Whether the template prints a system message at the beginning. Otherwise its text comes before the first question.
     pub(super) first_system: bool,
@@ -21,7 +23,7 @@ pub(super) struct RoleForms {
 }
 
 /// How the results of functions are passed to a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ResultForm {
     /// As messages of the role `tool`.
     Message(ToolMessageForm),
@@ -30,7 +32,7 @@ pub(super) enum ResultForm {
 }
 
 /// The form of messages of the role `tool`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ToolMessageForm {
     /// Whether they have the name of the called function.
     pub(super) named: bool,

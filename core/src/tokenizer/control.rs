@@ -1,6 +1,7 @@
 //! Control tokens of a vocabulary, found in text by their spelling.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -10,16 +11,16 @@ use crate::position::Embedded;
 /// Largest length of a spelling, in bytes. The search automaton for a hundred longer ones would fill the memory.
 const MAX_SPELLING: usize = 256;
 
-/// The spellings of a vocabulary's control tokens.
+/// The spellings of a vocabulary's control tokens. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ControlTokens {
-    spellings: HashSet<String>,
+    spellings: Arc<HashSet<String>>,
     /// Finds the longest spelling at each position; `None` for a vocabulary without control tokens.
     longest: Option<AhoCorasick>,
     /// Finds all spellings, also those that overlap.
     overlapping: Option<AhoCorasick>,
     /// The first characters of the spellings.
-    first_characters: Vec<char>,
+    first_characters: Arc<[char]>,
 }
 
 /// A part of a prompt.
@@ -55,6 +56,7 @@ impl ControlTokens {
         let mut first_characters: Vec<char> = spellings.iter().filter_map(|spelling| spelling.chars().next()).collect();
         first_characters.sort_unstable();
         first_characters.dedup();
+        let first_characters = first_characters.into();
         let build = |kind: MatchKind| {
             let finder = AhoCorasick::builder().match_kind(kind).build(&spellings);
             finder.map_err(|err| {
@@ -62,10 +64,10 @@ impl ControlTokens {
             })
         };
         if spellings.is_empty() {
-            return Ok(Self { spellings: HashSet::new(), longest: None, overlapping: None, first_characters });
+            return Ok(Self { spellings: Arc::default(), longest: None, overlapping: None, first_characters });
         }
         Ok(Self {
-            spellings: spellings.iter().map(|spelling| (*spelling).to_owned()).collect(),
+            spellings: Arc::new(spellings.iter().map(|spelling| (*spelling).to_owned()).collect()),
             longest: Some(build(MatchKind::LeftmostLongest)?),
             overlapping: Some(build(MatchKind::Standard)?),
             first_characters,

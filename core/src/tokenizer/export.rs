@@ -40,8 +40,8 @@ pub(crate) fn metadata(
     rules: ExportRules,
 ) -> Result<Vec<(String, MetadataValue)>> {
     // Reading it as for use checks it, and finds the tokens that other files of the folder name.
-    let parts = folder::read(files)?;
-    let json: Json = serde_json::from_str(&files.json).unwrap_or_default();
+    let parts = folder::read(files, None)?;
+    let json: Json = serde_json::from_str(&files.json()?).unwrap_or_default();
     let tokenizer = TokenizerJson(&json);
     let mut entries = Vec::new();
     let mut add = |key: &str, value: MetadataValue| entries.push((format!("tokenizer.ggml.{key}"), value));

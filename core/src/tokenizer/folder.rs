@@ -6,26 +6,93 @@ use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::bytes::TokenText;
+use crate::tokenizer::bytes::{LeadingSpaces, TokenText};
 use crate::tokenizer::decoding::Decoding;
-use crate::tokenizer::growth;
+use crate::tokenizer::folder_words;
+use crate::tokenizer::frames::TextFrames;
 use crate::tokenizer::guarded::guarded;
+use crate::tokenizer::pair_encoding::PairEncoding;
+use crate::tokenizer::pair_table::PairTable;
 use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{SpecialTokens, token_text};
+use crate::tokenizer::stored::{self, NamedSections, StoredVocabulary};
 use crate::weights::TokenizerFiles;
 
-pub(super) fn read(files: &TokenizerFiles<'_>) -> Result<TokenizerParts> {
-    parts(&files.json, &files.settings, &[("config.json", files.config), ("generation_config.json", &files.generation)])
+/// `stored` is the vocabulary that was stored of the same files, if one was.
+pub(super) fn read(files: &TokenizerFiles<'_>, stored: Option<StoredVocabulary>) -> Result<TokenizerParts> {
+    let words = match stored.and_then(FolderWords::stored) {
+        Some(words) => words?,
+        None => FolderWords::read(&files.json()?)?,
+    };
+    parts(words, &files.settings, &configs(files))
 }
 
-/// The parts of a tokenizer from tokenizer.json, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
-    growth::check(json)?;
-    let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
-    let decoding = Decoding::new(&encoder)?;
-    let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
-    let texts = texts(&encoder, &decoding)?;
-    let stated = StatedIds { configs, n_tokens: texts.len() };
+/// As [`read`], with the sections in which the vocabulary can be stored; none for a vocabulary that cannot.
+pub(super) fn read_to_store(files: &TokenizerFiles<'_>) -> Result<(TokenizerParts, NamedSections)> {
+    let json = files.json()?;
+    let words = FolderWords::read(&json)?;
+    let sections = match folder_words::table(&words.encoder, &json, words.texts.len()) {
+        Ok((table, steps)) => StoredVocabulary::sections(&table, &words.texts, Some(&steps)),
+        Err(err) => {
+            log::info!("{err}");
+            Vec::new()
+        }
+    };
+    Ok((parts(words, &files.settings, &configs(files))?, sections))
+}
+
+fn configs<'a>(files: &'a TokenizerFiles<'_>) -> [(&'static str, &'a Json); 2] {
+    [("config.json", files.config), ("generation_config.json", &files.generation)]
+}
+
+/// What a tokenizer.json says.
+pub(super) struct FolderWords {
+    encoder: Encoder,
+    /// Encodes words instead of the encoder, which then knows the added tokens alone.
+    pairs: Option<PairEncoding>,
+    texts: Vec<TokenText>,
+    leading: LeadingSpaces,
+    /// `None` for what the encoder's own steps add.
+    frames: Option<TextFrames>,
+}
+
+impl FolderWords {
+    /// Reads the content of a tokenizer.json.
+    pub(super) fn read(json: &str) -> Result<Self> {
+        let encoder = stored::encoder(json)?;
+        let decoding = Decoding::new(&encoder)?;
+        let texts = texts(&encoder, &decoding)?;
+        Ok(Self { texts, leading: decoding.leading, encoder, pairs: None, frames: None })
+    }
+
+    /// Reads what was stored of a tokenizer.json; `None` if a part is missing.
+    fn stored(stored: StoredVocabulary) -> Option<Result<Self>> {
+        let steps = stored.steps()?;
+        let read = |table: PairTable, texts| {
+            let encoder = steps.encoder()?;
+            let leading = Decoding::new(&encoder)?.leading;
+            let unknown = unknown_token(encoder.get_model()).and_then(|token| id(&encoder, Some(&table), token));
+            let pairs = Some(folder_words::pairs(table, &steps, unknown));
+            Ok(Self { encoder, pairs, texts, leading, frames: Some(steps.frames) })
+        };
+        let (table, texts) = stored.into_table()?;
+        Some(read(table, texts))
+    }
+
+    /// The id of a token.
+    fn id(&self, token: &str) -> Option<u32> {
+        id(&self.encoder, self.pairs.as_ref().map(PairEncoding::table), token)
+    }
+}
+
+fn id(encoder: &Encoder, table: Option<&PairTable>, token: &str) -> Option<u32> {
+    encoder.token_to_id(token).or_else(|| table?.id(token))
+}
+
+/// The parts of a tokenizer from what tokenizer.json says, tokenizer_config.json, and the model's configurations.
+pub(super) fn parts(words: FolderWords, settings: &Json, configs: &[(&str, &Json)]) -> Result<TokenizerParts> {
+    let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| words.id(token));
+    let stated = StatedIds { configs, n_tokens: words.texts.len() };
     let bos_id = match (settings.get("bos_token"), token_id("bos_token")) {
         (Some(Json::Null), _) => None, // explicitly none, so the configuration does not count
         (_, None) => stated.known("bos_token_id").next(),
@@ -43,22 +110,24 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[(&str, &Json)]) -> R
             adds_bos
         }
         None => {
-            let empty = guarded("tokenizer.json", || encoder.encode_fast("", true))?;
+            let empty = guarded("tokenizer.json", || words.encoder.encode_fast("", true))?;
             bos_id.is_some() && empty.get_ids().first().copied() == bos_id
         }
     };
+    let unknown_id = unknown_token(words.encoder.get_model()).and_then(|token| words.id(token));
+    let FolderWords { encoder, pairs, texts, leading, frames } = words;
     Ok(TokenizerParts {
         texts,
-        leading: decoding.leading,
-        unknown_id: unknown_token(encoder.get_model()).and_then(|token| encoder.token_to_id(token)),
+        leading,
+        unknown_id,
         bos_id,
         adds_bos,
         end_ids,
         special: SpecialTokens::read(settings),
         strips: strips(&encoder),
-        frames: None,
+        frames,
         encoder,
-        pairs: None,
+        pairs,
     })
 }
 

@@ -1,11 +1,13 @@
 //! The tokens that a model's files put around a text, or around two texts, that the model reads as a whole.
 
+use serde::{Deserialize, Serialize};
+
 use crate::tokenizer::guarded::guarded;
 
 /// A text that most vocabularies have as one token.
 const PROBE: &str = "a";
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TextFrames {
     /// Tokens before a text, and after it.
     pub(crate) before: Vec<u32>,
@@ -14,7 +16,7 @@ pub(crate) struct TextFrames {
     pub(crate) pair: Option<PairFrame>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PairFrame {
     pub(crate) before: Vec<u32>,
     pub(crate) between: Vec<u32>,

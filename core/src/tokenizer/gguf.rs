@@ -17,8 +17,9 @@ use crate::tokenizer::pair_encoding::{PairEncoding, PairSettings};
 use crate::tokenizer::pair_table::PairTable;
 use crate::tokenizer::parts::{Strips, TokenizerParts};
 use crate::tokenizer::special::{NAMED_IDS, SpecialTokens};
+use crate::tokenizer::stored::StoredVocabulary;
 use crate::tokenizer::words::WordRule;
-use crate::weights::{GgufFile, SectionBytes};
+use crate::weights::GgufFile;
 
 /// The `tokenizer.ggml.model` of BERT.
 const WORD_PIECE: &str = "bert";
@@ -36,16 +37,12 @@ pub(super) fn name(file: &GgufFile) -> Result<String> {
     Ok(file.text("tokenizer.ggml.pre")?.map_or(scheme.to_owned(), |rule| format!("{scheme} ({rule})")))
 }
 
-/// The tokens and merges of a file.
-pub(super) fn table(file: &GgufFile) -> Result<PairTable> {
-    GgufVocabulary::read(file)?.table(file)
-}
-
-/// `packed` is the vocabulary that was stored of the same file, if one was.
-pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<TokenizerParts> {
+/// `stored` is the vocabulary that was stored of the same file, if one was.
+pub(super) fn read(file: &GgufFile, stored: Option<StoredVocabulary>) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
-    let table = match packed {
-        Some(packed) => vocabulary.check(PairTable::read(packed)?)?,
+    let texts = stored.as_ref().and_then(|stored| stored.texts(vocabulary.tokens.len()));
+    let table = match stored {
+        Some(stored) => vocabulary.check(PairTable::read(stored.table)?)?,
         None => vocabulary.table(file)?,
     };
     let scheme = match file.text("tokenizer.ggml.model")? {
@@ -98,7 +95,7 @@ pub(super) fn read(file: &GgufFile, packed: Option<SectionBytes>) -> Result<Toke
     Ok(TokenizerParts {
         encoder: scheme.encoder,
         pairs: scheme.pairs,
-        texts: vocabulary.texts(&scheme.spelling),
+        texts: texts.unwrap_or_else(|| vocabulary.texts(&scheme.spelling)),
         leading: LeadingSpaces::dropped_if(scheme.drops_space),
         unknown_id: scheme.unknown_id,
         bos_id,

@@ -12,6 +12,7 @@ mod decoder_tests;
 mod decoding;
 mod export;
 mod folder;
+mod folder_words;
 mod frames;
 mod gguf;
 mod growth;
@@ -25,11 +26,14 @@ mod ranks;
 mod scheme_tests;
 mod scripted;
 mod special;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod text_table;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::pre_tokenizers::sequence::Sequence;
@@ -37,18 +41,19 @@ use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenize
 
 use crate::error::Result;
 use crate::position::Position;
-use crate::weights::{SectionBytes, TokenizerSource, Weights};
+use crate::weights::{TokenizerSource, Weights};
 
 pub(crate) use bytes::{LeadingSpaces, TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::{ExportRules, metadata as export_metadata};
 pub(crate) use frames::{PairFrame, TextFrames};
-pub(crate) use pair_table::PairTable;
 pub(crate) use special::SpecialTokens;
+pub(crate) use stored::StoredVocabulary;
 
 use guarded::guarded;
 use pair_encoding::PairEncoding;
 use parts::{Strips, TokenizerParts, check_lengths};
+use stored::NamedSections;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 15] = [
@@ -85,6 +90,8 @@ pub(crate) struct ModelTokenizer {
     unknown_id: Option<u32>,
     /// The ids of each spelling; prompts use the first.
     control_ids: HashMap<Box<str>, Vec<u32>>,
+    /// The spellings of the control tokens, once they are needed.
+    control: OnceLock<ControlTokens>,
     /// For each byte, a token of that byte alone.
     byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
@@ -106,23 +113,34 @@ impl ModelTokenizer {
         Self::load_packed(weights, None)
     }
 
-    /// As [`load`](Self::load), with the vocabulary that was [stored](Self::packed_vocabulary) of the same files.
-    pub(crate) fn load_packed(weights: &Weights, vocabulary: Option<SectionBytes>) -> Result<Self> {
-        let (parts, name) = match TokenizerSource::from_weights(weights)? {
-            TokenizerSource::Metadata(file) => (gguf::read(file, vocabulary)?, Some(gguf::name(file)?)),
-            TokenizerSource::Files(files) => (folder::read(&files)?, None),
-        };
+    /// As [`load`](Self::load), with the vocabulary that was [stored](Self::load_to_store) of the same files.
+    pub(crate) fn load_packed(weights: &Weights, stored: Option<StoredVocabulary>) -> Result<Self> {
+        match TokenizerSource::from_weights(weights)? {
+            TokenizerSource::Metadata(file) => Self::named(gguf::read(file, stored)?, Some(gguf::name(file)?)),
+            TokenizerSource::Files(files) => Self::named(folder::read(&files, stored)?, None),
+        }
+    }
+
+    /// As [`load`](Self::load), with the sections in which the vocabulary can be stored; none for a vocabulary that cannot.
+    pub(crate) fn load_to_store(weights: &Weights) -> Result<(Self, NamedSections)> {
+        match TokenizerSource::from_weights(weights)? {
+            TokenizerSource::Metadata(file) => {
+                let parts = gguf::read(file, None)?;
+                let pairs = parts.pairs.as_ref();
+                let sections = pairs.map(|pairs| StoredVocabulary::sections(pairs.table(), &parts.texts, None));
+                Ok((Self::named(parts, Some(gguf::name(file)?))?, sections.unwrap_or_default()))
+            }
+            TokenizerSource::Files(files) => {
+                let (parts, sections) = folder::read_to_store(&files)?;
+                Ok((Self::named(parts, None)?, sections))
+            }
+        }
+    }
+
+    fn named(parts: TokenizerParts, name: Option<String>) -> Result<Self> {
         check_lengths(&parts.texts)?;
         let tokenizer = Self::new(parts)?;
         Ok(Self { name: name.unwrap_or_else(|| tokenizer.kind().to_owned()), ..tokenizer })
-    }
-
-    /// The vocabulary of a model's files in a form that can be stored and mapped; `None` if there is none for files of this form.
-    pub(crate) fn packed_vocabulary(weights: &Weights) -> Result<Option<PairTable>> {
-        match TokenizerSource::from_weights(weights)? {
-            TokenizerSource::Metadata(file) => gguf::table(file).map(Some),
-            TokenizerSource::Files(_) => Ok(None),
-        }
     }
 
     /// Creates the tokenizer of tokens of text that are in the order in which they were merged.
@@ -136,7 +154,7 @@ impl ModelTokenizer {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_json(json: &str) -> Result<Self> {
         let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
-        Self::new(folder::parts(json, &settings, &[])?)
+        Self::new(folder::parts(folder::FolderWords::read(json)?, &settings, &[])?)
     }
 
     /// Creates a tokenizer whose last tokens are the tokens of a script, and returns the id of the first of them. Text of prompts
@@ -185,6 +203,7 @@ impl ModelTokenizer {
             leading: parts.leading,
             unknown_id: parts.unknown_id,
             control_ids,
+            control: OnceLock::new(),
             byte_ids,
             bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
@@ -235,8 +254,12 @@ impl ModelTokenizer {
 
     /// The spellings of the control tokens.
     pub(crate) fn control_tokens(&self) -> Result<ControlTokens> {
+        if let Some(control) = self.control.get() {
+            return Ok(control.clone());
+        }
         let spellings: Vec<&str> = self.control_ids.keys().map(AsRef::as_ref).collect();
-        ControlTokens::new(&spellings)
+        let control = ControlTokens::new(&spellings)?;
+        Ok(self.control.get_or_init(|| control).clone())
     }
 
     /// The special tokens by name, for templates.

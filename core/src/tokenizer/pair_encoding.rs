@@ -43,6 +43,11 @@ impl PairEncoding {
         Self { byte_ids: Box::new(std::array::from_fn(byte_id)), settings, table }
     }
 
+    /// The tokens and merges.
+    pub(super) fn table(&self) -> &PairTable {
+        &self.table
+    }
+
     /// The tokens of a word.
     pub(super) fn encode(&self, word: &str) -> Vec<u32> {
         if word.is_empty() {

@@ -48,28 +48,39 @@ impl PairTable {
     /// # Errors
     /// [`ErrorKind::ModelLoad`] for tokens that occur twice, and for merges to a token that does not exist.
     pub(super) fn new(tokens: &[&str], merges: impl FnOnce(&Self) -> Result<Vec<(u32, u32)>>) -> Result<Self> {
+        Self::of_words(&tokens.iter().map(|token| Some(*token)).collect::<Vec<_>>(), merges)
+    }
+
+    /// As [`new`](Self::new), with ids that have no token, or one that is never found.
+    pub(super) fn of_words(
+        tokens: &[Option<&str>],
+        merges: impl FnOnce(&Self) -> Result<Vec<(u32, u32)>>,
+    ) -> Result<Self> {
         let table = Self::of_tokens(tokens)?;
         let merges = merges(&table)?;
         table.with_merges(&merges)
     }
 
-    fn of_tokens(tokens: &[&str]) -> Result<Self> {
-        let n_spelled: usize = tokens.iter().map(|token| token.len()).sum();
+    fn of_tokens(words: &[Option<&str>]) -> Result<Self> {
+        let tokens = || words.iter().map(|word| word.unwrap_or_default());
+        let n_spelled: usize = tokens().map(str::len).sum();
         let count = |n: usize| u32::try_from(n).map_err(|_| too_large());
-        let head = [VERSION, count(tokens.len())?, bits(tokens.len())?, count(n_spelled)?, 0];
+        let head = [VERSION, count(words.len())?, bits(words.len())?, count(n_spelled)?, 0];
         let places = BlockPlaces::new(head).ok_or_else(too_large)?;
         let mut bytes = head.map(u32::to_le_bytes).concat();
         reserve(&mut bytes, places.end)?;
         let mut end = 0;
-        for token in tokens {
+        for token in tokens() {
             end += token.len();
             bytes.extend((end as u32).to_le_bytes()); // at most `n_spelled`
         }
         bytes.resize(places.spellings, 0);
-        tokens.iter().for_each(|token| bytes.extend_from_slice(token.as_bytes()));
+        tokens().for_each(|token| bytes.extend_from_slice(token.as_bytes()));
         bytes.resize(places.end, 0);
         let mut table = Self::read(SectionBytes::Owned(bytes))?;
-        tokens.iter().zip(0u32..).try_for_each(|(token, id)| table.put_token(token, id))?;
+        for (word, id) in words.iter().zip(0u32..) {
+            word.map_or(Ok(()), |word| table.put_token(word, id))?;
+        }
         Ok(table)
     }
 

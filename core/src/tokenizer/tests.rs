@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::parts::MAX_TOKEN_BYTES;
 use super::*;
 use crate::error::ErrorKind;
+use crate::weights::SectionBytes;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -186,7 +187,10 @@ fn tokenizers_of_unknown_kinds_are_named() {
     check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
     let json =
         r#"{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "BPEDecoder", "suffix": "x"}}"#;
-    let err = folder::parts(json, &serde_json::Value::Null, &[]).err().unwrap();
+    let err = folder::FolderWords::read(json)
+        .and_then(|words| folder::parts(words, &serde_json::Value::Null, &[]))
+        .err()
+        .unwrap();
     assert_eq!(err.message(), "decoder BPEDecoder in tokenizer.json is not supported");
 }
 
@@ -250,7 +254,8 @@ const MERGES_TO_CONTROL: &str = r#"{
 
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
-    let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[]).unwrap();
+    let parts =
+        folder::parts(folder::FolderWords::read(MERGES_TO_CONTROL).unwrap(), &serde_json::Value::Null, &[]).unwrap();
     let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
@@ -270,7 +275,9 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
         serde_json::json!([added(4, "<|s|>"), added(5, "<s>"), added(6, "<|im_end|>"), added(7, "<|end|>")]);
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
-    let parts = folder::parts(&json.to_string(), &settings, &[("config.json", &config)]).unwrap();
+    let parts =
+        folder::parts(folder::FolderWords::read(&json.to_string()).unwrap(), &settings, &[("config.json", &config)])
+            .unwrap();
     let tokenizer = ModelTokenizer::new(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
@@ -278,4 +285,58 @@ fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
     let special = tokenizer.special_tokens();
     assert_eq!((special.get("eos_token"), special.get("bos_token")), (Some("<|im_end|>"), None));
     assert!(tokenizer.is_end(6) && tokenizer.is_end(7) && !tokenizer.is_end(4));
+}
+
+/// Each section by its name, as packed weights have them.
+fn stored(sections: &[(&'static str, Vec<u8>)]) -> Option<StoredVocabulary> {
+    let section = |name: &str| sections.iter().find(|(found, _)| *found == name);
+    StoredVocabulary::find(|name, _| section(name).map(|(_, bytes)| SectionBytes::Owned(bytes.clone())))
+}
+
+const AWKWARD_TEXTS: [&str; 12] = [
+    "",
+    " ",
+    "Hello, world!  Two spaces, a tab\t and\r\nlines\n\n\n.",
+    "Don't they'll WE'VE 12345 3.14 1,000,000",
+    "naïve café e\u{301} ﬁ Ångström Straße",
+    "日本語のテキスト 中文 한국어 ไทย עברית العربية",
+    "👍🏽 👨‍👩‍👧 \u{FFFD} \u{0} \u{7F} \u{200B}",
+    "<|im_start|>user\n<|im_end|> <s></s> <unk> [PAD] <start_of_turn>",
+    "fn main() { let x = vec![1, 2]; } // a comment",
+    "▁▁ a▁b ĠĠ Ċ <0x0A> <0xFF>",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "x\u{10FFFF}y\u{E000}z",
+];
+
+/// The tokenizers library, which encodes the words of a folder that is not packed, as an independent reference.
+#[test]
+fn a_stored_vocabulary_gives_the_tokens_of_its_files() {
+    let models = tests_folder().join("fixtures/models");
+    let mut folders: Vec<_> = std::fs::read_dir(models).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.join("tokenizer.json").exists() || path.extension().is_some_and(|ext| ext == "gguf"));
+    let mut n_stored = 0;
+    for path in folders {
+        let Ok(weights) = Weights::open(path.to_str().unwrap()) else { continue };
+        let (Ok(plain), Ok((_, sections))) = (ModelTokenizer::load(&weights), ModelTokenizer::load_to_store(&weights))
+        else {
+            continue;
+        };
+        let Some(stored) = stored(&sections) else { continue };
+        n_stored += 1;
+        let found = ModelTokenizer::load_packed(&weights, Some(stored)).unwrap();
+        let path = path.display();
+        assert!(found.pairs.is_some(), "{path}");
+        assert_eq!((found.name(), found.texts()), (plain.name(), plain.texts()), "{path}");
+        assert_eq!((found.frames(), found.end_ids()), (plain.frames(), plain.end_ids()), "{path}");
+        assert_eq!((found.bos_id, found.eos_id, found.unknown_id), (plain.bos_id, plain.eos_id, plain.unknown_id));
+        assert_eq!((found.adds_bos, &found.strips, found.leading), (plain.adds_bos, &plain.strips, plain.leading));
+        assert_eq!(found.control_ids, plain.control_ids, "{path}");
+        for text in AWKWARD_TEXTS {
+            assert_eq!(found.encode_plain(text).unwrap(), plain.encode_plain(text).unwrap(), "{path}: {text:?}");
+            assert_eq!(found.encode_continuation(text), plain.encode_continuation(text), "{path}: {text:?}");
+            let segments = plain.control_tokens().unwrap().split(text);
+            assert_eq!(found.positions(&segments).unwrap(), plain.positions(&segments).unwrap(), "{path}: {text:?}");
+        }
+    }
+    assert!(30 < n_stored, "{n_stored}");
 }

@@ -18,6 +18,8 @@ use crate::weights::source::{FileBytes, TensorSource};
 use crate::weights::tensor_type::TensorType;
 use crate::weights::tensors::{Tensor, TensorDescription};
 
+/// The file that describes the tokenizer.
+pub(super) const TOKENIZER: &str = "tokenizer.json";
 /// Bytes of a safetensors header at most; real ones have a few MiB.
 const MAX_HEADER: usize = 64 << 20;
 
@@ -114,7 +116,12 @@ impl Folder {
     /// Adds what the folder's weights are recognised by, and their description; returns whether all of it is on disk.
     pub(super) fn identify(&self, identity: &mut FileIdentity) -> bool {
         identity.add_header(self.config.to_string().as_bytes());
-        self.files.iter().all(|file| file.identify(identity))
+        // The vocabulary is stored with packed weights. The other files of the tokenizer are read at each load.
+        let has_tokenizer = match self.origin.open(&self.path.join(TOKENIZER)) {
+            Ok(file) => identity.add_file(&file).is_ok(),
+            Err(err) => err.kind() == io::ErrorKind::NotFound,
+        };
+        has_tokenizer && self.files.iter().all(|file| file.identify(identity))
     }
 
     /// The folder's name.

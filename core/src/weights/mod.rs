@@ -43,6 +43,8 @@ pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, embedding_length, g
 pub(crate) use golden_blocks::golden_blocks;
 pub(crate) use listing::ListedModel;
 pub(crate) use origin::ModelOrigin;
+#[cfg(test)]
+pub(crate) use packed::packed_head;
 pub(crate) use packed::{PackedFile, PackedMatrix, PackedWeights, PackedWriter, SectionBytes};
 pub(crate) use row_table::RowTable;
 pub(crate) use source::{FileBytes, MappedRows, TensorSource};

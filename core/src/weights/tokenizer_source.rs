@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::files::Weights;
-use crate::weights::folder::Folder;
+use crate::weights::folder::{Folder, TOKENIZER};
 use crate::weights::gguf::GgufFile;
 
 /// The two ways to describe a tokenizer.
@@ -16,8 +16,7 @@ pub(crate) enum TokenizerSource<'a> {
 
 /// tokenizer.json, and the files that name its special tokens.
 pub(crate) struct TokenizerFiles<'a> {
-    /// tokenizer.json.
-    pub(crate) json: String,
+    folder: &'a Folder,
     /// tokenizer_config.json, with the entries of special_tokens_map.json where it lists no tokens.
     pub(crate) settings: Json,
     /// config.json.
@@ -37,13 +36,18 @@ impl<'a> TokenizerSource<'a> {
 
 impl<'a> TokenizerFiles<'a> {
     fn read(folder: &'a Folder) -> Result<Self> {
-        let missing = || SdkError::new(ErrorKind::ModelLoad, "tokenizer.json is missing");
         Ok(Self {
-            json: folder.text("tokenizer.json")?.ok_or_else(missing)?,
+            folder,
             settings: settings(folder)?,
             config: folder.config(),
             generation: folder.json("generation_config.json")?.unwrap_or_default(),
         })
+    }
+
+    /// The content of tokenizer.json, which has some MiB.
+    pub(crate) fn json(&self) -> Result<String> {
+        let missing = || SdkError::new(ErrorKind::ModelLoad, format!("{TOKENIZER} is missing"));
+        self.folder.text(TOKENIZER)?.ok_or_else(missing)
     }
 }
 

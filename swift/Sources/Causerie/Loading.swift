@@ -9,18 +9,20 @@ import Foundation
 /// - Parameters:
 ///   - path: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
 ///   - options: the options for loading.
+///   - onPhase: called on the loading thread when a phase of loading begins, and when the model is ready.
 ///   - progress: called on the loading thread with the progress from 0 to 1; returning `false` cancels loading. Its
 ///     errors are rethrown.
 /// - Throws: ``SdkError``, or `CancellationError` when the task was cancelled.
 public func loadModel(
     path: String,
     options: LoadOptions = LoadOptions(),
+    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil,
     progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
 ) async throws -> ModelRunner {
     try options.check()
     try Task.checkCancellation()
     Log.start()
-    let watch = LoadWatch(progress: progress)
+    let watch = LoadWatch(onPhase: onPhase, progress: progress)
     do {
         let runner = try await withTaskCancellationHandler {
             try await loadModelRaw(path: path, options: options, progress: watch)
@@ -36,27 +38,29 @@ public func loadModel(
     }
 }
 
-/// Loads a model from a file or a folder on a separate thread. See ``loadModel(path:options:progress:)``.
+/// Loads a model from a file or a folder on a separate thread. See ``loadModel(path:options:onPhase:progress:)``.
 ///
 /// - Parameters:
 ///   - url: a file URL.
 ///   - options: the options for loading.
+///   - onPhase: called when a phase of loading begins, and when the model is ready.
 ///   - progress: called with the progress; returning `false` cancels loading.
 public func loadModel(
     url: URL,
     options: LoadOptions = LoadOptions(),
+    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil,
     progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
 ) async throws -> ModelRunner {
     guard url.isFileURL || url.scheme == nil else {
         throw SdkError.ModelNotFound(reason: "url must be a file URL, found \(url.absoluteString)")
     }
-    return try await loadModel(path: url.path, options: options, progress: progress)
+    return try await loadModel(path: url.path, options: options, onPhase: onPhase, progress: progress)
 }
 
 /// Reads information about a model, with its memory estimate, from the headers of its files. Nothing is loaded.
 ///
 /// - Parameters:
-///   - path: as for ``loadModel(path:options:progress:)``.
+///   - path: as for ``loadModel(path:options:onPhase:progress:)``.
 ///   - contextSize: the context size in tokens for the memory estimate; the default of loading when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
     try checkCount(contextSize, "contextSize", expected: "1 or more")
@@ -65,13 +69,16 @@ public func readModelInfo(path: String, contextSize: Int? = nil) throws -> Model
 
 /// Forwards the progress of loading, until it is cancelled.
 private final class LoadWatch: LoadProgress, @unchecked Sendable {
+    private let onPhase: (@Sendable (LoadPhase) -> Void)?
     private let progress: (@Sendable (Float) throws -> Bool)?
     private let lock = NSLock()
-    // Both are guarded by the lock.
+    // These are guarded by the lock.
     private var isCancelled = false
     private var failure: (any Error)?
+    private var phase: LoadPhase?
 
-    init(progress: (@Sendable (Float) throws -> Bool)?) {
+    init(onPhase: (@Sendable (LoadPhase) -> Void)?, progress: (@Sendable (Float) throws -> Bool)?) {
+        self.onPhase = onPhase
         self.progress = progress
     }
 
@@ -84,8 +91,13 @@ private final class LoadWatch: LoadProgress, @unchecked Sendable {
         lock.withLock { failure }
     }
 
-    func proceed(fraction: Float) throws -> Bool {
-        if lock.withLock({ isCancelled }) { return false }
+    func proceed(fraction: Float, phase: LoadPhase) throws -> Bool {
+        let (isCancelled, isNew) = lock.withLock {
+            defer { self.phase = phase }
+            return (self.isCancelled, self.phase != phase)
+        }
+        if isCancelled { return false }
+        if isNew { onPhase?(phase) }
         do {
             return try progress?(fraction) ?? true
         } catch {

@@ -55,6 +55,21 @@ import Testing
         }
     }
 
+    @Test func reportsPhasesAsTheyBegin() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("causerie-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func phases(_ options: LoadOptions) async throws -> [LoadPhase] {
+            let reported = Phases()
+            _ = try await loadModel(url: demo, options: options, onPhase: reported.add)
+            return reported.all
+        }
+        let mapped = LoadOptions().with(\.packedFolder, folder.path).with(\.weightMemory, .mapped)
+        #expect(try await phases(LoadOptions()) == [.reading, .ready])
+        #expect(try await phases(mapped) == [.packing, .mapping, .ready])
+        #expect(try await phases(mapped) == [.mapping, .ready])
+        #expect(try await phases(mapped.with(\.weightMemory, .copied)) == [.reading, .ready])
+    }
+
     @Test func isCancelledByTheApp() async {
         await #expect { try await loadModel(url: demo) { _ in false } } throws: {
             ($0 as? SdkError)?.caseName == "LoadCancelled"
@@ -107,7 +122,16 @@ import Testing
 }
 
 private final class Thrower: LoadProgress {
-    func proceed(fraction: Float) throws -> Bool { throw Missing() }
+    func proceed(fraction: Float, phase: LoadPhase) throws -> Bool { throw Missing() }
+}
+
+private final class Phases: @unchecked Sendable {
+    private let lock = NSLock()
+    private var reported: [LoadPhase] = []
+
+    var all: [LoadPhase] { lock.withLock { reported } }
+
+    @Sendable func add(_ phase: LoadPhase) { lock.withLock { reported.append(phase) } }
 }
 
 private final class Reported: @unchecked Sendable {

@@ -35,7 +35,12 @@ fn packed_matrix(
     }
     let taken = match packed.mapped(matrix) {
         Some(map) => map.and_then(|map| cpu.mapped_matrix(format, matrix.shape, map)),
-        None => packed.part(matrix).and_then(|part| cpu.read_matrix(format, matrix.shape, &part)),
+        None => packed.part(matrix).and_then(|part| cpu.read_matrix(format, matrix.shape, &part)).and_then(|read| {
+            match matrix.has_content(read.tile_bytes()) {
+                true => Ok(read),
+                false => Err(io::Error::new(io::ErrorKind::InvalidData, "its packed weights must have their checksum")),
+            }
+        }),
     };
     taken.map_err(|err| blocks.unreadable(err))
 }

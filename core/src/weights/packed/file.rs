@@ -1,9 +1,12 @@
 //! An open file of packed weights, and how its matrices come into memory.
 
+use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use causerie_backend::{MappedFile, ModelFile};
 
@@ -11,7 +14,10 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::WeightMemory;
 use crate::weights::packed::sample::{SAMPLE, SampleHasher};
 use crate::weights::packed::section::{SectionBytes, StoredHeader};
-use crate::weights::packed::table::{PackedContent, PackedMatrix, broken, is_packed};
+use crate::weights::packed::table::{PackedContent, PackedMatrix, PackedPart, RELEASE, broken, is_packed};
+
+/// Bytes that are checked at a time.
+const CHUNK: usize = 4 << 20;
 
 /// An open file of packed weights, whose table has been checked.
 pub(crate) struct PackedFile {
@@ -47,7 +53,49 @@ impl PackedFile {
                 packed.check_sample(tensor, matrix)?;
             }
         }
+        let headers = packed.content.headers.iter().map(|(part, _)| ("a header", part));
+        let tensors = packed.content.tensors.iter().map(|(name, part)| (name.as_str(), part));
+        headers
+            .chain(tensors)
+            .try_for_each(|(name, PackedPart { bytes, checksum })| packed.check(name, bytes.clone(), *checksum))?;
         Ok(packed)
+    }
+
+    /// Checks all bytes of a part.
+    fn check(&self, name: &str, mut bytes: Range<usize>, checksum: u32) -> Result<()> {
+        let mut hasher = crc32fast::Hasher::new();
+        while !bytes.is_empty() {
+            let end = bytes.end.min(bytes.start + CHUNK);
+            hasher.update(&self.file.read(bytes.start..end).map_err(|err| broken("it ends early").caused_by(err))?);
+            bytes.start = end;
+        }
+        match hasher.finalize() == checksum {
+            true => Ok(()),
+            false => Err(different(name)),
+        }
+    }
+
+    /// Checks all of a file that another program may have written to since it was packed: its modification time says so. If it is as it
+    /// was, the file gets back its time, so that the next load need not check them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`] for a part with other bytes.
+    pub(crate) fn checked(self, path: &Path) -> Result<Self> {
+        let written = UNIX_EPOCH + Duration::from_secs(self.content.written);
+        if self.content.written == 0 || self.file.modified() == Some(written) {
+            return Ok(self);
+        }
+        for (tensor, matrices) in &self.content.matrices {
+            matrices.values().try_for_each(|matrix| self.check(tensor, matrix.bytes.clone(), matrix.checksum))?;
+        }
+        for (name, PackedPart { bytes, checksum }) in &self.content.sections {
+            self.check(name, bytes.clone(), *checksum)?;
+        }
+        // Where it cannot be set, the file is checked at each load.
+        match set_time(path, written) {
+            Ok(()) => Self::open(path),
+            Err(_) => Ok(self),
+        }
     }
 
     fn check_sample(&self, tensor: &str, matrix: &PackedMatrix) -> Result<()> {
@@ -62,7 +110,7 @@ impl PackedFile {
         }
         match hasher.finish() == matrix.sample {
             true => Ok(()),
-            false => Err(broken(format!("the content of tensor {tensor} must have the checksum of the table"))),
+            false => Err(different(tensor)),
         }
     }
 
@@ -78,15 +126,15 @@ impl PackedFile {
 
     /// The headers of the model's GGUF files; empty for a file that needs another one.
     pub(crate) fn headers(&self) -> io::Result<Vec<StoredHeader>> {
-        let header = |(bytes, file_length): &(std::ops::Range<usize>, usize)| {
-            Ok(StoredHeader { bytes: self.file.read(bytes.clone())?, file_length: *file_length })
+        let header = |(part, file_length): &(PackedPart, usize)| {
+            Ok(StoredHeader { bytes: self.file.read(part.bytes.clone())?, file_length: *file_length })
         };
         self.content.headers.iter().map(header).collect()
     }
 
     /// The tensors that are not packed, with their places in the file.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = (&str, std::ops::Range<usize>)> {
-        self.content.tensors.iter().map(|(name, bytes)| (name.as_str(), bytes.clone()))
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        self.content.tensors.iter().map(|(name, part)| (name.as_str(), part.bytes.clone()))
     }
 
     /// The open file.
@@ -130,13 +178,25 @@ impl PackedWeights {
         self.map.as_ref().map(|map| map.slice(matrix.bytes.clone()))
     }
 
-    /// What another part of the model has stored, if it can be read. It is mapped where the weights stay so.
+    /// What another part of the model has stored, if it can be read and has not changed. It is mapped where the weights stay so.
     pub(crate) fn section(&self, name: &str) -> Option<SectionBytes> {
-        let (_, bytes) = self.packed.content.sections.iter().find(|(found, _)| found == name)?;
-        match self.map.as_ref().filter(|_| !self.copies) {
+        let (_, PackedPart { bytes, checksum }) =
+            self.packed.content.sections.iter().find(|(found, _)| found == name)?;
+        let section = match self.map.as_ref().filter(|_| !self.copies) {
             Some(map) => map.slice(bytes.clone()).ok().map(SectionBytes::Mapped),
             None => self.packed.file.read(bytes.clone()).ok().map(SectionBytes::Owned),
+        };
+        let is_unchanged = |section: &SectionBytes| crc32fast::hash(section.bytes()) == *checksum;
+        let section = section.filter(is_unchanged);
+        if section.is_none() {
+            log::warn!("the packed {name} must have the checksum of its table: it is read from the model's files");
         }
+        section
+    }
+
+    /// As [`section`](Self::section), if this release wrote it: another one may have concluded something else from the same files.
+    pub(crate) fn section_of_release(&self, name: &str) -> Option<SectionBytes> {
+        if self.packed.content.release == RELEASE { self.section(name) } else { None }
     }
 
     /// The tiles of a matrix as a part of the file.
@@ -170,4 +230,13 @@ impl PackedWeights {
         let message = "the file of packed weights was changed while it was in use: the model must be loaded again";
         Err(SdkError::new(ErrorKind::ModelLoad, message))
     }
+}
+
+/// Sets the modification time of a file.
+fn set_time(path: &Path, time: SystemTime) -> io::Result<()> {
+    File::options().write(true).open(path)?.set_modified(time)
+}
+
+fn different(name: &str) -> SdkError {
+    broken(format!("the content of {name} must have the checksum of the table"))
 }

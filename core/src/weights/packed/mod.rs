@@ -12,4 +12,6 @@ mod writer;
 pub(crate) use file::{PackedFile, PackedWeights};
 pub(crate) use section::{SectionBytes, StoredHeader};
 pub(crate) use table::PackedMatrix;
+#[cfg(test)]
+pub(crate) use table::head as packed_head;
 pub(crate) use writer::PackedWriter;

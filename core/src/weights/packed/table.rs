@@ -12,10 +12,12 @@ use crate::error::{ErrorKind, Result, SdkError};
 /// The first bytes of a file of packed weights.
 pub(super) const MAGIC: [u8; 8] = *b"CAUSPACK";
 /// The version of the format.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The layout of tiles, and the storage format of each type of a file. All kernels of this release read layout 1. Another number
 /// is due whenever a tensor is stored in other bytes.
 pub(super) const LAYOUT: u32 = 1;
+/// What a file says of the program that wrote it.
+pub(super) const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// Matrices begin at multiples of this: a page of any of the supported systems.
 pub(super) const PAGE: usize = 16 << 10;
 /// Bytes of the head: magic, version, layout, the start and the length of the table, and its SHA-256.
@@ -30,6 +32,10 @@ pub(super) struct PackedTable {
     pub(super) identity: String,
     /// Where the packed model lies; empty in a file that needs no other one.
     pub(super) source: String,
+    /// The version of the program that wrote the file.
+    pub(super) release: String,
+    /// The file's modification time in seconds since 1970, which another program that writes to the file changes; 0 if it is not known.
+    pub(super) written: u64,
     pub(super) matrices: Vec<MatrixRow>,
     /// The headers of the model's GGUF files, of a file that needs no other one.
     pub(super) headers: Vec<HeaderRow>,
@@ -50,6 +56,7 @@ pub(super) struct MatrixRow {
     pub(super) columns: u64,
     pub(super) start: u64,
     pub(super) sample: u32,
+    pub(super) checksum: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,6 +65,7 @@ pub(super) struct HeaderRow {
     pub(super) length: u64,
     /// Length of the whole GGUF file.
     pub(super) file_length: u64,
+    pub(super) checksum: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,6 +73,7 @@ pub(super) struct ExtentRow {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) length: u64,
+    pub(super) checksum: u32,
 }
 
 /// A matrix of a file, checked.
@@ -74,18 +83,34 @@ pub(crate) struct PackedMatrix {
     pub(crate) shape: (usize, usize),
     pub(super) bytes: Range<usize>,
     pub(super) sample: u32,
+    pub(super) checksum: u32,
+}
+
+impl PackedMatrix {
+    /// Whether these are the bytes that were packed.
+    pub(crate) fn has_content(&self, bytes: &[u8]) -> bool {
+        crc32fast::hash(bytes) == self.checksum
+    }
+}
+
+/// Other bytes of a file, checked to lie in it.
+pub(super) struct PackedPart {
+    pub(super) bytes: Range<usize>,
+    pub(super) checksum: u32,
 }
 
 /// The content of a file, checked.
 pub(super) struct PackedContent {
     pub(super) identity: String,
     pub(super) source: String,
+    pub(super) release: String,
+    pub(super) written: u64,
     /// By tensor and first row.
     pub(super) matrices: HashMap<String, HashMap<usize, PackedMatrix>>,
     /// Each with the length of the whole GGUF file.
-    pub(super) headers: Vec<(Range<usize>, usize)>,
-    pub(super) tensors: Vec<(String, Range<usize>)>,
-    pub(super) sections: Vec<(String, Range<usize>)>,
+    pub(super) headers: Vec<(PackedPart, usize)>,
+    pub(super) tensors: Vec<(String, PackedPart)>,
+    pub(super) sections: Vec<(String, PackedPart)>,
 }
 
 /// The error of a file that breaks a rule.
@@ -99,7 +124,7 @@ pub(super) fn is_packed(file: &ModelFile) -> bool {
 }
 
 /// The head of a file with this table.
-pub(super) fn head(start: u64, table: &[u8]) -> Vec<u8> {
+pub(crate) fn head(start: u64, table: &[u8]) -> Vec<u8> {
     let numbers = [start, table.len() as u64].map(u64::to_le_bytes).concat();
     let versions = [VERSION, LAYOUT].map(u32::to_le_bytes).concat();
     [&MAGIC[..], &versions, &numbers, &Sha256::digest(table)].concat()
@@ -166,7 +191,7 @@ impl PackedTable {
                 .checked_matrix_bytes(shape)
                 .ok_or_else(|| broken(format!("{name} must have a shape that {} has, found {shape:?}", row.format)))?;
             let bytes = place(row.start, n_bytes as u64, PAGE, &name)?;
-            let matrix = PackedMatrix { format, shape, bytes, sample: row.sample };
+            let matrix = PackedMatrix { format, shape, bytes, sample: row.sample, checksum: row.checksum };
             if matrices.entry(row.tensor).or_default().insert(first_row, matrix).is_some() {
                 return Err(broken(format!("{name} appears twice")));
             }
@@ -176,12 +201,12 @@ impl PackedTable {
             let bytes = place(row.start, row.length, 1, "a header")?;
             let file_length =
                 usize::try_from(row.file_length).map_err(|_| broken("a header is of too large a file"))?;
-            headers.push((bytes, file_length));
+            headers.push((PackedPart { bytes, checksum: row.checksum }, file_length));
         }
         let mut extents = |rows: Vec<ExtentRow>, what: &str| {
             let extent = |row: ExtentRow| {
                 let bytes = place(row.start, row.length, 1, &format!("{what} {}", row.name))?;
-                Ok::<_, SdkError>((row.name, bytes))
+                Ok::<_, SdkError>((row.name, PackedPart { bytes, checksum: row.checksum }))
             };
             rows.into_iter().map(extent).collect::<Result<Vec<_>>>()
         };
@@ -193,8 +218,8 @@ impl PackedTable {
         match places.windows(2).find(|pair| pair[1].start < pair[0].end) {
             Some(pair) => Err(broken(format!("{:?} and {:?} must not overlap", pair[0], pair[1]))),
             None => {
-                let Self { identity, source, .. } = self;
-                Ok(PackedContent { identity, source, matrices, headers, tensors, sections })
+                let Self { identity, source, release, written, .. } = self;
+                Ok(PackedContent { identity, source, release, written, matrices, headers, tensors, sections })
             }
         }
     }

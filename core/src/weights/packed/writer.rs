@@ -3,10 +3,11 @@
 use std::io::{self, Seek, SeekFrom, Write};
 
 use causerie_backend::Format;
+use crc32fast::Hasher;
 
 use crate::weights::packed::sample::SampleHasher;
 use crate::weights::packed::section::StoredHeader;
-use crate::weights::packed::table::{ExtentRow, HEAD, HeaderRow, MatrixRow, PAGE, PackedTable, head};
+use crate::weights::packed::table::{ExtentRow, HEAD, HeaderRow, MatrixRow, PAGE, PackedTable, RELEASE, head};
 
 /// Writes a file of packed weights, matrix by matrix. The head comes last, so that a file that is not complete is refused.
 pub(crate) struct PackedWriter<W: Write + Seek> {
@@ -18,7 +19,8 @@ pub(crate) struct PackedWriter<W: Write + Seek> {
 impl<W: Write + Seek> PackedWriter<W> {
     /// Begins a file. `identity` is what the packed model is recognised by, `source` where it lies.
     pub(crate) fn new(file: W, identity: String, source: String) -> io::Result<Self> {
-        let mut writer = Self { file, length: 0, table: PackedTable { identity, source, ..PackedTable::default() } };
+        let table = PackedTable { identity, source, release: RELEASE.to_owned(), ..PackedTable::default() };
+        let mut writer = Self { file, length: 0, table };
         writer.put(&[0; HEAD])?;
         Ok(writer)
     }
@@ -59,6 +61,7 @@ impl<W: Write + Seek> PackedWriter<W> {
             columns: columns as u64,
             start: self.length,
             sample: 0,
+            checksum: 0,
         });
         Ok(PackedMatrixWriter { writer: self, hasher: SampleHasher::default() })
     }
@@ -66,19 +69,24 @@ impl<W: Write + Seek> PackedWriter<W> {
     /// Writes the header of a GGUF file.
     pub(crate) fn header(&mut self, StoredHeader { bytes, file_length }: &StoredHeader) -> io::Result<()> {
         let (start, length) = (self.length, bytes.len() as u64);
-        self.table.headers.push(HeaderRow { start, length, file_length: *file_length as u64 });
+        let checksum = crc32fast::hash(bytes);
+        self.table.headers.push(HeaderRow { start, length, file_length: *file_length as u64, checksum });
         self.put(bytes)
     }
 
     /// Begins a tensor that is not packed; its bytes follow.
     pub(crate) fn begin_tensor(&mut self, name: &str, length: usize) -> io::Result<()> {
         self.pad()?;
-        self.table.tensors.push(ExtentRow { name: name.to_owned(), start: self.length, length: length as u64 });
+        let (start, length) = (self.length, length as u64);
+        self.table.tensors.push(ExtentRow { name: name.to_owned(), start, length, checksum: 0 });
         Ok(())
     }
 
     /// Writes bytes of the tensor that was begun last.
     pub(crate) fn put_tensor(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(row) = self.table.tensors.last_mut() {
+            row.checksum = continued(row.checksum, bytes);
+        }
         self.put(bytes)
     }
 
@@ -86,8 +94,13 @@ impl<W: Write + Seek> PackedWriter<W> {
     pub(crate) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.pad()?;
         let (start, length) = (self.length, bytes.len() as u64);
-        self.table.sections.push(ExtentRow { name: name.to_owned(), start, length });
+        self.table.sections.push(ExtentRow { name: name.to_owned(), start, length, checksum: crc32fast::hash(bytes) });
         self.put(bytes)
+    }
+
+    /// Sets the modification time that the file is going to have.
+    pub(crate) fn set_written(&mut self, seconds: u64) {
+        self.table.written = seconds;
     }
 
     /// Writes the table and the head.
@@ -111,6 +124,9 @@ pub(crate) struct PackedMatrixWriter<'a, W: Write + Seek> {
 impl<W: Write + Seek> PackedMatrixWriter<'_, W> {
     pub(crate) fn put(&mut self, tiles: &[u8]) -> io::Result<()> {
         self.hasher.push(tiles);
+        if let Some(row) = self.writer.table.matrices.last_mut() {
+            row.checksum = continued(row.checksum, tiles);
+        }
         self.writer.put(tiles)
     }
 
@@ -119,4 +135,11 @@ impl<W: Write + Seek> PackedMatrixWriter<'_, W> {
             row.sample = self.hasher.finish();
         }
     }
+}
+
+/// The checksum of bytes whose beginning has this one.
+fn continued(checksum: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = Hasher::new_with_initial(checksum);
+    hasher.update(bytes);
+    hasher.finalize()
 }

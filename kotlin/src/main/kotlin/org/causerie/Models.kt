@@ -19,23 +19,26 @@ public interface ModelLoading {
      * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
      * ```
      *
-     * @param progress called on the loading thread with the progress from 0 to 1. Its exceptions end loading and are
-     *   rethrown.
+     * @param onPhase called on the loading thread when a phase of loading begins, and when the model is ready
+     * @param progress called on the loading thread with the progress from 0 to 1. Exceptions of both functions end
+     *   loading and are rethrown.
      * @throws SdkException.ModelNotFound if there is no model at the path
      * @throws SdkException.ModelLoad if its files cannot be used
      */
     public suspend fun load(
         path: String,
         options: LoadOptions = LoadOptions(),
+        onPhase: ((LoadPhase) -> Unit)? = null,
         progress: ((Float) -> Unit)? = null
     ): ModelRunner {
-        val proceed = progress?.let { report ->
-            { fraction: Float ->
-                report(fraction)
-                true
-            }
+        if (onPhase == null && progress == null) return loadWatched(path, options, null)
+        var last: LoadPhase? = null
+        return loadWatched(path, options) { fraction, phase ->
+            if (phase != last) onPhase?.invoke(phase)
+            last = phase
+            progress?.invoke(fraction)
+            true
         }
-        return loadWatched(path, options, proceed)
     }
 
     /**
@@ -116,7 +119,11 @@ public fun loadModelBlocking(
 @Throws(SdkException::class, InterruptedException::class)
 public fun ModelRunner.unloadBlocking(): Unit = runBlocking { unload() }
 
-private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((Float) -> Boolean)?): ModelRunner {
+private suspend fun loadWatched(
+    path: String,
+    options: LoadOptions,
+    proceed: ((Float, LoadPhase) -> Boolean)?
+): ModelRunner {
     Log.start()
     val watcher = proceed?.let(::Watcher)
     return try {
@@ -127,13 +134,13 @@ private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((F
 }
 
 /** Stores the exception of a listener, of which the engine would only return the message. */
-private class Watcher(private val listener: (Float) -> Boolean) : LoadProgress {
+private class Watcher(private val listener: (Float, LoadPhase) -> Boolean) : LoadProgress {
     @Volatile
     var thrown: Throwable? = null
         private set
 
-    override fun proceed(fraction: Float): Boolean = try {
-        listener(fraction)
+    override fun proceed(fraction: Float, phase: LoadPhase): Boolean = try {
+        listener(fraction, phase)
     } catch (err: Throwable) {
         thrown = err
         false

@@ -219,7 +219,7 @@ class JavaTest {
     void theExceptionOfALoadingListenerIsRethrown() {
         String demo = System.getProperty("causerie.repository") + "/models/demo.gguf";
         IllegalStateException thrown = new IllegalStateException("no paper");
-        LoadProgress progress = fraction -> {
+        LoadProgress progress = (fraction, phase) -> {
             throw thrown;
         };
         assertSame(

@@ -80,6 +80,23 @@ class ModelTest {
     }
 
     @Test
+    fun `phases are reported as they begin`(@TempDir folder: File) = runBlocking {
+        suspend fun phases(memory: WeightMemory?): List<LoadPhase> {
+            val reported = mutableListOf<LoadPhase>()
+            val options = loadOptions {
+                packedFolder = memory?.let { folder.path }
+                weightMemory = memory
+            }
+            ModelRunner.load(demo, options, onPhase = { reported += it }).close()
+            return reported
+        }
+        assertEquals(listOf(LoadPhase.READING, LoadPhase.READY), phases(null))
+        assertEquals(listOf(LoadPhase.PACKING, LoadPhase.MAPPING, LoadPhase.READY), phases(WeightMemory.MAPPED))
+        assertEquals(listOf(LoadPhase.MAPPING, LoadPhase.READY), phases(WeightMemory.MAPPED))
+        assertEquals(listOf(LoadPhase.READING, LoadPhase.READY), phases(WeightMemory.COPIED))
+    }
+
+    @Test
     fun `a listener that throws ends loading and crashes nothing`() {
         val err = assertThrows(IllegalStateException::class.java) {
             runBlocking { ModelRunner.load(demo) { error("no paper") } }
@@ -89,7 +106,7 @@ class ModelTest {
             loadModelBlocking(
                 demo,
                 progress = object : LoadProgress {
-                    override fun proceed(fraction: Float): Boolean = throw SdkException.Busy("later")
+                    override fun proceed(fraction: Float, phase: LoadPhase): Boolean = throw SdkException.Busy("later")
                 }
             )
         }
@@ -102,7 +119,7 @@ class ModelTest {
             loadModelBlocking(
                 demo,
                 progress = object : LoadProgress {
-                    override fun proceed(fraction: Float): Boolean = false
+                    override fun proceed(fraction: Float, phase: LoadPhase): Boolean = false
                 }
             )
         }
