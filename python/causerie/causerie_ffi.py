@@ -680,7 +680,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_livetranscription_push() != 40525:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565:
+    if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 42882:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_logsink_write() != 59483:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -1531,6 +1531,7 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_livetranscription_push.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.c_uint64,
     ctypes.c_float,
+    _UniffiRustBuffer,
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.restype = ctypes.c_int8
@@ -1907,7 +1908,7 @@ _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport.argtypes = 
     ctypes.POINTER(_UniffiVTableCallbackInterfaceCauserieFfiHttpTransport),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_init_callback_vtable_httptransport.restype = None
-_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOAD_PROGRESS_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,ctypes.c_float,ctypes.POINTER(ctypes.c_int8),
+_UNIFFI_CALLBACK_INTERFACE_CAUSERIE_FFI_LOAD_PROGRESS_METHOD0 = ctypes.CFUNCTYPE(None,ctypes.c_uint64,ctypes.c_float,_UniffiRustBuffer,ctypes.POINTER(ctypes.c_int8),
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UNIFFI_CALLBACK_INTERFACE_CLONE_CAUSERIE_FFI_LOAD_PROGRESS = ctypes.CFUNCTYPE(ctypes.c_uint64,ctypes.c_uint64,
@@ -9694,6 +9695,77 @@ class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
 
 
 
+
+
+
+
+
+class LoadPhase(enum.Enum):
+    """
+    What loading a model does.
+"""
+
+    PACKING = 0
+    """
+    Packed weights are written into the folder of the app.
+"""
+
+    READING = 1
+    """
+    The weights are read into memory.
+"""
+
+    MAPPING = 2
+    """
+    Packed weights are mapped.
+"""
+
+    READY = 3
+    """
+    The model is loaded.
+"""
+
+
+
+class _UniffiFfiConverterTypeLoadPhase(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return LoadPhase.PACKING
+        if variant == 2:
+            return LoadPhase.READING
+        if variant == 3:
+            return LoadPhase.MAPPING
+        if variant == 4:
+            return LoadPhase.READY
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == LoadPhase.PACKING:
+            return
+        if value == LoadPhase.READING:
+            return
+        if value == LoadPhase.MAPPING:
+            return
+        if value == LoadPhase.READY:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == LoadPhase.PACKING:
+            buf.write_i32(1)
+        if value == LoadPhase.READING:
+            buf.write_i32(2)
+        if value == LoadPhase.MAPPING:
+            buf.write_i32(3)
+        if value == LoadPhase.READY:
+            buf.write_i32(4)
+
+
+
 class _UniffiFfiConverterSequenceTypeTokenLogprob(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -14364,9 +14436,9 @@ class LoadProgress():
     Watches a model while it is loaded. It is called on the thread that loads.
 """
 
-    def proceed(self, fraction: float) -> bool:
+    def proceed(self, fraction: float,phase: LoadPhase) -> bool:
         """
-        Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+        Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
 """
         raise NotImplementedError
 
@@ -14397,15 +14469,18 @@ class LoadProgressImpl(LoadProgress):
         inst = cls.__new__(cls)
         inst._handle = handle
         return inst
-    def proceed(self, fraction: float) -> bool:
+    def proceed(self, fraction: float,phase: LoadPhase) -> bool:
         """
-        Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+        Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
 """
 
         _UniffiFfiConverterFloat32.check_lower(fraction)
+
+        _UniffiFfiConverterTypeLoadPhase.check_lower(phase)
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
             _UniffiFfiConverterFloat32.lower(fraction),
+            _UniffiFfiConverterTypeLoadPhase.lower(phase),
         )
         _uniffi_lift_return = _UniffiFfiConverterBoolean.lift
         _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
@@ -14427,12 +14502,13 @@ class _UniffiTraitImplLoadProgressImpl:
     def proceed(
             uniffi_handle,
             fraction,
+            phase,
             uniffi_out_return,
             uniffi_call_status_ptr,
         ):
         uniffi_obj = _UniffiFfiConverterTypeLoadProgress._handle_map.get(uniffi_handle)
         def make_call():
-            uniffi_args = (_UniffiFfiConverterFloat32.lift(fraction), )
+            uniffi_args = (_UniffiFfiConverterFloat32.lift(fraction), _UniffiFfiConverterTypeLoadPhase.lift(phase), )
             uniffi_method = uniffi_obj.proceed
             return uniffi_method(*uniffi_args)
         def write_return_value(v):
@@ -15516,6 +15592,7 @@ __all__ = [
     "DecisionState",
     "FinishReason",
     "FunctionOutcome",
+    "LoadPhase",
     "MessageResponse",
     "PullEvent",
     "SdkError",

@@ -2003,9 +2003,9 @@ func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
 protocol LoadProgress: AnyObject, Sendable {
 
     /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
      */
-    func proceed(fraction: Float) throws  -> Bool
+    func proceed(fraction: Float, phase: LoadPhase) throws  -> Bool
 
 }
 /**
@@ -2065,14 +2065,15 @@ class LoadProgressImpl: LoadProgress, @unchecked Sendable {
 
 
     /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
      */
-public func proceed(fraction: Float)throws  -> Bool  {
+public func proceed(fraction: Float, phase: LoadPhase)throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_loadprogress_proceed(
             self.uniffiCloneHandle(),
-        FfiConverterFloat.lower(fraction),uniffiCallStatus
+        FfiConverterFloat.lower(fraction),
+        FfiConverterTypeLoadPhase_lower(phase),uniffiCallStatus
     )
 })
 }
@@ -2108,6 +2109,7 @@ fileprivate struct UniffiCallbackInterfaceLoadProgress {
         proceed: { (
             uniffiHandle: UInt64,
             fraction: Float,
+            phase: RustBuffer,
             uniffiOutReturn: UnsafeMutablePointer<Int8>,
             uniffiCallStatus: UnsafeMutablePointer<RustCallStatus>
         ) in
@@ -2117,7 +2119,8 @@ fileprivate struct UniffiCallbackInterfaceLoadProgress {
                     throw UniffiInternalError.unexpectedStaleHandle
                 }
                 return try uniffiObj.proceed(
-                     fraction: try FfiConverterFloat.lift(fraction)
+                     fraction: try FfiConverterFloat.lift(fraction),
+                     phase: try FfiConverterTypeLoadPhase_lift(phase)
                 )
             }
 
@@ -10601,6 +10604,101 @@ func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
 
 
 /**
+ * What loading a model does.
+ */
+
+public enum LoadPhase: Equatable, Hashable {
+
+    /**
+     * Packed weights are written into the folder of the app.
+     */
+    case packing
+    /**
+     * The weights are read into memory.
+     */
+    case reading
+    /**
+     * Packed weights are mapped.
+     */
+    case mapping
+    /**
+     * The model is loaded.
+     */
+    case ready
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LoadPhase: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLoadPhase: FfiConverterRustBuffer {
+    typealias SwiftType = LoadPhase
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadPhase {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .packing
+
+        case 2: return .reading
+
+        case 3: return .mapping
+
+        case 4: return .ready
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: LoadPhase, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .packing:
+            writeInt(&buf, Int32(1))
+
+
+        case .reading:
+            writeInt(&buf, Int32(2))
+
+
+        case .mapping:
+            writeInt(&buf, Int32(3))
+
+
+        case .ready:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadPhase_lift(_ buf: RustBuffer) throws -> LoadPhase {
+    return try FfiConverterTypeLoadPhase.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadPhase_lower(_ value: LoadPhase) -> RustBuffer {
+    return FfiConverterTypeLoadPhase.lower(value)
+}
+
+
+
+/**
  * The importance of a log record.
  */
 
@@ -15426,7 +15524,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_logsink_write() != 59483) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565) {
+    if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 42882) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320) {

@@ -9,15 +9,15 @@ import Foundation
 /// - Parameters:
 ///   - path: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
 ///   - options: the options for loading.
-///   - onPhase: called on the loading thread when a phase of loading begins, and when the model is ready.
 ///   - progress: called on the loading thread with the progress from 0 to 1; returning `false` cancels loading. Its
 ///     errors are rethrown.
+///   - onPhase: called on the loading thread when a phase of loading begins, and when the model is ready.
 /// - Throws: ``SdkError``, or `CancellationError` when the task was cancelled.
 public func loadModel(
     path: String,
     options: LoadOptions = LoadOptions(),
-    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil,
-    progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
+    progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil,
+    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil
 ) async throws -> ModelRunner {
     try options.check()
     try Task.checkCancellation()
@@ -38,29 +38,29 @@ public func loadModel(
     }
 }
 
-/// Loads a model from a file or a folder on a separate thread. See ``loadModel(path:options:onPhase:progress:)``.
+/// Loads a model from a file or a folder on a separate thread. See ``loadModel(path:options:progress:onPhase:)``.
 ///
 /// - Parameters:
 ///   - url: a file URL.
 ///   - options: the options for loading.
-///   - onPhase: called when a phase of loading begins, and when the model is ready.
 ///   - progress: called with the progress; returning `false` cancels loading.
+///   - onPhase: called when a phase of loading begins, and when the model is ready.
 public func loadModel(
     url: URL,
     options: LoadOptions = LoadOptions(),
-    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil,
-    progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
+    progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil,
+    onPhase: (@Sendable (_ phase: LoadPhase) -> Void)? = nil
 ) async throws -> ModelRunner {
     guard url.isFileURL || url.scheme == nil else {
         throw SdkError.ModelNotFound(reason: "url must be a file URL, found \(url.absoluteString)")
     }
-    return try await loadModel(path: url.path, options: options, onPhase: onPhase, progress: progress)
+    return try await loadModel(path: url.path, options: options, progress: progress, onPhase: onPhase)
 }
 
 /// Reads information about a model, with its memory estimate, from the headers of its files. Nothing is loaded.
 ///
 /// - Parameters:
-///   - path: as for ``loadModel(path:options:onPhase:progress:)``.
+///   - path: as for ``loadModel(path:options:progress:onPhase:)``.
 ///   - contextSize: the context size in tokens for the memory estimate; the default of loading when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
     try checkCount(contextSize, "contextSize", expected: "1 or more")

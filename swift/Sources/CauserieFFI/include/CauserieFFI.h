@@ -252,7 +252,7 @@ typedef void (*UniffiCallbackInterfaceLogSinkMethod0)(uint64_t, RustBuffer, void
 #endif
 #ifndef UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
 #define UNIFFI_FFIDEF_CALLBACK_INTERFACE_LOAD_PROGRESS_METHOD0
-typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, int8_t* _Nonnull,
+typedef void (*UniffiCallbackInterfaceLoadProgressMethod0)(uint64_t, float, RustBuffer, int8_t* _Nonnull,
         RustCallStatus *_Nonnull uniffiCallStatus
     );
 
@@ -624,7 +624,7 @@ void uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress(const UniffiVTable
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOADPROGRESS_PROCEED
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_LOADPROGRESS_PROCEED
-int8_t uniffi_causerie_ffi_fn_method_loadprogress_proceed(uint64_t ptr, float fraction, RustCallStatus *_Nonnull out_status
+int8_t uniffi_causerie_ffi_fn_method_loadprogress_proceed(uint64_t ptr, float fraction, RustBuffer phase, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_CLONE_MODELRUNNER

@@ -288,12 +288,12 @@ public class Hub internal constructor(internal val raw: org.causerie.ffi.Hub) : 
 
 /** Watches a model while it is loaded. It is called on the thread that loads. */
 public fun interface LoadProgress {
-    /** Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error. */
-    public fun proceed(fraction: Float): Boolean
+    /** Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error. */
+    public fun proceed(fraction: Float, phase: LoadPhase): Boolean
 }
 
 internal class LoadProgressAdapter(private val own: LoadProgress) : org.causerie.ffi.LoadProgress {
-    override fun proceed(fraction: Float): Boolean = own.proceed(fraction)
+    override fun proceed(fraction: Float, phase: LoadPhase): Boolean = own.proceed(fraction, phase)
 }
 
 /** The calls of [ModelRunner] that the engine answers. */

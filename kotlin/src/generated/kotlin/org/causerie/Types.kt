@@ -2050,6 +2050,18 @@ public sealed class FunctionOutcome {
     public object TimedOut : FunctionOutcome()
 }
 
+/** What loading a model does. */
+public enum class LoadPhase {
+    /** Packed weights are written into the folder of the app. */
+    PACKING,
+    /** The weights are read into memory. */
+    READING,
+    /** Packed weights are mapped. */
+    MAPPING,
+    /** The model is loaded. */
+    READY,
+}
+
 /** A format of sound, with 16 bits for each sample of one channel. */
 public enum class SoundFormat {
     /** A WAV file. */

@@ -247,7 +247,7 @@ class JavaTest {
 
     @Test
     void aMissingModelIsAnErrorThatCanBeCaught() throws InterruptedException {
-        try (ModelRunner runner = Causerie.loadModelBlocking("no/such.gguf", new LoadOptions(), fraction -> true)) {
+        try (ModelRunner runner = Causerie.loadModelBlocking("no/such.gguf", new LoadOptions(), (fraction, phase) -> true)) {
             throw new AssertionError("it was loaded: " + runner);
         } catch (SdkException.ModelNotFound err) {
             assertTrue(err.getMessage().contains("no/such.gguf"));

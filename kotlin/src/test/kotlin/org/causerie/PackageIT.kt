@@ -86,7 +86,8 @@ class PackageIT {
     @Test
     fun `the sources are a jar of their own`() {
         val names = unzip(File(jar.path.removeSuffix(".jar") + "-sources.jar").readBytes()).keys
-        assertTrue(names.containsAll(listOf("org/causerie/Conversations.kt", "org/causerie/Generated.kt")), "$names")
+        val expected = listOf("org/causerie/Conversations.kt", "org/causerie/ffi/Generated.kt")
+        assertTrue(names.containsAll(expected), "$names")
     }
 
     @Test
@@ -151,7 +152,7 @@ class PackageIT {
             if (name.endsWith(".class")) assertFalse("java/awt" in String(data, Charsets.ISO_8859_1), name)
         }
         assertTrue("org/causerie/AndroidImages.class" in classes)
-        for (name in listOf("Conversation", "Causerie", "BlockingReply", "UniffiLib")) {
+        for (name in listOf("Conversation", "Causerie", "BlockingReply", "ffi/UniffiLib")) {
             val version = DataInputStream(classes.getValue("org/causerie/$name.class").inputStream()).apply {
                 skipBytes(6)
             }

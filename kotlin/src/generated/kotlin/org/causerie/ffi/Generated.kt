@@ -662,7 +662,7 @@ internal interface UniffiCallbackInterfaceLogSinkMethod0 : com.sun.jna.Callback 
     fun callback(`uniffiHandle`: Long,`record`: RustBuffer.ByValue,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,)
 }
 internal interface UniffiCallbackInterfaceLoadProgressMethod0 : com.sun.jna.Callback {
-    fun callback(`uniffiHandle`: Long,`fraction`: Float,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,)
+    fun callback(`uniffiHandle`: Long,`fraction`: Float,`phase`: RustBuffer.ByValue,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,)
 }
 internal interface UniffiCallbackInterfaceHttpTransportMethod0 : com.sun.jna.Callback {
     fun callback(`uniffiHandle`: Long,`request`: RustBuffer.ByValue,`sink`: Long,`uniffiOutReturn`: Pointer,uniffiCallStatus: UniffiRustCallStatus,)
@@ -1110,7 +1110,7 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_causerie_ffi_fn_init_callback_vtable_loadprogress(`vtable`: UniffiVTableCallbackInterfaceLoadProgress,
     ): Unit
-    external fun uniffi_causerie_ffi_fn_method_loadprogress_proceed(`ptr`: Long,`fraction`: Float,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_causerie_ffi_fn_method_loadprogress_proceed(`ptr`: Long,`fraction`: Float,`phase`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
     external fun uniffi_causerie_ffi_fn_clone_modelrunner(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1570,7 +1570,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_logsink_write() and 0xFFFF) != 59483) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 47565) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 42882) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() and 0xFFFF) != 5320) {
@@ -5574,9 +5574,9 @@ internal object FfiConverterTypeLiveTranscription: FfiConverter<LiveTranscriptio
 internal interface LoadProgress {
 
     /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
      */
-    fun `proceed`(`fraction`: kotlin.Float): kotlin.Boolean
+    fun `proceed`(`fraction`: kotlin.Float, `phase`: LoadPhase): kotlin.Boolean
 
     companion object
 }
@@ -5687,16 +5687,17 @@ internal open class LoadProgressImpl: Disposable, AutoCloseable, LoadProgress
 
 
     /**
-     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
      */
-    @Throws(SdkException::class)override fun `proceed`(`fraction`: kotlin.Float): kotlin.Boolean {
+    @Throws(SdkException::class)override fun `proceed`(`fraction`: kotlin.Float, `phase`: LoadPhase): kotlin.Boolean {
             return FfiConverterBoolean.lift(
     callWithHandle {
     uniffiRustCallWithError(SdkException) { _status ->
     UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed(
         it,
 
-        FfiConverterFloat.lower(`fraction`),_status)
+        FfiConverterFloat.lower(`fraction`),
+        FfiConverterTypeLoadPhase.lower(`phase`),_status)
 }
     }
     )
@@ -5722,11 +5723,12 @@ internal open class LoadProgressImpl: Disposable, AutoCloseable, LoadProgress
 // Put the implementation in an object so we don't pollute the top-level namespace
 internal object uniffiCallbackInterfaceLoadProgress {
     internal object `proceed`: UniffiCallbackInterfaceLoadProgressMethod0 {
-        override fun callback(`uniffiHandle`: Long,`fraction`: Float,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,) {
+        override fun callback(`uniffiHandle`: Long,`fraction`: Float,`phase`: RustBuffer.ByValue,`uniffiOutReturn`: ByteByReference,uniffiCallStatus: UniffiRustCallStatus,) {
             val uniffiObj = FfiConverterTypeLoadProgress.handleMap.get(uniffiHandle)
             val makeCall = { ->
                 uniffiObj.`proceed`(
                     FfiConverterFloat.lift(`fraction`),
+                    FfiConverterTypeLoadPhase.lift(`phase`),
                 )
             }
             val writeReturn = { value: kotlin.Boolean -> uniffiOutReturn.setValue(FfiConverterBoolean.lower(value)) }
@@ -10157,6 +10159,26 @@ internal object FfiConverterTypeGgufType: FfiConverterRustBuffer<GgufType> {
     override fun allocationSize(value: GgufType) = 4UL
 
     override fun write(value: GgufType, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeLoadPhase: FfiConverterRustBuffer<LoadPhase> {
+    override fun read(buf: ByteBuffer) = try {
+
+        LoadPhase.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: LoadPhase) = 4UL
+
+    override fun write(value: LoadPhase, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
