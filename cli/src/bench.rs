@@ -111,7 +111,10 @@ fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: u
         ("--at-once", arguments.at_once as u64),
         ("--repeats", arguments.repeats as u64),
         ("--seed", arguments.seed),
-    ] {
+    ]
+    .into_iter()
+    .chain(arguments.loading.gpu_bytes.map(|bytes| ("--gpu-bytes", bytes)))
+    {
         command.arg(option).arg(number.to_string());
     }
     let output = command.output()?;

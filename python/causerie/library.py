@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union, over
 
 from causerie._border import uncopyable
 from causerie._reading import Read, ReadOnce
+from causerie.choices import LoadPhase
 from causerie.error import SdkError
 from causerie.function import FunctionLike, as_functions
 from causerie.message import Image, ImageSource, MessageLike, as_messages
@@ -140,10 +141,11 @@ def load(
     options: LoadOptions | None = None,
     *,
     progress: Callable[[float], bool | None] | None = None,
+    on_phase: Callable[[LoadPhase], object] | None = None,
     **keywords: Unpack[LoadKeywords],
 ) -> tuple[ModelRunner, Tokenizer]:
     """Loads a model and its tokenizer, which is a `Processor` for a vision model; see `ModelRunner.load`."""
-    runner = ModelRunner.load(model, options, progress=progress, **keywords)
+    runner = ModelRunner.load(model, options, progress=progress, on_phase=on_phase, **keywords)
     return runner, Processor(runner) if runner.info.supports_images else Tokenizer(runner)
 
 

@@ -116,7 +116,7 @@ impl Conversation {
             let owner = self.owner;
             let state = self.runner.engine().visit(move |_, cache| cache.find(&positions, owner))?;
             if let Some(state) = state
-                && let Some(bytes) = state.save()?
+                && let Some(bytes) = state.save().unwrap_or_else(without_cache)
             {
                 saved.probe = probe(&loaded)?;
                 cache = bytes;
@@ -129,6 +129,12 @@ impl Conversation {
         };
         write_whole(path.as_ref(), version, &[&json, &cache]).map_err(|err| fault(path.as_ref(), err))
     }
+}
+
+/// A GPU that is lost takes the state with it, and not the history.
+fn without_cache(err: SdkError) -> Option<Vec<u8>> {
+    log::warn!("the session is saved without its cached state: {err}");
+    None
 }
 
 impl ModelRunner {

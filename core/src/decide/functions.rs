@@ -12,8 +12,9 @@ const QUESTION: &str = "Which function does the message ask for?";
 impl ModelRunner {
     /// Chooses the functions that a message most probably asks for, by a decision of the model: their names, the most probable first.
     /// As [`allowed_tools`](crate::GenerationOptions::allowed_tools) with a constraint, they keep a model from calling others: the
-    /// prompt still lists all functions, so that it is the same for every message, and stays in the prefix cache. A small model makes
-    /// more right calls if they alone are in its prompt (docs/constrained-calls.md).
+    /// prompt still lists all functions, so that it is the same for every message, and stays in the prefix cache. As
+    /// [`offered_functions`](crate::GenerationOptions::offered_functions), they alone are in the prompt, and a small model makes more right
+    /// calls (docs/constrained-calls.md).
     ///
     /// The model must be good at decisions. The order of the functions is taken even if the model
     /// [did not answer](crate::DecisionAnswer::is_answered): it can still be better than chance, and the app can do no more than offer

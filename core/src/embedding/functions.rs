@@ -8,8 +8,9 @@ use crate::function::{SdkFunction, check_chosen};
 impl EmbeddingModel {
     /// Chooses the functions whose names and descriptions fit a message best: their names, the best first. As
     /// [`allowed_tools`](crate::GenerationOptions::allowed_tools) with a constraint, they keep a model from calling others: the prompt
-    /// still lists all functions, so that it is the same for every message, and stays in the prefix cache. A small model makes more
-    /// right calls if they alone are in its prompt (docs/constrained-calls.md).
+    /// still lists all functions, so that it is the same for every message, and stays in the prefix cache. As
+    /// [`offered_functions`](crate::GenerationOptions::offered_functions), they alone are in the prompt, and a small model makes more right
+    /// calls (docs/constrained-calls.md).
     ///
     /// Models of vectors compare them; other models rank. With no more functions than wanted, all are chosen, and nothing is computed.
     ///

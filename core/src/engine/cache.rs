@@ -117,14 +117,21 @@ impl PrefixCache {
         }
     }
 
-    /// Replaces all states by others of the same positions, and forgets those that have none.
+    /// Replaces states by others of the same positions, and forgets those that have none. The others share no memory, so the oldest
+    /// are forgotten once the newer ones fill the limit.
     pub(crate) fn adopt(&mut self, adopt: impl Fn(Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>>) {
-        for mut entry in std::mem::take(&mut self.entries) {
+        let (mut adopted, mut counted, mut n_bytes) = (Vec::new(), HashSet::new(), 0);
+        for mut entry in std::mem::take(&mut self.entries).into_iter().rev() {
             let Some(state) = adopt(entry.state) else { continue };
             entry.state = state;
             entry.pauses = entry.pauses.into_iter().filter_map(&adopt).collect();
-            self.entries.push(entry);
+            n_bytes += entry.states().map(|state| state.n_bytes(&mut counted)).sum::<usize>();
+            adopted.push(entry);
+            if self.max_bytes < n_bytes {
+                break;
+            }
         }
+        self.entries.extend(adopted.into_iter().rev());
     }
 
     /// The entry to evict next, while all exceed the memory limit: the oldest, except the most recently used one and its

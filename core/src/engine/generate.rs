@@ -374,10 +374,18 @@ impl Generation {
     }
 
     /// Takes over the states of a network that moved.
-    pub(crate) fn adopt_states(&mut self, loaded: &LoadedModel) {
-        self.state = self.state.take().and_then(|state| loaded.model.adopt(state));
+    ///
+    /// # Errors
+    /// [`ErrorKind::Generation`] for a spoken reply whose state is lost.
+    pub(crate) fn adopt_states(&mut self, loaded: &LoadedModel) -> Result<()> {
+        let Some(state) = self.state.take() else { return Ok(()) };
+        self.state = loaded.model.adopt(state);
+        if self.state.is_none() {
+            return self.start_again();
+        }
         let pauses = std::mem::take(&mut self.pauses);
         self.pauses = pauses.into_iter().filter_map(|state| loaded.model.adopt(state)).collect();
+        Ok(())
     }
 
     /// Caches the state for later prompts; after the last token, picks the next one, or reads what is asked for.

@@ -136,7 +136,11 @@ impl Worker {
         }
         if has_moved {
             self.cache.adopt(|state| loaded.model.adopt(state));
-            self.generations.iter_mut().for_each(|generation| generation.adopt_states(&loaded));
+            for generation in &mut self.generations {
+                if let Err(err) = generation.adopt_states(&loaded) {
+                    fail(generation, err);
+                }
+            }
         }
         has_worked
     }

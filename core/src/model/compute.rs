@@ -14,7 +14,7 @@ use crate::checkpoint::{
 };
 use crate::error::{ErrorKind, Result};
 #[cfg(feature = "gpu")]
-use crate::memory;
+use crate::memory::{self, MemoryNeed};
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
@@ -24,6 +24,8 @@ use crate::model::gpu::{Wgsl, gpu_error};
 use crate::model::hearing::SoundEncoder;
 #[cfg(feature = "gpu")]
 use crate::model::moving::MovingNetwork;
+#[cfg(feature = "gpu")]
+use crate::model::native::weight_bytes;
 use crate::model::native::{MatrixPacker, Native};
 use crate::model::network::Network;
 use crate::model::operations::Operations;
@@ -250,6 +252,8 @@ impl Compute {
             Self::Native { cpu, cache_type, gpu: Some(place), .. } => {
                 match load_on_gpu(&place, (&cpu, cache_type), checkpoint, &mut *progress) {
                     Err(err) if place.may_leave && err.kind() != ErrorKind::LoadCancelled => {
+                        let n_bytes = weight_bytes(&checkpoint.tensors);
+                        MemoryNeed { written: n_bytes, reserved: n_bytes }.check("the model")?;
                         let network = load_decoder(Native::new(cpu, cache_type), checkpoint, progress)?;
                         Ok(LoadedNetwork { network, note: Some(noted(&err)) })
                     }

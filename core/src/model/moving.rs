@@ -66,14 +66,15 @@ impl MovingNetwork {
         }
         let n_bytes = weight_bytes(&self.checkpoint.tensors);
         MemoryNeed { written: n_bytes, reserved: n_bytes }.check("the model")?;
+        let native = Native::new(Arc::clone(&self.cpu), self.cache_type);
+        let decoder = Decoder::load(native, &self.checkpoint, &mut |_| ControlFlow::Continue(()))?;
+        // Afterwards, so that no part of them is newer.
         if !self.checkpoint.tensors.are_unchanged() {
             return Err(SdkError::new(
                 ErrorKind::ModelLoad,
                 "the GPU failed, and the model's files changed since they were loaded",
             ));
         }
-        let native = Native::new(Arc::clone(&self.cpu), self.cache_type);
-        let decoder = Decoder::load(native, &self.checkpoint, &mut |_| ControlFlow::Continue(()))?;
         *place = NetworkPlace::Cpu(DecoderNetwork::new(decoder), fault);
         Ok(())
     }
@@ -145,8 +146,9 @@ impl Network for MovingNetwork {
         match &*self.place.read() {
             NetworkPlace::Gpu(_) => Some(state),
             NetworkPlace::Cpu(..) if is_on_cpu(&*state) => Some(state),
-            NetworkPlace::Cpu(network, _) => network.load_state(&state.save().ok()??),
-            NetworkPlace::Nowhere(_) => None,
+            NetworkPlace::Cpu(network, GpuError::OutOfMemory(_)) => network.load_state(&state.save().ok()??),
+            // A device that is lost may have dropped steps whose results nothing has read.
+            NetworkPlace::Cpu(..) | NetworkPlace::Nowhere(_) => None,
         }
     }
 

@@ -74,7 +74,7 @@ pub struct GenerationOptions {
     /// delivered with the diagnostic [`ParallelLimit`](crate::DiagnosticCode::ParallelLimit). Default true.
     pub parallel_tool_calls: bool,
     /// Names of the functions of the conversation that the prompt lists, in the order in which they were registered. The
-    /// others stay in the history and may not be called, unless [`allowed_tools`](Self::allowed_tools) names them. With many functions, a
+    /// others stay in the history and may not be called; [`allowed_tools`](Self::allowed_tools) may not name them. With many functions, a
     /// small model makes more right calls if the few that fit the message are offered alone:
     /// [`EmbeddingModel::choose_functions`](crate::embedding::EmbeddingModel::choose_functions) chooses them. A prompt that lists the
     /// same functions as the one before goes on from the prefix cache. Default: all.

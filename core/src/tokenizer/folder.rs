@@ -20,10 +20,9 @@ use crate::weights::TokenizerFiles;
 
 /// `stored` is the vocabulary that was stored of the same files, if one was.
 pub(super) fn read(files: &TokenizerFiles<'_>, stored: Option<StoredVocabulary>) -> Result<TokenizerParts> {
-    let words = match stored.and_then(FolderWords::stored) {
-        Some(words) => words?,
-        None => FolderWords::read(&files.json()?)?,
-    };
+    // What was stored in another form is read from the file again.
+    let stored = stored.and_then(FolderWords::stored).and_then(Result::ok);
+    let words = stored.map_or_else(|| FolderWords::read(&files.json()?), Ok)?;
     parts(words, &files.settings, &configs(files))
 }
 

@@ -41,10 +41,9 @@ pub(super) fn name(file: &GgufFile) -> Result<String> {
 pub(super) fn read(file: &GgufFile, stored: Option<StoredVocabulary>) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
     let texts = stored.as_ref().and_then(|stored| stored.texts(vocabulary.tokens.len()));
-    let table = match stored {
-        Some(stored) => vocabulary.check(PairTable::read(stored.table)?)?,
-        None => vocabulary.table(file)?,
-    };
+    // A table of another form is built again.
+    let stored = stored.and_then(|stored| vocabulary.check(PairTable::read(stored.table).ok()?).ok());
+    let table = stored.map_or_else(|| vocabulary.table(file), Ok)?;
     let scheme = match file.text("tokenizer.ggml.model")? {
         Some("gpt2") => Scheme::byte_level(file, &vocabulary, table)?,
         Some("llama") => Scheme::sentence_piece(file, &vocabulary, table, (true, vocabulary.user_defined()))?,

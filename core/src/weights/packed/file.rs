@@ -81,7 +81,8 @@ impl PackedFile {
     /// # Errors
     /// [`ErrorKind::ModelLoad`] for a part with other bytes.
     pub(crate) fn checked(self, path: &Path) -> Result<Self> {
-        let written = UNIX_EPOCH + Duration::from_secs(self.content.written);
+        let written = UNIX_EPOCH.checked_add(Duration::from_secs(self.content.written));
+        let written = written.ok_or_else(|| broken("its time is beyond all calendars"))?;
         if self.content.written == 0 || self.file.modified() == Some(written) {
             return Ok(self);
         }
@@ -90,6 +91,9 @@ impl PackedFile {
         }
         for (name, PackedPart { bytes, checksum }) in &self.content.sections {
             self.check(name, bytes.clone(), *checksum)?;
+        }
+        if !self.file.is_unchanged() {
+            return Err(broken("another program wrote to it while it was checked"));
         }
         // Where it cannot be set, the file is checked at each load.
         match set_time(path, written) {

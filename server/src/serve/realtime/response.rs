@@ -184,7 +184,10 @@ impl ActiveResponse {
         let place = self.open(out);
         let writer = self.sound.get_or_insert_with(|| EventSoundWriter::new(self.settings.sound));
         let delta = writer.push(samples);
-        out.send("response.output_audio.delta", with(place, json!({ "delta": delta })));
+        // A telephone's first piece may be too short for a sample.
+        if !delta.is_empty() {
+            out.send("response.output_audio.delta", with(place, json!({ "delta": delta })));
+        }
     }
 
     /// Begins the item of the reply's text and sound, unless it has begun. Returns its place, as its events name it.
