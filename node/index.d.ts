@@ -22,6 +22,7 @@ export interface LoadOptions {
   device?: "cpu" | "gpu" | "auto" | "metal";
   /** The GPU's name, or a part of it. Default: the first that is not software. */
   gpuName?: string | null;
+  /** Bytes of the GPU's memory that the model and its conversations may take. Default: what the device has. */
   gpuBytes?: number | null;
   /** Computing threads. Results do not depend on it. Default: the number of fast cores. */
   threads?: number | null;
