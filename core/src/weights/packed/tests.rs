@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 
 use causerie_backend::{Format, ModelFile};
@@ -20,7 +21,13 @@ fn file(name: &str, bytes: &[u8]) -> ModelFile {
 
 /// A file with two matrices, a header and a tensor.
 fn small() -> Vec<u8> {
+    written_at(0)
+}
+
+/// As [`small`], with the time at which it was written.
+fn written_at(seconds: u64) -> Vec<u8> {
     let mut writer = PackedWriter::new(Cursor::new(Vec::new()), "identity".to_owned(), "source".to_owned()).unwrap();
+    writer.set_written(seconds);
     writer.header(&StoredHeader { bytes: b"GGUF".to_vec(), file_length: 1000 }).unwrap();
     for (first_row, shape) in [(0, (3, 32)), (3, (200, 64))] {
         let n_bytes = Format::Q8_0.checked_matrix_bytes(shape).unwrap();
@@ -55,6 +62,15 @@ fn what_is_written_is_read() {
         assert!(weights.section("others").is_none() && weights.is_mapped() == (memory != WeightMemory::Copied));
     }
     assert!(PackedFile::recognise(&file("other", b"GGUF and more")).unwrap().is_none());
+}
+
+#[test]
+fn a_time_beyond_all_calendars_is_an_error() {
+    for seconds in [i64::MAX as u64 + 1, u64::MAX] {
+        let found = read("late", &written_at(seconds)).unwrap().checked(Path::new("late"));
+        assert_eq!(found.err().map(|err| err.kind()), Some(ErrorKind::ModelLoad), "{seconds}");
+    }
+    assert!(read("timeless", &small()).unwrap().checked(Path::new("timeless")).is_ok());
 }
 
 /// Any byte of the head and the table, and of the first and last bytes of matrices.
