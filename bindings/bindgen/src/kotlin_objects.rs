@@ -69,7 +69,8 @@ fn write_callback(text: &mut String, object: &Object) -> Result<()> {
     for method in object.methods() {
         let (parameters, _) = lists(&method.arguments());
         let (called, kind) = (member(method.name()), kind(method));
-        own.push(format!("{}public fun {called}({parameters}): {kind}", documentation(method.docstring(), "")));
+        let docs = documentation(method.docstring(), "");
+        own.push(format!("{docs}{}public fun {called}({parameters}): {kind}", throws(method)));
         let hidden = |one: &Argument| match one.as_type() {
             Type::Object { name, .. } => (format!("{HIDDEN}.{name}"), format!("{name}({})", member(one.name()))),
             other => (type_name(&other), member(one.name())),
@@ -102,7 +103,8 @@ fn write_interface(text: &mut String, object: &Object) -> Result<()> {
             return format!("{docs}public val {}: {}", member(called), kind(method));
         }
         let suspend = if method.is_async() { "suspend " } else { "" };
-        format!("{docs}public {suspend}fun {}({}): {}", public(called), lists(&method.arguments()).0, kind(method))
+        let (throws, parameters) = (throws(method), lists(&method.arguments()).0);
+        format!("{docs}{throws}public {suspend}fun {}({parameters}): {}", public(called), kind(method))
     };
     let methods = object.methods();
     let is_public = |method: &str| !INTERNAL.contains(&&*format!("{name}.{method}"));
@@ -119,7 +121,8 @@ fn write_class(text: &mut String, object: &Object) -> Result<()> {
     if let Some(constructor) = object.primary_constructor() {
         let (parameters, arguments) = lists(&constructor.arguments());
         let docs = documentation(constructor.docstring(), "");
-        members.push(format!("{docs}public constructor({parameters}) : this({HIDDEN}.{name}({arguments}))"));
+        let throws = throws(constructor);
+        members.push(format!("{docs}{throws}public constructor({parameters}) : this({HIDDEN}.{name}({arguments}))"));
     }
     for method in object.methods() {
         if INTERNAL.contains(&&*format!("{name}.{}", method.name())) {
@@ -144,6 +147,11 @@ fn write_class(text: &mut String, object: &Object) -> Result<()> {
         interface.map(|name| format!("{name}, ")).unwrap_or_default()
     )?;
     write_body(text, &members, "")
+}
+
+/// What tells Java that a call may throw.
+fn throws(callable: &dyn Callable) -> &'static str {
+    if callable.throws_type().is_some() { "@Throws(SdkException::class)\n" } else { "" }
 }
 
 fn companion(object: &Object) -> Option<String> {
@@ -175,7 +183,7 @@ fn forwarded(callable: &dyn Callable, name: &str, on: &str, modifier: &str) -> S
     if PROPERTIES.contains(&name) {
         return format!("{modifier}val {}: {kind} get() = {call}", member(name));
     }
-    let throws = if callable.throws_type().is_some() { "@Throws(SdkException::class)\n" } else { "" };
+    let throws = throws(callable);
     let suspend = if callable.is_async() { "suspend " } else { "" };
     // The interface has the defaults.
     let parameters = if modifier == "override " { parameters.replace(" = null", "") } else { parameters };

@@ -8,6 +8,7 @@ package org.causerie
 /** The calls of [Conversation] that the engine answers. */
 public interface ConversationInterface {
     /** Adds a message without generating, for example one of several function results. */
+    @Throws(SdkException::class)
     public fun appendToHistory(message: ChatMessage): Unit
 
     /** Creates an independent conversation with the same history. */
@@ -43,6 +44,7 @@ public interface ConversationInterface {
     public fun offerFunction(function: SdkFunction): Unit
 
     /** What a reply to the history as it stands would leave out of the prompt with these options. */
+    @Throws(SdkException::class)
     public fun planContext(options: GenerationOptions): ContextPlan
 
     /**
@@ -52,15 +54,19 @@ public interface ConversationInterface {
     public val prefillProgress: PrefillProgress
 
     /** Number of prompt tokens for the history as it stands, including functions. */
+    @Throws(SdkException::class)
     public fun promptTokenCount(): Int
 
     /** Offers functions to the model, all or none. Each replaces a function of the same name in place. */
+    @Throws(SdkException::class)
     public fun registerFunctions(functions: List<SdkFunction>): Unit
 
     /** Removes and returns the last message; none if there is none. */
+    @Throws(SdkException::class)
     public fun removeLastMessage(): ChatMessage?
 
     /** Saves the conversation to a file, with or without the model's cache of it. */
+    @Throws(SdkException::class)
     public fun saveSession(path: String, includeCache: Boolean): Unit
 
     /** Starts the stream of a reply to the history as it stands. */
@@ -77,9 +83,11 @@ public interface ConversationInterface {
     public fun startResponseWithFunctions(message: ChatMessage?, functions: List<String>, offered: List<SdkFunction>, rounds: RoundOptions, options: GenerationOptions): ResponseStream
 
     /** Keeps only the first messages of the history. */
+    @Throws(SdkException::class)
     public fun truncate(messageCount: Int): Unit
 
     /** Stops offering a function. Returns false if none has this name. */
+    @Throws(SdkException::class)
     public fun unregisterFunction(name: String): Boolean
 }
 
@@ -145,15 +153,18 @@ public class Conversation internal constructor(internal val raw: org.causerie.ff
 /** The calls of [EmbeddingModel] that the engine answers. */
 public interface EmbeddingModelInterface {
     /** The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit. */
+    @Throws(SdkException::class)
     public suspend fun embed(texts: List<String>, options: EmbedOptions): TextEmbeddings
 
     /** The vectors of the tokens of texts, for models that compare texts token by token. */
+    @Throws(SdkException::class)
     public suspend fun embedTokens(texts: List<String>, options: EmbedOptions): TokenEmbeddings
 
     /** The description of the model. */
     public val info: EmbeddingModelInfo
 
     /** Ranks documents by how well they fit a query. A document that is too long is cut at its end. */
+    @Throws(SdkException::class)
     public suspend fun rerank(query: String, documents: List<String>, options: RerankOptions): Ranking
 }
 
@@ -238,6 +249,7 @@ public class Hub internal constructor(internal val raw: org.causerie.ffi.Hub) : 
      * A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
      * have no client.
      */
+    @Throws(SdkException::class)
     public constructor(options: HubOptions, transport: HttpTransport?) : this(org.causerie.ffi.Hub(options, transport?.let(::HttpTransportAdapter)))
 
     /** The folder that models are downloaded into. */
@@ -289,6 +301,7 @@ public class Hub internal constructor(internal val raw: org.causerie.ffi.Hub) : 
 /** Watches a model while it is loaded. It is called on the thread that loads. */
 public fun interface LoadProgress {
     /** Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error. */
+    @Throws(SdkException::class)
     public fun proceed(fraction: Float, phase: LoadPhase): Boolean
 }
 
@@ -320,33 +333,40 @@ public interface ModelRunnerInterface {
      * Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
      * prefix cache. A caller that stops waiting cancels the questions.
      */
+    @Throws(SdkException::class)
     public suspend fun decide(state: DecisionState, questions: List<DecisionQuestion>, options: DecisionOptions): Decisions
 
     /** Facts about the model. */
     public val info: ModelInfo
 
     /** The token ids of the prompt for these messages. */
+    @Throws(SdkException::class)
     public fun promptTokens(messages: List<ChatMessage>, addGenerationPrompt: Boolean): List<UInt>
 
     /** Renders the prompt for these messages. */
+    @Throws(SdkException::class)
     public fun renderPrompt(messages: List<ChatMessage>, addGenerationPrompt: Boolean): String
 
     /** Restores a conversation from a file. */
+    @Throws(SdkException::class)
     public fun restoreSession(path: String): Conversation
 
     /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
+    @Throws(SdkException::class)
     public fun startSpeech(text: String, voice: SpeechVoice, options: GenerationOptions): ResponseStream
 
     /** Whether the model's chat template supports functions. */
     public val supportsFunctionCalling: Boolean
 
     /** The token ids of a prompt given as text. */
+    @Throws(SdkException::class)
     public fun tokenize(prompt: String): List<UInt>
 
     /** Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing. */
+    @Throws(SdkException::class)
     public suspend fun unload(): Unit
 }
 
@@ -400,6 +420,7 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
 /** Writes a file of sound while its samples come. */
 public class SoundFileWriter internal constructor(internal val raw: org.causerie.ffi.SoundFileWriter) : AutoCloseable {
     /** Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate. */
+    @Throws(SdkException::class)
     public constructor(format: SoundFormat, sampleRate: Int) : this(org.causerie.ffi.SoundFileWriter(format, sampleRate))
 
     /** Ends the file, and returns its last bytes. */
@@ -462,21 +483,26 @@ public interface LiveTranscriptionInterface {
     public fun end(): Unit
 
     /** The next event, which waits for samples; none after the last one. */
+    @Throws(SdkException::class)
     public suspend fun next(): TranscriptEvent?
 
     /** The next event, for callers that wait on a thread of their own. */
+    @Throws(SdkException::class)
     public fun nextBlocking(): TranscriptEvent?
 
     /** The next event that the samples so far give; none if more are needed, and after the last event. */
+    @Throws(SdkException::class)
     public suspend fun nextReady(): TranscriptEvent?
 
     /** The next event that the samples so far give, for callers that wait on a thread of their own. */
+    @Throws(SdkException::class)
     public fun nextReadyBlocking(): TranscriptEvent?
 
     /**
      * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
      * `UnsupportedContent` if a sample is NaN or infinite.
      */
+    @Throws(SdkException::class)
     public fun push(samples: ByteArray): Unit
 }
 
@@ -516,6 +542,7 @@ public interface TranscriberInterface {
     public val languages: List<String>
 
     /** Starts the transcription of samples that are pushed as they come. */
+    @Throws(SdkException::class)
     public fun startLiveTranscription(sampleRate: Long, options: TranscribeOptions): LiveTranscription
 
     /** Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own. */
@@ -609,6 +636,7 @@ public class HttpSink internal constructor(internal val raw: org.causerie.ffi.Ht
  */
 public fun interface HttpTransport {
     /** Begins a request and returns. The answer goes to the sink, from any thread. */
+    @Throws(SdkException::class)
     public fun send(request: HttpRequest, sink: HttpSink): Unit
 }
 

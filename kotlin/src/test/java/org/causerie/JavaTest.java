@@ -246,6 +246,17 @@ class JavaTest {
     }
 
     @Test
+    void aWrongRateIsAnErrorThatCanBeCaught() {
+        try (SoundFileWriter writer = new SoundFileWriter(SoundFormat.PCM, 0)) {
+            throw new AssertionError("it was made: " + writer);
+        } catch (SdkException.UnsupportedContent err) {
+            assertTrue(err.getMessage().contains("0"));
+        } catch (SdkException err) {
+            throw new AssertionError(err);
+        }
+    }
+
+    @Test
     void aMissingModelIsAnErrorThatCanBeCaught() throws InterruptedException {
         try (ModelRunner runner = Causerie.loadModelBlocking("no/such.gguf", new LoadOptions(), (fraction, phase) -> true)) {
             throw new AssertionError("it was loaded: " + runner);
