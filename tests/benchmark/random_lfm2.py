@@ -160,6 +160,11 @@ def write(path):
         part("ffn_gate", shape.feed_forward, hidden)
         part("ffn_up", shape.feed_forward, hidden)
         part("ffn_down", hidden, shape.feed_forward, into_stream)
+    close(writer)
+
+
+def close(writer):
+    """Writes the file."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -14,6 +14,9 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent))
+from random_lfm2 import close
+
 
 class Tower(NamedTuple):
     hidden: int
@@ -114,13 +117,6 @@ def write_grown(path, size, kind):
         for layer in layers:
             add(tensor.name if layer is None else tensor.name.replace("v.blk.0.", f"v.blk.{layer}.", 1), tensor)
     close(writer)
-
-
-def close(writer):
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 def write(path):

@@ -16,7 +16,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
-from random_lfm2 import simple_blocks
+from random_lfm2 import close, simple_blocks
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures/models"
 
@@ -132,10 +132,7 @@ def write(path):
         for name, tensor in by_name.items():
             if name.startswith(alike):
                 add(name.replace(alike, f"blk.{layer}.", 1), tensor, layer)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    close(writer)
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ impl<O: Operations> Stack<O> {
         Ok(())
     }
 
-    /// As [`forward`](Self::forward), for the last `n_last` rows of each sequence: afterwards the stream has these alone. The other rows
-    /// are computed only as far as layers remember them. So of a prompt's chunk, the last layer computes keys and values; and where
-    /// layers share the keys of earlier ones, all of them compute nothing.
+    /// As [`forward`](Self::forward), for the last `n_last` rows of each sequence: afterwards the stream has these alone, if there are
+    /// any. The other rows are computed only as far as layers remember them. So of a prompt's chunk, the last layer computes keys and
+    /// values; and where layers share the keys of earlier ones, all of them compute nothing.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
