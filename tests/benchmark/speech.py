@@ -99,14 +99,16 @@ def main():
     cases = [(kind, int(threads)) for kind in options.kinds.split(",") for threads in options.threads.split(",")]
     runs = {case: [] for case in cases}
     for _ in range(options.rounds):
+        liquid = {}  # of each number of threads: it has one type of weights
         for kind, threads in cases:
             model, projector, vocoder = model_of(kind, options.models)
             ours = run([options.causerie, model, threads, REPEATS, FRAMES])
             theirs = run([sys.executable, __file__, "--llama", model, projector, threads])
             counts = {name: str(threads) for name in ("CERA_THREADS", "CERA_DECODE_THREADS", "RAYON_NUM_THREADS")}
             cera = run([options.models / "rivals/release/cera-speech", projector, vocoder, REPEATS, FRAMES], **counts)
-            liquid = options.liquid and run([options.liquid, HERE / "liquid_audio_parts.py", "bfloat16", threads])
-            runs[kind, threads].append((ours, theirs, cera, liquid))
+            if options.liquid and threads not in liquid:
+                liquid[threads] = run([options.liquid, HERE / "liquid_audio_parts.py", "bfloat16", threads])
+            runs[kind, threads].append((ours, theirs, cera, liquid.get(threads)))
     print(f"medians of {options.rounds} rounds, in milliseconds")
     columns = ["weights", "threads", "hear", "llama.cpp", "times as fast", "sound", "frame", "text", "real time"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
