@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeVar
 
-from causerie._border import adopted
+from causerie._border import OfKind, adopted
 from causerie.error import SdkError
 
 Choice = TypeVar("Choice", bound=Enum)
@@ -77,7 +77,7 @@ class LoadPhase(str, Enum):
 
 
 @dataclass(frozen=True)
-class ToolChoice:
+class ToolChoice(OfKind):
     """Whether functions are called: one of the constants, or `ToolChoice.function("f")`.
 
     The strings `"auto"`, `"none"` and `"required"` and the form of chat completions are accepted in its place.
@@ -99,19 +99,6 @@ class ToolChoice:
     def function(cls, name: str) -> ToolChoice:
         """The reply begins with a call of this function and calls no other."""
         return cls("function", name)
-
-    # The generated code queries these.
-    def is_AUTO(self) -> bool:
-        return self.kind == "auto"
-
-    def is_NONE(self) -> bool:
-        return self.kind == "none"
-
-    def is_REQUIRED(self) -> bool:
-        return self.kind == "required"
-
-    def is_FUNCTION(self) -> bool:
-        return self.kind == "function"
 
 
 ToolChoice.AUTO, ToolChoice.NONE, ToolChoice.REQUIRED = map(ToolChoice, ("auto", "none", "required"))
