@@ -26,6 +26,7 @@ __round_options!(options {
     /// let options = causerie::RoundOptions { time_limit: Some(Duration::from_secs(5)), in_parallel: true, ..Default::default() };
     /// assert_eq!(options.max_rounds, 8);
     /// ```
+    #[derive(Eq)]
     pub struct RoundOptions
 });
 

@@ -186,7 +186,7 @@ impl From<serde_json::Value> for Value {
     }
 }
 
-/// serde_json has integers of 64 bits only: a larger one is [`ErrorKind::Serialization`](crate::ErrorKind::Serialization).
+/// serde_json has integers of 64 bits only: a larger one is [`ErrorKind::Serialization`].
 impl TryFrom<Value> for serde_json::Value {
     type Error = SdkError;
 
