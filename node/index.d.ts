@@ -69,6 +69,11 @@ export interface GenerationOptions {
   parallelToolCalls?: boolean;
   /** Names of the functions of the conversation that the prompt lists. Default: all. */
   offeredFunctions?: string[] | null;
+  /**
+   * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those that
+   * fit the user's messages best are chosen, by the model of `setFunctionRanker`. Default: no limit.
+   */
+  maxOfferedFunctions?: number | null;
   allowedTools?: string[] | null;
   toolCallConstraint?: "off" | "typed";
   /** A JSON Schema, which the text of the reply must fit. With `schema`, the value of the reply is read as well. */
@@ -309,6 +314,8 @@ export class ModelRunner {
    * shown as JSON.
    */
   decide(state: Json | ChatMessage[], questions: DecisionQuestion[], options?: DecisionOptions): Promise<Decisions>;
+  /** Sets the model that chooses among the functions of conversations, for replies with `maxOfferedFunctions`. */
+  setFunctionRanker(embeddingModel: EmbeddingModel): void;
   /** Cancels all replies and frees the memory. Conversations can still be read. */
   unload(): Promise<void>;
 }

@@ -59,6 +59,14 @@ pub struct GenerationOptions {
     /// diagnostic.
     #[uniffi(default = true)]
     pub parallel_tool_calls: bool,
+    /// Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all.
+    #[uniffi(default)]
+    pub offered_functions: Option<Vec<String>>,
+    /// The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+    /// that fit the user's messages best are chosen, by the embedding model that `set_function_ranker` of the runner sets, without
+    /// which this option is an error. Default: no limit.
+    #[uniffi(default)]
+    pub max_offered_functions: Option<SdkCount>,
     /// Names of the offered functions that may be called. Default: all.
     #[uniffi(default)]
     pub allowed_tools: Option<Vec<String>>,
@@ -366,6 +374,8 @@ impl From<GenerationOptions> for core::GenerationOptions {
                 ToolChoice::Function { name } => core::ToolChoice::Function(name),
             }),
             parallel_tool_calls: options.parallel_tool_calls,
+            offered_functions: options.offered_functions,
+            max_offered_functions: options.max_offered_functions.map(SdkCount::size),
             allowed_tools: options.allowed_tools,
             tool_call_constraint: options.tool_call_constraint.map_or_else(Default::default, |constraint| {
                 match constraint {

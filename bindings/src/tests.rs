@@ -28,6 +28,8 @@ fn plain() -> GenerationOptions {
         stop_sequences: Vec::new(),
         tool_choice: None,
         parallel_tool_calls: true,
+        offered_functions: None,
+        max_offered_functions: None,
         allowed_tools: None,
         tool_call_constraint: None,
         json_schema_constraint: None,

@@ -708,6 +708,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() != 23787:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880:
@@ -1048,6 +1050,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt.restype
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.restype = ctypes.c_uint16
@@ -1620,6 +1625,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -6420,7 +6431,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, offered_functions:typing.Optional[typing.List[str]] = None, max_offered_functions:typing.Optional[SdkCount] = None, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -6440,6 +6451,8 @@ class GenerationOptions:
             self.stop_sequences = stop_sequences
         self.tool_choice = tool_choice
         self.parallel_tool_calls = parallel_tool_calls
+        self.offered_functions = offered_functions
+        self.max_offered_functions = max_offered_functions
         self.allowed_tools = allowed_tools
         self.tool_call_constraint = tool_call_constraint
         self.json_schema_constraint = json_schema_constraint
@@ -6462,7 +6475,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, offered_functions={}, max_offered_functions={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.offered_functions, self.max_offered_functions, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -6495,6 +6508,10 @@ class GenerationOptions:
         if self.tool_choice != other.tool_choice:
             return False
         if self.parallel_tool_calls != other.parallel_tool_calls:
+            return False
+        if self.offered_functions != other.offered_functions:
+            return False
+        if self.max_offered_functions != other.max_offered_functions:
             return False
         if self.allowed_tools != other.allowed_tools:
             return False
@@ -6552,6 +6569,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
             tool_choice=_UniffiFfiConverterOptionalTypeToolChoice.read(buf),
             parallel_tool_calls=_UniffiFfiConverterBoolean.read(buf),
+            offered_functions=_UniffiFfiConverterOptionalSequenceString.read(buf),
+            max_offered_functions=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             allowed_tools=_UniffiFfiConverterOptionalSequenceString.read(buf),
             tool_call_constraint=_UniffiFfiConverterOptionalTypeToolCallConstraint.read(buf),
             json_schema_constraint=_UniffiFfiConverterOptionalString.read(buf),
@@ -6589,6 +6608,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
         _UniffiFfiConverterOptionalTypeToolChoice.check_lower(value.tool_choice)
         _UniffiFfiConverterBoolean.check_lower(value.parallel_tool_calls)
+        _UniffiFfiConverterOptionalSequenceString.check_lower(value.offered_functions)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_offered_functions)
         _UniffiFfiConverterOptionalSequenceString.check_lower(value.allowed_tools)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.check_lower(value.tool_call_constraint)
         _UniffiFfiConverterOptionalString.check_lower(value.json_schema_constraint)
@@ -6625,6 +6646,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
         _UniffiFfiConverterOptionalTypeToolChoice.write(value.tool_choice, buf)
         _UniffiFfiConverterBoolean.write(value.parallel_tool_calls, buf)
+        _UniffiFfiConverterOptionalSequenceString.write(value.offered_functions, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_offered_functions, buf)
         _UniffiFfiConverterOptionalSequenceString.write(value.allowed_tools, buf)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.write(value.tool_call_constraint, buf)
         _UniffiFfiConverterOptionalString.write(value.json_schema_constraint, buf)
@@ -11939,6 +11962,177 @@ class _UniffiFfiConverterTypeDecisionCancel:
         buf.write_u64(cls.lower(value))
 
 
+class EmbeddingModelProtocol(typing.Protocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+        raise NotImplementedError
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+        raise NotImplementedError
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        raise NotImplementedError
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+        raise NotImplementedError
+
+class EmbeddingModel(EmbeddingModelProtocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTextEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTokenEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModelInfo.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+
+        _UniffiFfiConverterString.check_lower(query)
+
+        _UniffiFfiConverterSequenceString.check_lower(documents)
+
+        _UniffiFfiConverterTypeRerankOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(query),
+            _UniffiFfiConverterSequenceString.lower(documents),
+            _UniffiFfiConverterTypeRerankOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeRanking.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+
+
+
+
+
+class _UniffiFfiConverterTypeEmbeddingModel:
+    @staticmethod
+    def lift(value: int) -> EmbeddingModel:
+        return EmbeddingModel._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: EmbeddingModel):
+        if not isinstance(value, EmbeddingModel):
+            raise TypeError("Expected EmbeddingModel instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: EmbeddingModel) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> EmbeddingModel:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: EmbeddingModel, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
 class ModelRunnerProtocol(typing.Protocol):
     """
     A loaded model, which creates conversations.
@@ -12003,6 +12197,13 @@ class ModelRunnerProtocol(typing.Protocol):
     def restore_session(self, path: str) -> Conversation:
         """
         Restores a conversation from a file.
+"""
+        raise NotImplementedError
+    def set_function_ranker(self, model: EmbeddingModel) -> None:
+        """
+        Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+        vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+        texts.
 """
         raise NotImplementedError
     def speak(self, text: str,voice: SpeechVoice,options: GenerationOptions) -> ResponseStream:
@@ -12299,6 +12500,26 @@ class ModelRunner(ModelRunnerProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def set_function_ranker(self, model: EmbeddingModel) -> None:
+        """
+        Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+        vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+        texts.
+"""
+
+        _UniffiFfiConverterTypeEmbeddingModel.check_lower(model)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeEmbeddingModel.lower(model),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -13296,177 +13517,6 @@ class _UniffiFfiConverterTypeDownloadStream:
 
     @classmethod
     def write(cls, value: DownloadStream, buf: _UniffiRustBuffer):
-        buf.write_u64(cls.lower(value))
-
-
-class EmbeddingModelProtocol(typing.Protocol):
-    """
-    A model in memory that embeds texts, or ranks documents.
-"""
-
-    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
-        """
-        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
-"""
-        raise NotImplementedError
-    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
-        """
-        The vectors of the tokens of texts, for models that compare texts token by token.
-"""
-        raise NotImplementedError
-    def info(self, ) -> EmbeddingModelInfo:
-        """
-        The description of the model.
-"""
-        raise NotImplementedError
-    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
-        """
-        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
-"""
-        raise NotImplementedError
-
-class EmbeddingModel(EmbeddingModelProtocol):
-    """
-    A model in memory that embeds texts, or ranks documents.
-"""
-
-    _handle: ctypes.c_uint64
-
-    def __init__(self, *args, **kwargs):
-        raise ValueError("This class has no default constructor")
-
-    def __del__(self):
-        # In case of partial initialization of instances.
-        handle = getattr(self, "_handle", None)
-        if handle is not None:
-            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel, handle)
-
-    def _uniffi_clone_handle(self):
-        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel, self._handle)
-
-    # Used by alternative constructors or any methods which return this type.
-    @classmethod
-    def _uniffi_make_instance(cls, handle):
-        # Lightly yucky way to bypass the usual __init__ logic
-        # and just create a new instance with the required handle.
-        inst = cls.__new__(cls)
-        inst._handle = handle
-        return inst
-    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
-        """
-        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
-"""
-
-        _UniffiFfiConverterSequenceString.check_lower(texts)
-
-        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceString.lower(texts),
-            _UniffiFfiConverterTypeEmbedOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeTextEmbeddings.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
-        """
-        The vectors of the tokens of texts, for models that compare texts token by token.
-"""
-
-        _UniffiFfiConverterSequenceString.check_lower(texts)
-
-        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceString.lower(texts),
-            _UniffiFfiConverterTypeEmbedOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeTokenEmbeddings.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-    def info(self, ) -> EmbeddingModelInfo:
-        """
-        The description of the model.
-"""
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModelInfo.lift
-        _uniffi_error_converter = None
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
-    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
-        """
-        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
-"""
-
-        _UniffiFfiConverterString.check_lower(query)
-
-        _UniffiFfiConverterSequenceString.check_lower(documents)
-
-        _UniffiFfiConverterTypeRerankOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterString.lower(query),
-            _UniffiFfiConverterSequenceString.lower(documents),
-            _UniffiFfiConverterTypeRerankOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeRanking.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-
-
-
-
-
-class _UniffiFfiConverterTypeEmbeddingModel:
-    @staticmethod
-    def lift(value: int) -> EmbeddingModel:
-        return EmbeddingModel._uniffi_make_instance(value)
-
-    @staticmethod
-    def check_lower(value: EmbeddingModel):
-        if not isinstance(value, EmbeddingModel):
-            raise TypeError("Expected EmbeddingModel instance, {} found".format(type(value).__name__))
-
-    @staticmethod
-    def lower(value: EmbeddingModel) -> ctypes.c_uint64:
-        return value._uniffi_clone_handle()
-
-    @classmethod
-    def read(cls, buf: _UniffiRustBuffer) -> EmbeddingModel:
-        ptr = buf.read_u64()
-        if ptr == 0:
-            raise InternalError("Raw handle value was null")
-        return cls.lift(ptr)
-
-    @classmethod
-    def write(cls, value: EmbeddingModel, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
 
@@ -15667,6 +15717,8 @@ __all__ = [
     "ResponseStreamProtocol",
     "DecisionCancel",
     "DecisionCancelProtocol",
+    "EmbeddingModel",
+    "EmbeddingModelProtocol",
     "ModelRunner",
     "ModelRunnerProtocol",
     "Conversation",
@@ -15675,8 +15727,6 @@ __all__ = [
     "DownloadPlanProtocol",
     "DownloadStream",
     "DownloadStreamProtocol",
-    "EmbeddingModel",
-    "EmbeddingModelProtocol",
     "HttpSink",
     "HttpSinkProtocol",
     "HttpTransportImpl",

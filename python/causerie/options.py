@@ -186,6 +186,8 @@ class GenerationOptions(CheckedOptions):
         "stop_sequences": _strings,
         "tool_choice": _tool_choice,
         "parallel_tool_calls": _flag,
+        "offered_functions": _names,
+        "max_offered_functions": integer(32),
         "allowed_tools": _names,
         "tool_call_constraint": _one_of(ToolCallConstraint),
         "json_schema_constraint": _schema,
@@ -240,6 +242,11 @@ class GenerationOptions(CheckedOptions):
     parallel_tool_calls: bool = True
     """Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
     diagnostic."""
+    offered_functions: list[str] | None = None
+    """Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all."""
+    max_offered_functions: int | None = None
+    """The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+    that fit the user's messages best are chosen, by the model of `ModelRunner.set_function_ranker`. Default: no limit."""
     allowed_tools: list[str] | None = None
     """Names of the offered functions that may be called. Default: all."""
     tool_call_constraint: ToolCallConstraint | str | None = None
@@ -319,6 +326,8 @@ class GenerationKeywords(TypedDict, total=False):
     stop_sequences: list[str]
     tool_choice: ToolChoice | str | dict[str, Any] | None
     parallel_tool_calls: bool
+    offered_functions: list[str] | None
+    max_offered_functions: int | None
     allowed_tools: list[str] | None
     tool_call_constraint: ToolCallConstraint | str | None
     json_schema_constraint: str | dict[str, Any] | type[Any] | None

@@ -65,6 +65,7 @@ options! {
     "tool_choice" => generation.tool_choice,
     "parallel_tool_calls" => generation.parallel_tool_calls,
     "offered_functions" => generation.offered_functions,
+    "max_offered_functions" => generation.max_offered_functions,
     "allowed_tools" => generation.allowed_tools,
     "tool_call_constraint" => generation.tool_call_constraint,
     "json_schema_constraint" => generation.json_schema_constraint,

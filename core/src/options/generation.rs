@@ -79,6 +79,13 @@ pub struct GenerationOptions {
     /// [`EmbeddingModel::choose_functions`](crate::embedding::EmbeddingModel::choose_functions) chooses them. A prompt that lists the
     /// same functions as the one before goes on from the prefix cache. Default: all.
     pub offered_functions: Option<Vec<String>>,
+    /// The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+    /// those that fit the user's messages best are chosen, by the model of
+    /// [`set_function_ranker`](crate::ModelRunner::set_function_ranker), without which this option is an error. The better half for the
+    /// last message is always listed. Functions that were listed before keep their places, so that messages about the same things
+    /// have the same list, and their prompts go on from the prefix cache (docs/functions.md). With
+    /// [`offered_functions`](Self::offered_functions) or [`allowed_tools`](Self::allowed_tools) the choice is among these. Default: no limit.
+    pub max_offered_functions: Option<usize>,
     /// Names of the functions that may be called, out of those that the prompt offers. A constraint prevents calls of other
     /// functions; without a constraint they are delivered with the diagnostic
     /// [`ToolNotAllowed`](crate::DiagnosticCode::ToolNotAllowed). Default: all.
@@ -138,6 +145,7 @@ impl Default for GenerationOptions {
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,
             offered_functions: None,
+            max_offered_functions: None,
             allowed_tools: None,
             tool_call_constraint: ToolCallConstraint::default(),
             json_schema_constraint: None,
@@ -204,6 +212,9 @@ impl GenerationOptions {
         if self.offered_functions.as_ref().is_some_and(Vec::is_empty) {
             return Err(out_of_range("offered_functions", "none", "names of functions"));
         }
+        if self.max_offered_functions == Some(0) {
+            return Err(out_of_range("max_offered_functions", 0, "1 or more"));
+        }
         if self.stop_sequences.iter().any(String::is_empty) {
             return Err(out_of_range("stop_sequences", "\"\"", "strings that are not empty"));
         }
@@ -230,6 +241,7 @@ mod tests {
             (GenerationOptions { logit_bias: [(7, -100.1)].into(), ..base() }, "logit_bias"),
             (GenerationOptions { logprobs: Some(21), ..base() }, "logprobs"),
             (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
+            (GenerationOptions { max_offered_functions: Some(0), ..base() }, "max_offered_functions"),
             (
                 GenerationOptions {
                     continue_final_message: true,

@@ -2484,6 +2484,13 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
     func restoreSessionRaw(path: String) throws  -> RawConversation
 
     /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    func setFunctionRanker(model: EmbeddingModel) throws
+
+    /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
@@ -2712,6 +2719,20 @@ func restoreSessionRaw(path: String)throws  -> RawConversation  {
         FfiConverterString.lower(path),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+public func setFunctionRanker(model: EmbeddingModel)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeEmbeddingModel_lower(model),uniffiCallStatus
+    )
+}
 }
 
     /**
@@ -5728,6 +5749,16 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var parallelToolCalls: Bool
     /**
+     * Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all.
+     */
+    public var offeredFunctions: [String]?
+    /**
+     * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+     * that fit the user's messages best are chosen, by the embedding model that `set_function_ranker` of the runner sets, without
+     * which this option is an error. Default: no limit.
+     */
+    public var maxOfferedFunctions: SdkCount?
+    /**
      * Names of the offered functions that may be called. Default: all.
      */
     public var allowedTools: [String]?
@@ -5850,6 +5881,14 @@ public struct GenerationOptions: Equatable, Hashable {
          * diagnostic.
          */parallelToolCalls: Bool = true,
         /**
+         * Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all.
+         */offeredFunctions: [String]? = nil,
+        /**
+         * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+         * that fit the user's messages best are chosen, by the embedding model that `set_function_ranker` of the runner sets, without
+         * which this option is an error. Default: no limit.
+         */maxOfferedFunctions: SdkCount? = nil,
+        /**
          * Names of the offered functions that may be called. Default: all.
          */allowedTools: [String]? = nil,
         /**
@@ -5917,6 +5956,8 @@ public struct GenerationOptions: Equatable, Hashable {
         self.stopSequences = stopSequences
         self.toolChoice = toolChoice
         self.parallelToolCalls = parallelToolCalls
+        self.offeredFunctions = offeredFunctions
+        self.maxOfferedFunctions = maxOfferedFunctions
         self.allowedTools = allowedTools
         self.toolCallConstraint = toolCallConstraint
         self.jsonSchemaConstraint = jsonSchemaConstraint
@@ -5968,6 +6009,8 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
                 toolChoice: FfiConverterOptionTypeToolChoice.read(from: &buf),
                 parallelToolCalls: FfiConverterBool.read(from: &buf),
+                offeredFunctions: FfiConverterOptionSequenceString.read(from: &buf),
+                maxOfferedFunctions: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 allowedTools: FfiConverterOptionSequenceString.read(from: &buf),
                 toolCallConstraint: FfiConverterOptionTypeToolCallConstraint.read(from: &buf),
                 jsonSchemaConstraint: FfiConverterOptionString.read(from: &buf),
@@ -6005,6 +6048,8 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
         FfiConverterOptionTypeToolChoice.write(value.toolChoice, into: &buf)
         FfiConverterBool.write(value.parallelToolCalls, into: &buf)
+        FfiConverterOptionSequenceString.write(value.offeredFunctions, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.maxOfferedFunctions, into: &buf)
         FfiConverterOptionSequenceString.write(value.allowedTools, into: &buf)
         FfiConverterOptionTypeToolCallConstraint.write(value.toolCallConstraint, into: &buf)
         FfiConverterOptionString.write(value.jsonSchemaConstraint, into: &buf)
@@ -15558,6 +15603,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() != 23787) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393) {

@@ -570,6 +570,14 @@ public data class GenerationOptions(
      * diagnostic.
      */
     val parallelToolCalls: Boolean = true,
+    /** Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all. */
+    val offeredFunctions: List<String>? = null,
+    /**
+     * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+     * that fit the user's messages best are chosen, by the embedding model that `set_function_ranker` of the runner sets, without
+     * which this option is an error. Default: no limit.
+     */
+    val maxOfferedFunctions: Int? = null,
     /** Names of the offered functions that may be called. Default: all. */
     val allowedTools: List<String>? = null,
     /** Whether calls are constrained to the declared functions. Default: off. */
@@ -612,6 +620,7 @@ public data class GenerationOptions(
         refuseNegative("topK", topK)
         refuseNegative("logprobs", logprobs)
         refuseNegative("maxTokens", maxTokens)
+        refuseNegative("maxOfferedFunctions", maxOfferedFunctions)
         refuseNegative("speechTopK", speechTopK)
         refuseNegative("timeoutMilliseconds", timeoutMilliseconds)
     }
@@ -674,6 +683,16 @@ public class GenerationOptionsBuilder {
      * diagnostic.
      */
     public var parallelToolCalls: Boolean = true
+
+    /** Names of the functions of the conversation that the prompt lists. The others stay in the history. Default: all. */
+    public var offeredFunctions: List<String>? = null
+
+    /**
+     * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more, those
+     * that fit the user's messages best are chosen, by the embedding model that `set_function_ranker` of the runner sets, without
+     * which this option is an error. Default: no limit.
+     */
+    public var maxOfferedFunctions: Int? = null
 
     /** Names of the offered functions that may be called. Default: all. */
     public var allowedTools: List<String>? = null
@@ -785,6 +804,12 @@ public class GenerationOptionsBuilder {
     /** Sets [parallelToolCalls], for Java. */
     public fun parallelToolCalls(value: Boolean): GenerationOptionsBuilder = apply { parallelToolCalls = value }
 
+    /** Sets [offeredFunctions], for Java. */
+    public fun offeredFunctions(value: List<String>?): GenerationOptionsBuilder = apply { offeredFunctions = value }
+
+    /** Sets [maxOfferedFunctions], for Java. */
+    public fun maxOfferedFunctions(value: Int?): GenerationOptionsBuilder = apply { maxOfferedFunctions = value }
+
     /** Sets [allowedTools], for Java. */
     public fun allowedTools(value: List<String>?): GenerationOptionsBuilder = apply { allowedTools = value }
 
@@ -859,6 +884,8 @@ public class GenerationOptionsBuilder {
         stopSequences = stopSequences,
         toolChoice = toolChoice,
         parallelToolCalls = parallelToolCalls,
+        offeredFunctions = offeredFunctions,
+        maxOfferedFunctions = maxOfferedFunctions,
         allowedTools = allowedTools,
         toolCallConstraint = toolCallConstraint,
         jsonSchemaConstraint = jsonSchemaConstraint,

@@ -895,6 +895,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_restore_session(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_speak(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling(
@@ -1138,6 +1140,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_restore_session(`ptr`: Long,`path`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(`ptr`: Long,`model`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_method_modelrunner_speak(`ptr`: Long,`text`: RustBuffer.ByValue,`voice`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1604,6 +1608,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 61930) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() and 0xFFFF) != 23787) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() and 0xFFFF) != 31393) {
@@ -6291,6 +6298,13 @@ internal interface ModelRunnerInterface {
     fun `restoreSession`(`path`: kotlin.String): Conversation
 
     /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    fun `setFunctionRanker`(`model`: EmbeddingModel)
+
+    /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
@@ -6621,6 +6635,25 @@ internal open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
     }
     )
     }
+
+
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    @Throws(SdkException::class)override fun `setFunctionRanker`(`model`: EmbeddingModel)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(
+        it,
+
+        FfiConverterTypeEmbeddingModel.lower(`model`),_status)
+}
+    }
+
 
 
 
@@ -8482,6 +8515,8 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeToolChoice.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalSequenceString.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalSequenceString.read(buf),
             FfiConverterOptionalTypeToolCallConstraint.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterBoolean.read(buf),
@@ -8518,6 +8553,8 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterSequenceString.allocationSize(value.`stopSequences`) +
             FfiConverterOptionalTypeToolChoice.allocationSize(value.`toolChoice`) +
             FfiConverterBoolean.allocationSize(value.`parallelToolCalls`) +
+            FfiConverterOptionalSequenceString.allocationSize(value.`offeredFunctions`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxOfferedFunctions`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`allowedTools`) +
             FfiConverterOptionalTypeToolCallConstraint.allocationSize(value.`toolCallConstraint`) +
             FfiConverterOptionalString.allocationSize(value.`jsonSchemaConstraint`) +
@@ -8554,6 +8591,8 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterSequenceString.write(value.`stopSequences`, buf)
             FfiConverterOptionalTypeToolChoice.write(value.`toolChoice`, buf)
             FfiConverterBoolean.write(value.`parallelToolCalls`, buf)
+            FfiConverterOptionalSequenceString.write(value.`offeredFunctions`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`maxOfferedFunctions`, buf)
             FfiConverterOptionalSequenceString.write(value.`allowedTools`, buf)
             FfiConverterOptionalTypeToolCallConstraint.write(value.`toolCallConstraint`, buf)
             FfiConverterOptionalString.write(value.`jsonSchemaConstraint`, buf)
