@@ -207,6 +207,8 @@ export class ModelRunner {
    * shown as JSON.
    */
   decide(state: Json | ChatMessage[], questions: DecisionQuestion[], options?: DecisionOptions): Promise<Decisions>;
+  /** Sets the model that chooses among the functions of conversations, for replies with `maxOfferedFunctions`. */
+  setFunctionRanker(embeddingModel: EmbeddingModel): void;
   /** Cancels all replies and frees the memory. Conversations can still be read. */
   unload(): Promise<void>;
 }

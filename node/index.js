@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-import { cosineSimilarity, EmbeddingModel } from "./lib/embedding.js";
+import { cosineSimilarity, EmbeddingModel, nativeEmbeddingModel } from "./lib/embedding.js";
 import { awaited, call, native, SdkError } from "./lib/native.js";
 import { Response } from "./lib/response.js";
 import { answer, message, nameOf, optionsJson, requestJson, tool } from "./lib/values.js";
@@ -70,6 +70,11 @@ export class ModelRunner {
   async decide(state, questions, options = {}) {
     const about = Array.isArray(state) && state.length && state.every((item) => item?.role) ? { messages: state.map(message) } : { state };
     return answer(await awaited(this.#native.decide(requestJson({ ...options, ...about, questions }))));
+  }
+
+  /** Sets the model that chooses among the functions of conversations, for replies with `maxOfferedFunctions`. */
+  setFunctionRanker(embeddingModel) {
+    call(() => this.#native.setFunctionRanker(nativeEmbeddingModel(embeddingModel)));
   }
 
   /** Cancels all replies and frees the memory. Conversations can still be read. */

@@ -12,7 +12,7 @@ use crate::thread::on_thread;
 /// A model in memory that embeds texts, or ranks documents.
 #[derive(Debug, uniffi::Object)]
 pub struct EmbeddingModel {
-    model: core::EmbeddingModel,
+    pub(crate) model: core::EmbeddingModel,
 }
 
 /// What an embedding model is and can do.

@@ -9,6 +9,7 @@ use futures_channel::oneshot;
 
 use crate::conversation::Conversation;
 use crate::decide::{DecisionCancel, DecisionOptions, DecisionQuestion, DecisionState, Decisions};
+use crate::embedding::EmbeddingModel;
 use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
 use crate::number::{SdkCount, SdkLong, count};
@@ -214,6 +215,13 @@ impl ModelRunner {
     /// is read. `UnsupportedContent` if the model does not speak.
     pub fn speak(&self, text: String, voice: SpeechVoice, options: GenerationOptions) -> Result<Arc<ResponseStream>> {
         Ok(ResponseStream::new(self.runner.speak(&text, voice.into(), options.into())?))
+    }
+
+    /// Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+    /// vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+    /// texts.
+    pub fn set_function_ranker(&self, model: Arc<EmbeddingModel>) -> Result<()> {
+        Ok(self.runner.set_function_ranker(&model.model)?)
     }
 
     /// Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the

@@ -213,12 +213,14 @@ pub(crate) fn load_model(
                 return Err(SdkError::new(ErrorKind::ModelLoad, message));
             }
             let images = renderer.as_ref().map(PromptRenderer::images);
-            Some(DecisionPrompts::new(template, &tokenizer, images)?)
+            Some(DecisionPrompts::new(template.as_deref(), &tokenizer, images)?)
         }
         Some(DecisionType::Options) | None => None,
     };
     let decider = scorer.map(|network| {
-        let tokens = OptionTokens::find(&tokenizer, mask_token(weights)?)?;
+        let named =
+            tokenizer.special_tokens().get("mask_token").and_then(|mask| tokenizer.control_ids(mask).first().copied());
+        let tokens = OptionTokens::find(&tokenizer, mask_token(weights)?.or(named.map(|id| id as usize)))?;
         Ok::<_, SdkError>(OptionDecider { network, tokens, temperatures: OptionTemperatures::read(weights)? })
     });
     let decider = decider.transpose()?;

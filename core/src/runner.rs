@@ -8,10 +8,11 @@ use std::thread::Thread;
 use std::time::Instant;
 
 use jiff::Zoned;
+use parking_lot::Mutex;
 
 use crate::engine::{Engine, EventSender, LoadedModel, PrefixCache, ReplyOwner, Request};
 use crate::error::Result;
-use crate::function::FunctionNames;
+use crate::function::{FunctionNames, FunctionRanker};
 use crate::info::ModelInfo;
 use crate::loading::{LoadPhase, PhaseProgress, load_model};
 use crate::message::ChatMessage;
@@ -47,6 +48,8 @@ struct Inner {
     info: ModelInfo,
     context_size: usize,
     function_names: FunctionNames,
+    /// Chooses among the functions of conversations.
+    function_ranker: Mutex<Option<Arc<dyn FunctionRanker>>>,
 }
 
 /// The name that the embedded demo model has in its file. It is too small to leave a loop.
@@ -196,6 +199,7 @@ impl ModelRunner {
         loaded.stops_on_repetition = info.name.as_deref() == Some(DEMO_MODEL);
         let inner = Inner {
             function_names: options.function_names,
+            function_ranker: Mutex::new(None),
             control: Arc::new(loaded.tokenizer.control_tokens()?),
             context_size: loaded.context_size,
             engine: Engine::start(loaded, PrefixCache::new(options.cache_size(), settings.cache_entries))?,
@@ -256,6 +260,14 @@ impl ModelRunner {
     /// Which names functions may have.
     pub(crate) fn function_names(&self) -> FunctionNames {
         self.inner.function_names
+    }
+
+    pub(crate) fn function_ranker(&self) -> Option<Arc<dyn FunctionRanker>> {
+        self.inner.function_ranker.lock().clone()
+    }
+
+    pub(crate) fn put_function_ranker(&self, ranker: Arc<dyn FunctionRanker>) {
+        *self.inner.function_ranker.lock() = Some(ranker);
     }
 
     /// Cancels all replies of this model and frees its memory. The returned future completes when the memory is free.

@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 import { awaited, call, native } from "./native.js";
 import { answer, requestJson } from "./values.js";
 
+/** The native part of a model. */
+export let nativeEmbeddingModel;
+
 /** A model in memory that embeds texts, or ranks documents. It computes one call at a time. */
 export class EmbeddingModel {
   #native;
@@ -19,6 +22,13 @@ export class EmbeddingModel {
   static async load(model, options = {}) {
     const path = model instanceof URL ? fileURLToPath(model) : model;
     return new EmbeddingModel(await awaited(native.loadEmbeddingModel(path, call(() => requestJson(options)))));
+  }
+
+  static {
+    nativeEmbeddingModel = (model) => {
+      if (!(model instanceof EmbeddingModel)) throw new TypeError("the model must be an EmbeddingModel");
+      return model.#native;
+    };
   }
 
   get info() {

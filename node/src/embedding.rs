@@ -12,7 +12,7 @@ use crate::failure::{failed, failed_with};
 /// A model that embeds texts, or ranks documents.
 #[napi]
 pub struct NativeEmbeddingModel {
-    model: EmbeddingModel,
+    pub(crate) model: EmbeddingModel,
 }
 
 /// Vectors one after the other, and what is known beside them as JSON.

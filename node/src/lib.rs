@@ -123,6 +123,12 @@ impl NativeModel {
         Ok(decisions_json(&self.runner.decide_async(state, questions, options).await.map_err(failed)?))
     }
 
+    /// Sets the model that chooses among the functions of conversations.
+    #[napi]
+    pub fn set_function_ranker(&self, ranker: &embedding::NativeEmbeddingModel) -> napi::Result<()> {
+        self.runner.set_function_ranker(&ranker.model).map_err(failed)
+    }
+
     /// Cancels all replies of the model and frees its memory.
     #[napi]
     pub async fn unload(&self) -> napi::Result<()> {

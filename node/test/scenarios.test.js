@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { loadScriptedModel, ModelRunner, SdkError } from "causerie";
+import { EmbeddingModel, loadScriptedModel, ModelRunner, SdkError } from "causerie";
 
 const root = process.env.CAUSERIE_ROOT;
 const folder = join(root, "tests/fixtures/scenarios");
@@ -171,6 +171,7 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".json")))
   const scenario = JSON.parse(text);
   test(`${file}: ${scenario.name}`, async () => {
     const model = scenario.model ? await ModelRunner.load(join(root, scenario.model)) : loadScriptedModel(scenario.script);
+    if (scenario.ranker) model.setFunctionRanker(await EmbeddingModel.load(join(root, scenario.ranker)));
     const player = new Player(scenario, model);
     for (const step of scenario.steps) await player.play(step);
   });

@@ -220,6 +220,8 @@ _CALL_OPTIONS = (
     "parser_strictness",
     "tool_choice",
     "parallel_tool_calls",
+    "offered_functions",
+    "max_offered_functions",
     "allowed_tools",
     "tool_call_constraint",
     "stop_after_tool_calls",

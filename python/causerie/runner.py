@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from causerie.conversation import Conversation
     from causerie.decide import DecisionKeywords
+    from causerie.embedding import EmbeddingModel
     from causerie.options import GenerationKeywords, LoadKeywords
 
 DEMO = "causerie/demo"
@@ -179,6 +180,14 @@ class ModelRunner:
         """
         options = gathered(GenerationOptions, options, keywords)
         return self._response(self._ffi.speak(text, chosen(SpeechVoice, "voice", voice), options))
+
+    def set_function_ranker(self, model: EmbeddingModel) -> None:
+        """Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`:
+        by the vectors of messages, and of the names and descriptions of functions.
+
+        Raises `SdkError.UnsupportedContent` for a model that gives no vectors of texts.
+        """
+        self._ffi.set_function_ranker(model._ffi)
 
     def decide(
         self,

@@ -15,6 +15,7 @@ from support import FIXTURES, REPOSITORY
 
 import causerie
 from causerie import ChatMessage, Conversation, FunctionHandlers, ModelRunner, Response, SdkError, SdkFunctionCall
+from causerie.embedding import EmbeddingModel
 from causerie.testing import load_scripted_model
 
 FILES = sorted((FIXTURES / "scenarios").glob("*.json"))
@@ -40,6 +41,8 @@ class Player:
             self.runner = load_scripted_model(scenario["script"])
         else:
             self.runner = ModelRunner.load(REPOSITORY / scenario["model"])
+        if "ranker" in scenario:
+            self.runner.set_function_ranker(EmbeddingModel.load(REPOSITORY / scenario["ranker"]))
         self.conversation = self.runner.create_conversation(scenario.get("system", ""))
         self.conversation.register_functions(scenario.get("functions", []))
 

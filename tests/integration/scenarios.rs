@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use causerie::embedding::EmbeddingModel;
 use causerie::testing::ScriptedModel;
 use causerie::{
     CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
@@ -52,6 +53,9 @@ impl Player {
             Some(script) => ScriptedModel::from_json(&script.to_string()).unwrap().load().unwrap(),
             None => ModelRunner::load(repository(text(scenario, "model"))).unwrap(),
         };
+        if let Some(ranker) = get(scenario, "ranker") {
+            runner.set_function_ranker(&EmbeddingModel::load(repository(as_text(ranker))).unwrap()).unwrap();
+        }
         let conversation = runner.create_conversation(get(scenario, "system").map_or("", as_text));
         conversation.register_functions(functions(items(scenario, "functions"))).unwrap();
         let options = options(GenerationOptions::default(), get(scenario, "options"));
@@ -352,9 +356,10 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
             "rng_seed" => options.seed = Some(count() as u64),
             "max_tokens" => options.max_tokens = Some(count()),
             "stop_on_repetition" => options.stop_on_repetition = Some(flag()),
-            "stop_sequences" => {
-                options.stop_sequences = as_items(value).iter().map(|text| as_text(text).to_owned()).collect();
-            }
+            "stop_sequences" => options.stop_sequences = texts(value),
+            "offered_functions" => options.offered_functions = Some(texts(value)),
+            "max_offered_functions" => options.max_offered_functions = Some(count()),
+            "allowed_tools" => options.allowed_tools = Some(texts(value)),
             "function_call_parser" => {
                 options.function_call_parser = match value {
                     Value::Null => None,
@@ -399,6 +404,10 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
         }
     }
     options
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    as_items(value).iter().map(|text| as_text(text).to_owned()).collect()
 }
 
 fn one_of<T, const N: usize>(value: &Value, choices: [(&str, T); N]) -> T {

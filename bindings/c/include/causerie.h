@@ -160,6 +160,9 @@ causerie_status causerie_embedding_model_embed(causerie_embedding_model *model, 
                                                size_t *count, const char **details);
 /* The documents that fit a query best, the best first, as a string to free. */
 causerie_status causerie_embedding_model_rerank(causerie_embedding_model *model, const char *request, const char **ranking);
+/* Sets the model that chooses among the functions of the model's conversations, for replies with max_offered_functions. ranker may be
+ * freed afterwards. */
+causerie_status causerie_model_set_function_ranker(causerie_model *model, causerie_embedding_model *ranker);
 causerie_status causerie_embedding_model_free(causerie_embedding_model *model);
 
 /* ---- Messages ---- */

@@ -19,6 +19,11 @@ exports! {
         decisions.give(&decisions_json(&model.get("model")?.decide_with(state, &questions, options)?), "decisions")?;
     }
 
+    fn causerie_model_set_function_ranker(model: Handle<ModelRunner>, ranker: Handle<EmbeddingModel>) {
+        let ranker = ranker.get("ranker")?;
+        model.get("model")?.set_function_ranker(&ranker)?;
+    }
+
     fn causerie_embedding_model_load(path: Text, options: Text, model: Out<Handle<EmbeddingModel>>) {
         model.check("model")?;
         let options = embedding_options(options.read_optional("options")?.unwrap_or("{}"))?;

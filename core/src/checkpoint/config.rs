@@ -11,6 +11,9 @@ use crate::checkpoint::invalid::{embeds, invalid, mamba};
 use crate::checkpoint::stated::{StatedSize, StatedSizes};
 use crate::error::{Result, SdkError};
 
+/// The kind of decision models that score options, and the family of their decoders.
+const OPTIONS_MODEL_TYPE: &str = "d1_omni";
+const LFM2: &str = "lfm2";
 const NORM_EPS: [&str; 3] = ["rms_norm_eps", "norm_eps", "block_norm_eps"];
 /// Layers after the last one that predict further tokens.
 const FURTHER_LAYERS: [&str; 2] = ["num_nextn_predict_layers", "mtp_num_hidden_layers"];
@@ -19,7 +22,9 @@ const TIED: [&str; 2] = ["tie_embedding", "tie_word_embeddings"];
 pub(crate) fn read(config: &Json) -> Result<Architecture> {
     let whole = Config(config);
     let config = decoder(whole)?;
-    let family = match config.text("model_type")? {
+    let scores_options = scores_options(whole.0);
+    let name = if scores_options { Some(LFM2) } else { config.text("model_type")? };
+    let family = match name {
         Some(BERT) => return Err(embeds(BERT)),
         Some(name) => FAMILIES
             .iter()
@@ -45,7 +50,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         stated: stated(config, family)?,
         norm_eps: norm_eps as f32, // the precision of the tensors
         context_size,
-        is_bidirectional: is_bidirectional(config, whole)?,
+        is_bidirectional: scores_options || is_bidirectional(config, whole)?,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
         head_dim: config.count(&["head_dim"])?,
         n_delta_keys: config.count(&["linear_num_key_heads"])?,
@@ -66,8 +71,13 @@ fn is_bidirectional(config: Config<'_>, whole: Config<'_>) -> Result<bool> {
         || whole.list("architectures")?.is_some_and(|classes| classes.iter().any(is_named)))
 }
 
+/// Whether a folder is that of a decision model that scores options.
+pub(super) fn scores_options(config: &Json) -> bool {
+    config.get("model_type").is_some_and(|name| name == OPTIONS_MODEL_TYPE)
+}
+
 /// Models with several parts, such as one for images, describe the decoder apart.
-fn decoder(whole: Config<'_>) -> Result<Config<'_>> {
+pub(super) fn decoder(whole: Config<'_>) -> Result<Config<'_>> {
     for key in ["text_config", "lfm"] {
         if let Some(decoder) = whole.object(key)? {
             return Ok(decoder);

@@ -2,9 +2,12 @@
 
 use serde_json::Value as Json;
 
+use crate::checkpoint::config;
+use crate::checkpoint::config_object::Config;
+use crate::checkpoint::folder_tensors::{FolderTensors, RowChange};
 use crate::checkpoint::invalid::invalid;
 use crate::error::Result;
-use crate::weights::{GgufFile, Weights};
+use crate::weights::{Folder, GgufFile, Weights};
 
 /// The types that are supported, by their names in files.
 const TYPES: [(&str, &str, DecisionType); 3] = [
@@ -12,8 +15,12 @@ const TYPES: [(&str, &str, DecisionType); 3] = [
     ("lfm2", "lfm2-d1-omni", DecisionType::Options),
     ("lfm3", "lfm3-d1", DecisionType::WholeLogits),
 ];
-/// How the class of such models ends in folders that bring their own code.
-const FOLDER_CLASSES: [(&str, &str); 2] = [("D1Model", "lfm2-d1"), ("D1OmniModel", "lfm2-d1-omni")];
+/// The class of models that are read by logits, in folders that bring their own code.
+const FOLDER_CLASS: &str = "D1Model";
+/// Layers that score options, at most: more than any model has.
+const MAX_SCORER_LAYERS: usize = 64;
+/// The epsilon of the norms that score options, in folders: PyTorch's own.
+const FOLDER_NORM_EPS: f32 = 1e-5;
 /// The kinds of questions, by their names in files.
 pub(crate) const QUESTION_TYPES: [&str; 3] = ["choice", "score", "noul"];
 /// The numbers of options that have temperatures of their own, by the names in files: up to two, up to five, up to ten, and more.
@@ -43,7 +50,7 @@ pub(crate) struct ScorerPlan {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OptionTemperatures(Vec<(String, f64)>);
 
-/// The token whose row is scored, if the files name one.
+/// The token whose row is scored, if a GGUF file names one. Folders name it among their special tokens.
 ///
 /// # Errors
 /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for one that is not an id.
@@ -65,18 +72,21 @@ pub(crate) fn decision_type(files: &Weights) -> Result<Option<DecisionType>> {
     }
 }
 
-/// The type of a folder whose class of its own is a decision model's.
+/// The type of a folder whose class, or whose kind, is a decision model's.
 fn type_of_class(config: &Json) -> Result<Option<DecisionType>> {
+    if config::scores_options(config) {
+        return Ok(Some(DecisionType::Options));
+    }
     let class = config.pointer("/auto_map/AutoModel").and_then(Json::as_str).and_then(|class| class.rsplit('.').next());
-    let found = FOLDER_CLASSES.iter().find(|(known, _)| Some(*known) == class);
-    let is_omni = config.get("model_type").is_some_and(|name| name == "d1_omni");
-    match found.map(|(_, name)| *name) {
-        Some("lfm2-d1") => Ok(Some(DecisionType::Logits)),
-        name if is_omni || name.is_some() => {
-            let name = name.unwrap_or("lfm2-d1-omni");
-            Err(invalid(format!("a decision model of type {name} must be a GGUF file, found a folder")))
-        }
-        _ => Ok(None),
+    if class != Some(FOLDER_CLASS) {
+        return Ok(None);
+    }
+    match config::decoder(Config(config))?.text("model_type")? {
+        Some("lfm2") => Ok(Some(DecisionType::Logits)),
+        Some(other) => Err(invalid(format!(
+            "a decision model of architecture {other:?} must be a GGUF file: which tensors a folder has is not known"
+        ))),
+        None => Err(invalid("config.json must have a model_type")),
     }
 }
 
@@ -123,25 +133,65 @@ pub(super) fn scorer_plan(file: &GgufFile, first_layer: usize, n_layers: usize) 
     Ok(ScorerPlan { first_layer, n_layers, norm_eps })
 }
 
+/// The part of a folder that scores options, with its tensors under their names in GGUF files.
+pub(super) fn folder_scorer(folder: &Folder, first_layer: usize) -> Result<(ScorerPlan, FolderTensors<'_>)> {
+    let mut found = FolderTensors::new(folder);
+    let mut add = |name: String, in_folder: String| found.add(name, &[in_folder], RowChange::default());
+    add("token_types.weight".to_owned(), "head.type_emb.weight".to_owned())?;
+    for (name, at) in [("cls.norm", 0), ("cls", 1), ("cls.output", 3)] {
+        for kind in ["weight", "bias"] {
+            add(format!("{name}.{kind}"), format!("head.scorer.{at}.{kind}"))?;
+        }
+    }
+    let in_layer = |layer: usize, part: &str| format!("head.head.layers.{layer}.{part}");
+    let has_layer = |layer: &usize| folder.shape(&in_layer(*layer, "norm1.weight")).is_some();
+    let n_layers = (0..MAX_SCORER_LAYERS).take_while(has_layer).count();
+    if n_layers == 0 {
+        return Err(invalid(format!("tensor {} is missing", in_layer(0, "norm1.weight"))));
+    }
+    for layer in 0..n_layers {
+        for (name, part) in [
+            ("attn_norm", "norm1."),
+            ("attn_qkv", "self_attn.in_proj_"),
+            ("attn_output", "self_attn.out_proj."),
+            ("ffn_norm", "norm2."),
+            ("ffn_up", "linear1."),
+            ("ffn_down", "linear2."),
+        ] {
+            for kind in ["weight", "bias"] {
+                add(format!("blk.{}.{name}.{kind}", first_layer + layer), in_layer(layer, &format!("{part}{kind}")))?;
+            }
+        }
+    }
+    Ok((ScorerPlan { first_layer, n_layers, norm_eps: FOLDER_NORM_EPS }, found))
+}
+
 impl OptionTemperatures {
-    /// The temperatures in the metadata.
+    /// The temperatures in the metadata of a GGUF file, or in the config.json of a folder.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`](crate::error::ErrorKind::ModelLoad) for one that is not positive.
     pub(crate) fn read(files: &Weights) -> Result<Self> {
-        let Weights::Gguf(file) = files else { return Ok(Self::default()) };
         let mut temperatures = Vec::new();
         for question_type in QUESTION_TYPES {
             let buckets = BUCKETS.iter().map(|(bucket, _)| format!("{question_type}.{bucket}"));
             for name in buckets.chain([question_type.to_owned()]) {
-                let key = format!("lfm2.decision.temperature.{name}");
-                match file.float(&key)?.map(f64::from) {
+                let (place, temperature) = match files {
+                    Weights::Gguf(file) => {
+                        let key = format!("lfm2.decision.temperature.{name}");
+                        let temperature = file.float(&key)?.map(f64::from);
+                        (format!("metadata {key}"), temperature)
+                    }
+                    Weights::Folder(folder) => {
+                        let key = folder_name(&name);
+                        (format!("the temperature {key} in config.json"), folder_temperature(folder.config(), &key))
+                    }
+                };
+                match temperature {
                     None => {}
                     Some(temperature) if (1e-3..=1e3).contains(&temperature) => temperatures.push((name, temperature)),
                     Some(temperature) => {
-                        return Err(invalid(format!(
-                            "metadata {key} must be between 0.001 and 1000, found {temperature}"
-                        )));
+                        return Err(invalid(format!("{place} must be between 0.001 and 1000, found {temperature}")));
                     }
                 }
             }
@@ -156,4 +206,24 @@ impl OptionTemperatures {
         let found = names.iter().find_map(|name| self.0.iter().find(|(known, _)| known == name));
         found.map_or(1.0, |(_, temperature)| *temperature)
     }
+}
+
+/// The name of a temperature in folders: `choice:3-5`, `choice:11+`.
+fn folder_name(name: &str) -> String {
+    match name.split_once('.') {
+        Some((question_type, "11")) => format!("{question_type}:11+"),
+        Some((question_type, bucket)) => format!("{question_type}:{}", bucket.replace('_', "-")),
+        None => name.to_owned(),
+    }
+}
+
+/// A temperature in config.json: in the object whose members are temperatures, whatever it is called.
+fn folder_temperature(config: &Json, name: &str) -> Option<f64> {
+    let is_temperature = |(key, value): (&String, &Json)| {
+        let question_type = key.split(':').next().unwrap_or_default();
+        QUESTION_TYPES.contains(&question_type) && value.is_number()
+    };
+    let objects = config.as_object()?.values().filter_map(Json::as_object);
+    let mut temperatures = objects.filter(|object| !object.is_empty() && object.iter().all(is_temperature));
+    temperatures.find_map(|object| object.get(name)?.as_f64())
 }

@@ -15,7 +15,7 @@ use crate::weights::{FileBytes, Folder, MappedRows, Tensor, TensorSource, Tensor
 
 /// How the names of the decoder's tensors begin in folders. Models with several parts, such as one for images, have a prefix
 /// for each; models that embed texts have none.
-const PREFIXES: [&str; 5] = ["model.", "model.language_model.", "language_model.model.", "lfm.", ""];
+const PREFIXES: [&str; 6] = ["model.", "model.language_model.", "language_model.model.", "lfm.", "encoder.", ""];
 /// The names of the matrix that gives the logits.
 const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 /// Rows of a tensor whose rows are reordered at most: more than any model has, and few enough to list.

@@ -187,6 +187,9 @@ impl EmbeddingCheckpoint {
                 Ok(Self { network, facts, map_tensors, scorer: None })
             }
             Weights::Folder(folder) => {
+                if decision_type(files)?.is_some() {
+                    return Err(invalid("a decision model embeds no texts"));
+                }
                 let network = match embedding::is_bert(folder.config()) {
                     true => EmbeddingNetwork::Bert(
                         embedding::bert_of_config(folder.config())?,
@@ -205,15 +208,20 @@ impl EmbeddingCheckpoint {
     /// # Errors
     /// As [`read`](Self::read).
     pub(crate) fn read_scorer(files: &Weights) -> Result<Self> {
-        let Weights::Gguf(file) = files else {
-            return Err(invalid("decision models that score options must be GGUF files, found a folder"));
-        };
         let checkpoint = Checkpoint::read(files)?;
         let Architecture { layers, n_further_layers, context_size, .. } = &checkpoint.architecture;
-        let scorer = Some(decision::scorer_plan(file, layers.len(), *n_further_layers)?);
+        let (scorer, map_tensors) = match files {
+            Weights::Gguf(file) => {
+                (decision::scorer_plan(file, layers.len(), *n_further_layers)?, file.named_tensors().collect())
+            }
+            Weights::Folder(folder) => {
+                let (scorer, found) = decision::folder_scorer(folder, layers.len())?;
+                (scorer, found.tensors)
+            }
+        };
         let facts = EmbeddingFacts::unpooled(*context_size);
         let network = EmbeddingNetwork::Decoder(Box::new(checkpoint));
-        Ok(Self { network, facts, map_tensors: file.named_tensors().collect(), scorer })
+        Ok(Self { network, facts, map_tensors, scorer: Some(scorer) })
     }
 }
 

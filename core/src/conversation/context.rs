@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use jiff::Zoned;
 
-use crate::conversation::functions::offered;
+use crate::conversation::offer::{narrow, widen};
 use crate::engine::{LoadedModel, Owner, Prepared, ReplyConstraint};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::SdkFunction;
+use crate::function::{FunctionRanker, SdkFunction};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::position::{Embedded, Position};
@@ -51,16 +52,41 @@ pub(super) struct ContextWindow {
     options: GenerationOptions,
     now: Zoned,
     owner: Owner,
+    /// Chooses functions, if the options ask for it.
+    ranker: Option<Arc<dyn FunctionRanker>>,
 }
 
 impl ContextWindow {
-    pub(super) fn new(options: &GenerationOptions, now: Zoned, owner: Owner) -> Self {
-        Self { options: options.clone(), now, owner }
+    pub(super) fn new(
+        options: &GenerationOptions,
+        now: Zoned,
+        owner: Owner,
+        ranker: Option<Arc<dyn FunctionRanker>>,
+    ) -> Self {
+        Self { options: options.clone(), now, owner, ranker }
     }
 
-    /// The prompt for a history.
-    pub(super) fn prepare(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<Prepared> {
-        let history = &*offered(history, &self.options)?;
+    /// The prompt for a history, which is the same afterwards; after an error, it may have fewer functions.
+    pub(super) fn prepare(&self, loaded: &LoadedModel, history: &mut [ChatMessage]) -> Result<Prepared> {
+        let replaced = narrow(history, &self.options, self.ranker.as_deref())?;
+        let prepared = self.prepare_narrowed(loaded, history, replaced.values().flatten())?;
+        widen(history, replaced);
+        Ok(prepared)
+    }
+
+    /// What the next prompt for a history leaves out.
+    pub(super) fn plan(&self, loaded: &LoadedModel, mut history: Vec<ChatMessage>) -> Result<ContextPlan> {
+        narrow(&mut history, &self.options, self.ranker.as_deref())?;
+        self.fit(loaded, &history).map(|(_, plan)| plan)
+    }
+
+    /// The prompt for a history that has only functions to offer; `all` are those that it had before, if these are fewer.
+    fn prepare_narrowed<'a>(
+        &self,
+        loaded: &LoadedModel,
+        history: &[ChatMessage],
+        all: impl Iterator<Item = &'a SdkFunction>,
+    ) -> Result<Prepared> {
         let (prompt, plan) = self.fit(loaded, history)?;
         let report = PromptReport {
             dropped_messages: plan.dropped_messages,
@@ -68,7 +94,8 @@ impl ContextWindow {
             miscounted_results: miscounted_results(history),
         };
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
-        let constraint = ReplyConstraint::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
+        let options = self.allowing(&functions, all);
+        let constraint = ReplyConstraint::new(loaded, &options, &functions, prompt.in_reasoning)?;
         let (RenderedPrompt { positions, embedded, in_reasoning }, owner) = (prompt, self.owner);
         let continues_text = self.options.continue_final_message && loaded.tokenizer.ends_in_text(&positions);
         Ok(Prepared {
@@ -84,6 +111,22 @@ impl ContextWindow {
             speech: self.options.speech_mode.resolved(&system_prompt(history)),
             reading: None,
         })
+    }
+
+    /// The options, without allowed functions that were not chosen.
+    fn allowing<'a>(
+        &self,
+        listed: &[SdkFunction],
+        all: impl Iterator<Item = &'a SdkFunction>,
+    ) -> Cow<'_, GenerationOptions> {
+        let (Some(allowed), Some(_)) = (&self.options.allowed_tools, self.options.max_offered_functions) else {
+            return Cow::Borrowed(&self.options);
+        };
+        let known: Vec<&str> = all.map(|function| function.name.as_str()).collect();
+        let is_listed = |name: &String| listed.iter().any(|function| function.name == *name);
+        // A name that no function has is an error.
+        let kept = allowed.iter().filter(|name| is_listed(name) || !known.contains(&name.as_str()));
+        Cow::Owned(GenerationOptions { allowed_tools: Some(kept.cloned().collect()), ..self.options.clone() })
     }
 
     /// Number of positions of messages and of the generation prompt.
@@ -142,7 +185,7 @@ impl ContextWindow {
     }
 
     /// The prompt for the part of a history that the policy keeps.
-    pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(RenderedPrompt, ContextPlan)> {
+    fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(RenderedPrompt, ContextPlan)> {
         let unchanged = |whole: RenderedPrompt| {
             let n_tokens = whole.positions.len();
             let plan = ContextPlan { tokens_before: n_tokens, tokens_after: n_tokens, ..ContextPlan::default() };

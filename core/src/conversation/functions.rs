@@ -1,12 +1,9 @@
 //! The functions that a conversation offers to the model.
 
-use std::borrow::Cow;
-
 use crate::conversation::messages::Conversation;
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::options::GenerationOptions;
 
 impl Conversation {
     /// The registered functions.
@@ -99,27 +96,6 @@ impl Conversation {
             true
         })
     }
-}
-
-/// The history with the functions that these options offer.
-///
-/// # Errors
-/// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) for names that no function has.
-pub(super) fn offered<'a>(history: &'a [ChatMessage], options: &GenerationOptions) -> Result<Cow<'a, [ChatMessage]>> {
-    let Some(names) = &options.offered_functions else { return Ok(Cow::Borrowed(history)) };
-    let is_known =
-        |name: &String| history.iter().flat_map(|message| &message.functions).any(|known| known.name == *name);
-    if let Some(name) = names.iter().find(|name| !is_known(name)) {
-        return Err(SdkError::new(
-            ErrorKind::InvalidOption("offered_functions"),
-            format!("offered_functions must name functions of the conversation, found {name:?}"),
-        ));
-    }
-    let mut history = history.to_vec();
-    for message in &mut history {
-        message.functions.retain(|function| names.contains(&function.name));
-    }
-    Ok(Cow::Owned(history))
 }
 
 /// The system message carries the functions, so that a history is complete in itself.

@@ -5,7 +5,6 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use crate::conversation::context::{ContextPlan, ContextWindow};
-use crate::conversation::functions::offered;
 use crate::conversation::handlers::FunctionHandlers;
 use crate::conversation::messages::Conversation;
 use crate::conversation::reply::ConversationReply;
@@ -57,9 +56,7 @@ impl Conversation {
     /// The errors that it reports as its first event; [`ErrorKind::PromptExceedsContext`] if no more can be left out.
     pub fn plan_context(&self, options: &GenerationOptions) -> Result<ContextPlan> {
         options.check()?;
-        let history = self.history();
-        let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &offered(&history, options)?)?;
-        Ok(plan)
+        self.window(options).plan(&*self.runner.loaded()?, self.history())
     }
 
     /// Sends a message and streams the reply. The message joins the history once the stream was pulled, earlier requests have
@@ -203,6 +200,6 @@ impl Conversation {
     }
 
     pub(super) fn window(&self, options: &GenerationOptions) -> ContextWindow {
-        ContextWindow::new(options, self.now.clone(), self.owner)
+        ContextWindow::new(options, self.now.clone(), self.owner, self.runner.function_ranker())
     }
 }

@@ -7,6 +7,7 @@ mod functions;
 mod generation;
 mod handlers;
 mod messages;
+mod offer;
 mod reply;
 mod request_queue;
 mod round;

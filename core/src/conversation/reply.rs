@@ -35,7 +35,7 @@ impl ReplyOwner for ConversationReply {
             let n_before = history.len();
             let message = message.map(|message| checked(message, history.last())).transpose()?;
             history.extend(message.flatten());
-            let prepared = window.prepare(loaded, &history)?;
+            let prepared = window.prepare(loaded, &mut history)?;
             Ok(Prepared { messages: history.split_off(n_before), ..prepared })
         }))
     }

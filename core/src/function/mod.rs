@@ -294,6 +294,12 @@ fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result
     if is_empty { Err("enum values must not be an empty array".into()) } else { Ok(()) }
 }
 
+/// Ranks functions by how well they fit a message.
+pub(crate) trait FunctionRanker: Send + Sync {
+    /// The indices of the functions, the best first.
+    fn ranked(&self, message: &str, functions: &[&SdkFunction]) -> Result<Vec<usize>>;
+}
+
 /// Checks how many functions are to be chosen.
 ///
 /// # Errors

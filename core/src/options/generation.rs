@@ -80,6 +80,7 @@ mod tests {
             (GenerationOptions { logit_bias: [(7, -100.1)].into(), ..base() }, "logit_bias"),
             (GenerationOptions { logprobs: Some(21), ..base() }, "logprobs"),
             (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
+            (GenerationOptions { max_offered_functions: Some(0), ..base() }, "max_offered_functions"),
             (
                 GenerationOptions {
                     continue_final_message: true,

@@ -61,6 +61,12 @@ macro_rules! __generation_options {
             /// more right calls if the few that fit the message are offered alone; an embedding model chooses them. A prompt that lists
             /// the same functions as the one before goes on from the prefix cache. Default: all.
             offered_functions: Option<Vec<String>>;
+            /// The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+            /// those that fit the user's messages best are chosen, by the embedding model that the runner's `set_function_ranker` sets,
+            /// without which this option is an error. The better half for the last message is always listed. Functions that were listed
+            /// before keep their places, so that messages about the same things have the same list, and their prompts go on from the
+            /// prefix cache (docs/functions.md). With `offered_functions` or `allowed_tools` the choice is among these. Default: no limit.
+            max_offered_functions: Option<usize>, AtLeast(1);
             /// Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
             /// functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
             allowed_tools: Option<Vec<String>>;

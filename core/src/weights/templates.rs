@@ -35,10 +35,16 @@ impl TemplateSources {
 }
 
 /// The template for the questions of a decision model, if the files have one.
-pub(crate) fn decision_template(weights: &Weights) -> Result<Option<&str>> {
+pub(crate) fn decision_template(weights: &Weights) -> Result<Option<String>> {
     match weights {
-        Weights::Gguf(file) => file.text("tokenizer.chat_template.systemone"),
-        Weights::Folder(_) => Ok(None),
+        Weights::Gguf(file) => Ok(file.text("tokenizer.chat_template.systemone")?.map(str::to_owned)),
+        Weights::Folder(folder) => {
+            if let Some(template) = folder.text("additional_chat_templates/systemone.jinja")? {
+                return Ok(Some(template));
+            }
+            let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
+            Ok(settings.get("chat_template").and_then(|json| template(json, "systemone")).map(str::to_owned))
+        }
     }
 }
 

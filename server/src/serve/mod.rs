@@ -165,6 +165,9 @@ impl Server {
         let mut loading = pin!(async move {
             match model.await {
                 Ok(runner) => {
+                    if let Some(embedder) = service.embedder.get() {
+                        let _ = runner.set_function_ranker(&embedder.model); // it embeds
+                    }
                     let _ = service.runner.set(runner); // nobody else sets it
                     std::future::pending().await
                 }

@@ -20,6 +20,9 @@ extension GenerationOptions {
             case "rng_seed": options.rngSeed = UInt64(try value.count)
             case "max_tokens": options.maxTokens = try value.count
             case "stop_sequences": options.stopSequences = try #require(value.items).compactMap(\.string)
+            case "offered_functions": options.offeredFunctions = try #require(value.items).compactMap(\.string)
+            case "max_offered_functions": options.maxOfferedFunctions = try value.count
+            case "allowed_tools": options.allowedTools = try #require(value.items).compactMap(\.string)
             case "stop_on_repetition": options.stopOnRepetition = try value.flag
             case "continue_final_message": options.continueFinalMessage = try value.flag
             case "enable_thinking": options.enableThinking = try value.flag

@@ -36,6 +36,10 @@ private final class Player {
             let model = try #require(scenario["model"]?.string)
             runner = try await loadModel(url: repository.appendingPathComponent(model))
         }
+        if let ranker = scenario["ranker"]?.string {
+            let model = try await loadEmbeddingModel(url: repository.appendingPathComponent(ranker))
+            try runner.setFunctionRanker(model: model)
+        }
         counts = scenario["model"]?.string != "models/demo.gguf"
         conversation = runner.createConversation(systemPrompt: scenario["system"]?.string)
         if let functions = scenario["functions"] {

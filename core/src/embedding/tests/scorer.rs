@@ -32,25 +32,31 @@ fn tiny() -> TinyModel {
     ] {
         model.metadata.push((format!("lfm2.{key}"), value));
     }
-    let mut add = |name: &str, shape: &[usize]| model.add(Naming::Gguf, name, "unused", shape);
-    add("token_types.weight", &[3, 64]);
-    for layer in [4, 5] {
-        for (name, n_rows, width) in [
-            ("attn_norm", 64, 0),
-            ("attn_qkv", 192, 64),
-            ("attn_output", 64, 64),
-            ("ffn_norm", 64, 0),
-            ("ffn_up", 256, 64),
-            ("ffn_down", 64, 256),
+    model.config["model_type"] = "d1_omni".into();
+    model.config["calibration"] = json!({ "choice:3-5": 1.5, "noul": 0.75, "score:11+": 2.0 });
+    model.tensors.iter_mut().for_each(|(_, in_folder, ..)| *in_folder = format!("encoder.{in_folder}"));
+    let mut add = |name: &str, folder: &str, shape: &[usize]| model.add(Naming::Gguf, name, folder, shape);
+    add("token_types.weight", "head.type_emb.weight", &[3, 64]);
+    for layer in [0, 1] {
+        for (name, folder, n_rows, width) in [
+            ("attn_norm", "norm1.", 64, 0),
+            ("attn_qkv", "self_attn.in_proj_", 192, 64),
+            ("attn_output", "self_attn.out_proj.", 64, 64),
+            ("ffn_norm", "norm2.", 64, 0),
+            ("ffn_up", "linear1.", 256, 64),
+            ("ffn_down", "linear2.", 64, 256),
         ] {
             let shape = if width == 0 { vec![n_rows] } else { vec![n_rows, width] };
-            add(&format!("blk.{layer}.{name}.weight"), &shape);
-            add(&format!("blk.{layer}.{name}.bias"), &[n_rows]);
+            for (kind, shape) in [("weight", &shape[..]), ("bias", &shape[..1])] {
+                let folder = format!("head.head.layers.{layer}.{folder}{kind}");
+                add(&format!("blk.{}.{name}.{kind}", 4 + layer), &folder, shape);
+            }
         }
     }
-    for (name, shape) in [("cls.norm", &[64][..]), ("cls", &[64, 64]), ("cls.output", &[1, 64])] {
-        add(&format!("{name}.weight"), shape);
-        add(&format!("{name}.bias"), &shape[..1]);
+    for (name, at, shape) in [("cls.norm", 0, &[64][..]), ("cls", 1, &[64, 64]), ("cls.output", 3, &[1, 64])] {
+        for (kind, shape) in [("weight", shape), ("bias", &shape[..1])] {
+            add(&format!("{name}.{kind}"), &format!("head.scorer.{at}.{kind}"), shape);
+        }
     }
     model
 }
@@ -169,8 +175,63 @@ fn folders_are_known_by_their_class() {
     };
     assert_eq!(of_class("modeling_d1.D1Model").unwrap(), Some(DecisionType::Logits));
     assert_eq!(of_class("modeling.Lfm2Model").unwrap(), None);
-    let err = of_class("modeling_omni.D1OmniModel").unwrap_err();
-    assert!(err.message().contains("of type lfm2-d1-omni must be a GGUF file"), "{err}");
+    assert_eq!(decision_type(&tiny().folder().open()).unwrap(), Some(DecisionType::Options));
+    let mut other = lfm2(false);
+    other.config["model_type"] = "lfm3".into();
+    other.config["auto_map"] = json!({ "AutoModel": "modeling_d1.D1Model" });
+    let err = decision_type(&other.folder().open()).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.message().contains("of architecture \"lfm3\" must be a GGUF file"), "{err}");
+}
+
+#[test]
+fn a_folder_that_scores_options_is_the_same_model() {
+    let mut model = longer(tiny());
+    model.config["max_position_embeddings"] = 512.into();
+    let folder = model.folder();
+    let write = |name: &str, json: Json| std::fs::write(folder.path().join(name), json.to_string()).unwrap();
+    let metadata = vocabulary();
+    let MetadataValue::Texts(tokens) = &metadata[2].1 else { panic!("the tokens are texts") };
+    let is_control = |token: &str| token.starts_with("<|");
+    let added: Vec<Json> = (0..).zip(tokens).filter(|(_, token)| is_control(token)).map(added_token).collect();
+    let vocabulary: serde_json::Map<String, Json> =
+        tokens.iter().zip(0..).map(|(token, id): (_, u32)| (token.clone(), id.into())).collect();
+    let pieces = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+    write(
+        "tokenizer.json",
+        json!({
+            "added_tokens": added, "pre_tokenizer": pieces, "decoder": pieces,
+            "model": { "type": "BPE", "vocab": vocabulary, "merges": [] },
+        }),
+    );
+    write(
+        "tokenizer_config.json",
+        json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>", "mask_token": "<|mask|>" }),
+    );
+    let questions = [
+        DecisionQuestion::predicate("Is the water hot?"),
+        DecisionQuestion::choice("Which?", ["hall", "kitchen", "garden"]),
+        DecisionQuestion::score("How urgent?", (0..11).map(|level| level.to_string())),
+    ];
+    let decide = |runner: ModelRunner| runner.decide("The kettle boils.", &questions).unwrap();
+    let from_folder = decide(load(folder.open(), LoadOptions::default()).unwrap());
+    let score = [("lfm2.decision.temperature.score.11", MetadataValue::Float(2.0))];
+    assert_eq!(from_folder, decide(runner(&model, &score).unwrap()));
+    let embeds = EmbeddingCheckpoint::read(&folder.open()).err().unwrap();
+    assert!(embeds.message().contains("a decision model embeds no texts"), "{embeds}");
+    // Without its layers and its temperatures.
+    model.tensors.retain(|(_, in_folder, ..)| !in_folder.starts_with("head.head."));
+    let err = EmbeddingCheckpoint::read_scorer(&model.folder().open()).err().unwrap();
+    assert!(err.message().contains("tensor head.head.layers.0.norm1.weight is missing"), "{err}");
+    model.config["calibration"]["noul"] = 0.into();
+    let err = OptionTemperatures::read(&model.folder().open()).unwrap_err();
+    assert!(err.message().contains("the temperature noul in config.json must be"), "{err}");
+}
+
+fn added_token((id, content): (u32, &String)) -> Json {
+    json!({
+        "id": id, "content": content, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+    })
 }
 
 #[test]

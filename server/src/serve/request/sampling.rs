@@ -46,6 +46,9 @@ pub(in crate::serve) struct SamplingFields {
     seed: Option<Seed>,
     /// Whether a reply is ended whose end only repeats itself; default: true for the demo model.
     stop_on_repetition: Option<bool>,
+    /// The largest number of functions that the prompt lists, besides those that were called. Those that fit the messages best are
+    /// chosen by the server's embedding model, without which a request with this field is refused.
+    max_offered_functions: Option<Integer<1, MAX_TOKENS>>,
     /// The notation of calls in the reply; default: the one that the model writes.
     function_call_parser: Option<RequestedNotation>,
     /// Whether the reply is sent as server-sent events.
@@ -68,6 +71,7 @@ impl SamplingFields {
             logit_bias: self.logit_bias.unwrap_or_default().0,
             seed: self.seed.and_then(|seed| seed.0),
             stop_on_repetition: self.stop_on_repetition,
+            max_offered_functions: self.max_offered_functions.map(Integer::count),
             function_call_parser: self.function_call_parser.unwrap_or_default().0,
             // A model that can speak does so only where a client asks for sound.
             speech_mode: SpeechMode::Off,

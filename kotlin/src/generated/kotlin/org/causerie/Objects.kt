@@ -352,6 +352,14 @@ public interface ModelRunnerInterface {
     public fun restoreSession(path: String): Conversation
 
     /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    @Throws(SdkException::class)
+    public fun setFunctionRanker(model: EmbeddingModel): Unit
+
+    /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
@@ -397,6 +405,9 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
 
     @Throws(SdkException::class)
     override fun restoreSession(path: String): Conversation = Conversation(raw.restoreSession(path))
+
+    @Throws(SdkException::class)
+    override fun setFunctionRanker(model: EmbeddingModel): Unit = raw.setFunctionRanker(model.raw)
 
     @Throws(SdkException::class)
     override fun startSpeech(text: String, voice: SpeechVoice, options: GenerationOptions): ResponseStream = ResponseStream(raw.speak(text, voice, options))

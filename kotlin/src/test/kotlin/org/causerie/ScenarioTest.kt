@@ -35,6 +35,9 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     private val options = scenario.entries("options")
 
     init {
+        (scenario["ranker"] as String?)?.let { ranker ->
+            loadEmbeddingModelBlocking(repository.resolve(ranker).path).use(runner::setFunctionRanker)
+        }
         conversation.registerFunctions(functionsFromJson(listText(scenario.items("functions"))))
     }
 
@@ -301,6 +304,9 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
             "logprobs" -> logprobs = count()
             "rng_seed" -> rngSeed = value as Long
             "max_tokens" -> maxTokens = count()
+            "offered_functions" -> offeredFunctions = (value as List<*>).map { it as String }
+            "max_offered_functions" -> maxOfferedFunctions = count()
+            "allowed_tools" -> allowedTools = (value as List<*>).map { it as String }
             "stop_sequences" -> stopSequences = (value as List<*>).map { it as String }
             "function_call_parser" -> functionCallParser = when (value) {
                 null -> null
