@@ -49,10 +49,10 @@ struct NetworkPlaces {
 }
 
 enum NetworkPlace {
-    Gpu(DecoderNetwork<Wgsl>),
+    Gpu(Box<DecoderNetwork<Wgsl>>),
     /// The GPU failed, and the CPU has not taken over so far.
     Nowhere(GpuError),
-    Cpu(DecoderNetwork<Native>, GpuError),
+    Cpu(Box<DecoderNetwork<Native>>, GpuError),
 }
 
 /// The move to the CPU.
@@ -93,7 +93,7 @@ impl MovingNetwork {
     ) -> Self {
         let (n_vocabulary, hidden_size) = (decoder.n_vocabulary, decoder.hidden);
         let shared = NetworkPlaces {
-            place: RwLock::new(NetworkPlace::Gpu(DecoderNetwork::new(decoder))),
+            place: RwLock::new(NetworkPlace::Gpu(Box::new(DecoderNetwork::new(decoder)))),
             move_: Mutex::new(NetworkMove::Idle),
             changed: Condvar::new(),
             is_abandoned: AtomicBool::new(false),
@@ -197,7 +197,7 @@ impl NetworkPlaces {
                 NetworkPlace::Nowhere(fault) => fault,
                 _ => fault,
             };
-            *place = NetworkPlace::Cpu(network, fault.clone());
+            *place = NetworkPlace::Cpu(Box::new(network), fault.clone());
         });
         let next = failed.err().map_or(NetworkMove::Idle, NetworkMove::Failed);
         let before = std::mem::replace(&mut *self.move_.lock(), next);
