@@ -1,5 +1,9 @@
 /** causerie for Node: conversations with language models that run in this process. */
 
+import type { GenerationOptions, LoadOptions, ModelInfo, RoundOptions } from "./options.js";
+
+export type { GenerationOptions, LoadOptions, ModelInfo, RoundOptions, SamplingDefaults } from "./options.js";
+
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -13,83 +17,6 @@ export type ErrorCode =
   | "prompt_exceeds_context" | "invalid_option" | "invalid_message" | "invalid_function" | "invalid_argument"
   | "function_calling_unsupported" | "unsupported_content" | "generation" | "serialization" | "session" | "download"
   | "stream_already_consumed" | "internal";
-
-/** Options of loading. */
-export interface LoadOptions {
-  /** In tokens, for a prompt and its reply together. Default: that of the model, at most 8,192. */
-  contextSize?: number | null;
-  /** `gpu` and `auto` need a library that was built with the feature `gpu` (docs/gpu.md). Default `cpu`. */
-  device?: "cpu" | "gpu" | "auto" | "metal";
-  /** The GPU's name, or a part of it. Default: the first that is not software. */
-  gpuName?: string | null;
-  /** Bytes of the GPU's memory that the model and its conversations may take. Default: what the device has. */
-  gpuBytes?: number | null;
-  /** Computing threads. Results do not depend on it. Default: the number of fast cores. */
-  threads?: number | null;
-  /** The storage format of keys and values. Default `f16`. */
-  cacheType?: "f16" | "f32" | "q8_0";
-  /** Replaces the model's own chat template. */
-  chatTemplate?: string | null;
-  /** The file of a vision or audio part. Default: a file beside the model's. */
-  projector?: string | null;
-  audioDecoder?: string | null;
-  audioTokenizer?: string | null;
-  ignoresTransparency?: boolean;
-  functionNames?: "plain" | "dotted";
-  /** Size of the prefix cache in bytes. Default 512 MiB. */
-  cacheBytes?: number;
-  /** A folder of the app for packed weights (docs/packed-weights.md). */
-  packedFolder?: string | null;
-  packedBytes?: number;
-  weightMemory?: "mapped" | "copied" | "auto";
-}
-
-/** Options of a reply. What is left out has the default of the model or of causerie. */
-export interface GenerationOptions {
-  temperature?: number | null;
-  topP?: number | null;
-  topK?: number | null;
-  minP?: number | null;
-  repetitionPenalty?: number | null;
-  presencePenalty?: number | null;
-  frequencyPenalty?: number | null;
-  /** Values added to logits, by token id. */
-  logitBias?: Record<string, number>;
-  /** Reports log-probabilities, with this many alternatives, 0 to 20. */
-  logprobs?: number | null;
-  seed?: number | null;
-  maxTokens?: number | null;
-  ignoreEnd?: boolean;
-  stopOnRepetition?: boolean | null;
-  stopSequences?: string | string[];
-  /** The notation of calls; null delivers them as text. Default: what the model writes. */
-  functionCallParser?: string | null;
-  parserStrictness?: "recover" | "strict";
-  toolChoice?: "auto" | "none" | "required" | { function: string };
-  parallelToolCalls?: boolean;
-  /** Names of the functions of the conversation that the prompt lists. Default: all. */
-  offeredFunctions?: string[] | null;
-  allowedTools?: string[] | null;
-  toolCallConstraint?: "off" | "typed";
-  /** A JSON Schema, which the text of the reply must fit. With `schema`, the value of the reply is read as well. */
-  jsonSchemaConstraint?: string | object | null;
-  injectSchemaIntoPrompt?: boolean;
-  continueFinalMessage?: boolean;
-  enableThinking?: boolean;
-  inlineThinkingTags?: boolean;
-  templateVariables?: { [name: string]: Json };
-  stopAfterToolCalls?: boolean;
-  speechMode?: "auto" | "off" | "sequential" | "interleaved";
-  speechTemperature?: number | null;
-  speechTopK?: number | null;
-  onCancel?: "keep_partial" | "drop_partial" | "drop_turn";
-  onBusy?: "error" | "queue" | "replace";
-  contextPolicy?: "error" | "slide" | "shrink";
-  /** Cancels the reply after this many seconds. */
-  timeout?: number | null;
-  /** Cancels the reply. */
-  signal?: AbortSignal;
-}
 
 /** A function, or an entry of `tools`. One with `run` is run by the replies of its conversation. */
 export type OfferedFunction =
@@ -106,36 +33,7 @@ export interface ReplyOptions extends FunctionOptions {
 }
 
 /** Options of a reply with functions. */
-export interface FunctionOptions extends GenerationOptions {
-  /** Replies whose calls are run. Default 8. */
-  maxRounds?: number;
-  /** Seconds that a function may take. Above 24 days, there is no limit. */
-  timeLimit?: number | null;
-  /** Whether all calls of a reply are run at once. */
-  inParallel?: boolean;
-}
-
-/** Facts about a model. */
-export interface ModelInfo {
-  name: string | null;
-  architecture: string;
-  parameters: number;
-  layers: number;
-  contextSize: number;
-  trainedContextSize: number;
-  vocabularySize: number;
-  quantisation: string[];
-  supportsFunctionCalling: boolean;
-  functionCallParser: string;
-  supportsReasoning: boolean;
-  supportsImages: boolean;
-  supportsAudio: boolean;
-  supportsSpeech: boolean;
-  /** In bytes. */
-  memoryEstimate: number;
-  unusedTensors: string[];
-  problems: string[];
-}
+export interface FunctionOptions extends GenerationOptions, RoundOptions {}
 
 /** A part of a message's content: a string, the bytes of an image or sound file, or a part in the form of chat completions. */
 export type ContentPart =

@@ -51,14 +51,14 @@ pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_fro
 pub use number::{SdkCount, SdkLong};
 pub use options::{
     CacheType, ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy,
-    OnCancel, SamplingDefaults, SpeechMode, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
+    OnCancel, SamplingDefaults, SpeechMode, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
 };
 pub use response::{
     FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection, Sampling, ScoredToken, TokenLogprob,
 };
 pub use rounds::{FunctionOutcome, RoundOptions};
 pub use runner::{LoadPhase, LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
-pub use sound::{SoundFileWriter, SoundFormat, SpeechVoice, wav_of_samples};
+pub use sound::{SoundFileWriter, SoundFormat, wav_of_samples};
 pub use stream::ResponseStream;
 pub use transcribe::{
     GgufType, SpeechTask, TranscribeOptions, TranscriberOptions, Transcript, TranscriptEvent, TranscriptSegment,

@@ -12,8 +12,7 @@ use crate::decide::{DecisionCancel, DecisionOptions, DecisionQuestion, DecisionS
 use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
 use crate::number::{SdkCount, SdkLong, count};
-use crate::options::{FunctionCallParser, GenerationOptions, LoadOptions};
-use crate::sound::SpeechVoice;
+use crate::options::{FunctionCallParser, GenerationOptions, LoadOptions, SpeechVoice};
 use crate::stream::ResponseStream;
 
 /// A loaded model, which creates conversations.
@@ -22,75 +21,60 @@ pub struct ModelRunner {
     pub(crate) runner: core::ModelRunner,
 }
 
-/// Facts about a model.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct ModelInfo {
-    /// The name that its files give it.
-    pub name: Option<String>,
-    /// The family, by the name in its files.
-    pub architecture: String,
-    /// Number of weights, each counted once.
-    pub parameters: SdkLong,
-    /// Number of layers of any kind.
-    pub layers: SdkCount,
-    /// Context size that the model was trained for, in tokens.
-    pub context_size: SdkCount,
-    /// Number of tokens in its vocabulary.
-    pub vocabulary_size: SdkCount,
-    /// Storage formats of the weights, the one with the most bytes first.
-    pub quantisation: Vec<String>,
-    /// Whether the chat template supports functions.
-    pub supports_function_calling: bool,
-    /// The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
-    /// themselves.
-    pub function_call_parser: FunctionCallParser,
-    /// Whether the chat template supports reasoning.
-    pub supports_reasoning: bool,
-    /// Whether messages can contain images.
-    pub supports_images: bool,
-    /// Whether messages can contain sound.
-    pub supports_audio: bool,
-    /// Whether the model speaks: its replies may have sound.
-    pub supports_speech: bool,
-    /// Estimated memory in bytes, with the context size that it was or would be loaded with.
-    pub memory_estimate: SdkLong,
-    /// The part of it that the vision tower and its projector take; 0 if the model takes no images.
-    pub vision_memory: SdkLong,
-    /// The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
-    pub hearing_memory: SdkLong,
-    /// The part of it that the parts which speak take; 0 if the model does not speak.
-    pub speech_memory: SdkLong,
-    /// Names in the files of tensors that nothing reads, in order.
-    pub unused_tensors: Vec<String>,
-    /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
-    pub problems: Vec<String>,
+/// A type of facts.
+pub trait FactType {
+    /// Its type in the core.
+    type Core;
+    /// The type of its field in the record.
+    type Field;
+
+    /// The value of the field.
+    fn field(value: Self::Core) -> Self::Field;
 }
 
-impl ModelInfo {
-    fn new(info: &core::ModelInfo, context_size: usize) -> Self {
-        let memory = info.memory_estimate(context_size);
-        Self {
-            name: info.name.clone(),
-            architecture: info.architecture.clone(),
-            parameters: SdkLong(info.n_parameters),
-            layers: count(info.n_layers),
-            context_size: count(info.context_size),
-            vocabulary_size: count(info.n_vocabulary),
-            quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
-            supports_function_calling: info.supports_function_calling,
-            function_call_parser: info.function_call_parser.into(),
-            supports_reasoning: info.supports_reasoning,
-            supports_images: info.supports_images,
-            supports_audio: info.supports_audio,
-            supports_speech: info.supports_speech,
-            memory_estimate: SdkLong(memory.total()),
-            vision_memory: SdkLong(memory.vision),
-            hearing_memory: SdkLong(memory.hearing),
-            speech_memory: SdkLong(memory.speech),
-            unused_tensors: info.unused_tensors.clone(),
-            problems: info.problems.clone(),
+macro_rules! facts {
+    (
+        |$info:ident, $memory:ident|
+        $($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*
+    ) => {
+        /// Facts about a model.
+        #[derive(Clone, Debug, PartialEq, uniffi::Record)]
+        pub struct ModelInfo {
+            $($(#[doc = $doc])* pub $name: <$type as FactType>::Field,)*
         }
-    }
+
+        impl ModelInfo {
+            fn new($info: &core::ModelInfo, context_size: usize) -> Self {
+                let $memory = $info.memory_estimate(context_size);
+                Self { $($name: <$type as FactType>::field($value),)* }
+            }
+        }
+    };
+}
+
+core::__model_facts!(facts);
+
+macro_rules! fact_types {
+    ($($type:ty: $core:ty => $field:ty, $convert:expr;)*) => {$(
+        impl FactType for $type {
+            type Core = $core;
+            type Field = $field;
+
+            fn field(value: $core) -> $field {
+                $convert(value)
+            }
+        }
+    )*};
+}
+
+fact_types! {
+    bool: bool => bool, From::from;
+    String: String => String, From::from;
+    Option<String>: Option<String> => Option<String>, From::from;
+    Vec<String>: Vec<String> => Vec<String>, From::from;
+    u64: u64 => SdkLong, SdkLong;
+    usize: usize => SdkCount, count;
+    FunctionCallParser: core::FunctionCallParser => FunctionCallParser, From::from;
 }
 
 /// Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in

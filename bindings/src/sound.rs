@@ -9,30 +9,6 @@ use parking_lot::Mutex;
 use crate::error::{Result, SdkError};
 use crate::number::SdkCount;
 
-/// A voice of a model that speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum SpeechVoice {
-    /// American English.
-    UsMale,
-    /// American English.
-    UsFemale,
-    /// British English.
-    UkMale,
-    /// British English.
-    UkFemale,
-}
-
-impl From<SpeechVoice> for core::SpeechVoice {
-    fn from(voice: SpeechVoice) -> Self {
-        match voice {
-            SpeechVoice::UsMale => Self::UsMale,
-            SpeechVoice::UsFemale => Self::UsFemale,
-            SpeechVoice::UkMale => Self::UkMale,
-            SpeechVoice::UkFemale => Self::UkFemale,
-        }
-    }
-}
-
 /// A format of sound, with 16 bits for each sample of one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum SoundFormat {

@@ -11,41 +11,7 @@ fn options() -> GenerationOptions {
 }
 
 fn plain() -> GenerationOptions {
-    GenerationOptions {
-        function_call_parser: None,
-        parser_strictness: None,
-        temperature: None,
-        top_p: None,
-        top_k: None,
-        min_p: None,
-        repetition_penalty: None,
-        presence_penalty: None,
-        frequency_penalty: None,
-        logit_bias: None,
-        logprobs: None,
-        rng_seed: None,
-        max_tokens: None,
-        stop_sequences: Vec::new(),
-        tool_choice: None,
-        parallel_tool_calls: true,
-        allowed_tools: None,
-        tool_call_constraint: None,
-        json_schema_constraint: None,
-        inject_schema_into_prompt: true,
-        continue_final_message: false,
-        enable_thinking: false,
-        inline_thinking_tags: false,
-        template_variables: None,
-        stop_after_tool_calls: false,
-        stop_on_repetition: None,
-        speech_mode: None,
-        speech_temperature: None,
-        speech_top_k: None,
-        on_cancel: None,
-        on_busy: None,
-        context_policy: None,
-        timeout_milliseconds: None,
-    }
+    GenerationOptions { parallel_tool_calls: true, inject_schema_into_prompt: true, ..Default::default() }
 }
 
 fn user(text: &str) -> ChatMessage {
@@ -182,7 +148,7 @@ fn load_options_reach_the_core() {
             ..LoadOptions::default()
         };
         let expect = core::LoadOptions {
-            packed_folder: Some("packed".to_owned()),
+            packed_folder: Some("packed".into()),
             packed_bytes: 7,
             weight_memory: in_core,
             ..core::LoadOptions::default()

@@ -23,9 +23,8 @@ pub(crate) fn run(arguments: &QuantizeArguments, source: &LocalModel) -> Result<
         Err(err) if err.kind() == ErrorKind::LoadCancelled => return Ok(()), // Ctrl-C decides the exit status
         done => done?,
     }
-    let name = output.to_string_lossy();
-    let types = ModelInfo::read(&name)?.quantisation;
+    let types = ModelInfo::read(output)?.quantisation;
     let n_bytes = types.iter().map(|part| part.n_bytes).sum();
     let shares: Vec<_> = types.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0)).collect();
-    Ok(print_line(format_args!("{name}: {} ({})", byte_size::format(n_bytes), shares.join(", ")))?)
+    Ok(print_line(format_args!("{}: {} ({})", output.display(), byte_size::format(n_bytes), shares.join(", ")))?)
 }

@@ -4,10 +4,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use causerie::{
-    FinishReason, GenerationOptions, MessageResponse, ResponseStream, Sound, SoundFileWriter, SoundFormat,
-    SpeechOptions,
-};
+use causerie::{FinishReason, GenerationOptions, MessageResponse, ResponseStream, Sound, SoundFileWriter, SoundFormat};
 
 use crate::arguments::SpeakArguments;
 use crate::failure::Failure;
@@ -21,8 +18,12 @@ const STANDARD: &str = "-";
 const MAX_TEXT: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &SpeakArguments, model: &LocalModel) -> Result<(), Failure> {
-    let speech = SpeechOptions { temperature: arguments.temperature, top_k: arguments.top_k, ..Default::default() };
-    let options = GenerationOptions { speech, seed: arguments.seed, ..Default::default() };
+    let options = GenerationOptions {
+        speech_temperature: arguments.temperature,
+        speech_top_k: arguments.top_k,
+        seed: arguments.seed,
+        ..Default::default()
+    };
     options.check()?;
     let text = text(&arguments.text)?;
     let is_piped = arguments.output == Path::new(STANDARD);

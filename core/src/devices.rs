@@ -9,6 +9,7 @@ use crate::error::Result;
 ///     println!("{} by {}", gpu.name, gpu.interface);
 /// }
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuDescription {
     /// Its name, of which [`LoadOptions::gpu_name`](crate::LoadOptions::gpu_name) takes a part.
@@ -28,6 +29,7 @@ pub struct GpuDescription {
 ///     println!("{}: {} checks", report.gpu.name, report.checks.len());
 /// }
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuReport {
     /// The device.

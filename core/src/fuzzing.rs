@@ -48,7 +48,7 @@ pub const PARSERS: &[FunctionCallParser] = FunctionCallParser::ALL;
 ///
 /// # Errors
 /// As [`ModelRunner::load_with`].
-pub fn load_with(model: &str, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
+pub fn load_with(model: impl AsRef<Path>, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
     ModelRunner::from_weights(Weights::open(model)?, options, settings, &mut |_, _| ControlFlow::Continue(()))
 }
 
@@ -255,7 +255,7 @@ pub fn bundle(place: &Path, mut pieces: &[u8]) -> Result<()> {
         pieces = others;
     }
     let length = file.metadata().map_err(failed)?.len();
-    drop(ModelInfo::read(&place.to_string_lossy()));
+    drop(ModelInfo::read(place));
     bundle::verify(place, |_| ControlFlow::Continue(()))?;
     let total = bundle::list(place)?.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size));
     assert!(total <= length, "files of {total} bytes in a bundle of {length}");

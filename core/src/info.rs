@@ -1,6 +1,7 @@
 //! Describes a model and its memory use without loading it.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::checkpoint::{Checkpoint, HearingArchitecture, VisionArchitecture, is_sound_encoder, is_speech, is_vision};
 use crate::error::Result;
@@ -188,7 +189,7 @@ impl ModelInfo {
     ///
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
-    pub fn read(model: &str) -> Result<Self> {
+    pub fn read(model: impl AsRef<Path>) -> Result<Self> {
         Self::from_weights(&Weights::open(model)?)
     }
 

@@ -23,6 +23,9 @@
 
 // Below all others: large stacks for recursive code.
 mod deep_stack;
+// Options and their choices, as tables.
+#[macro_use]
+mod tables;
 // Plain data: the types of the public API.
 mod error;
 mod function;
@@ -132,7 +135,7 @@ pub use model_text::ModelText;
 pub use notation::{FunctionCallParser, read_json};
 pub use options::{
     CacheType, ContextPolicy, Device, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
-    SpeechMode, SpeechOptions, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
+    SpeechMode, SpeechVoice, Strictness, ToolCallConstraint, ToolChoice, WeightMemory,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, render_calls, render_json_calls};
 pub use plain_prompt::Prompt;

@@ -4,6 +4,7 @@
 //! [`Conversation`](crate::Conversation).
 
 use std::io::Write;
+use std::path::Path;
 
 use crate::engine::{ResponseStream, TextStream};
 use crate::error::{ErrorKind, Result, SdkError};
@@ -41,7 +42,7 @@ pub struct Tokenizer {
 ///
 /// # Errors
 /// As [`ModelRunner::load`].
-pub fn load(model: &str) -> Result<(ModelRunner, Tokenizer)> {
+pub fn load(model: impl AsRef<Path>) -> Result<(ModelRunner, Tokenizer)> {
     let runner = ModelRunner::load(model)?;
     Ok((runner.clone(), Tokenizer { runner }))
 }

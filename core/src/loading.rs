@@ -181,7 +181,7 @@ pub(crate) fn load_model(
             true => Transparency::Ignored,
             false => Transparency::OnWhite,
         };
-        let cache_bytes = options.cache_bytes / CONTENT_SHARE;
+        let cache_bytes = options.cache_size() / CONTENT_SHARE;
         if vision::attach(&parts.vision, tower, &control, renderer, transparency, cache_bytes)
             && let PartFiles::Found(found, architecture) = &parts.vision
         {

@@ -1,6 +1,7 @@
 //! What a model makes of text before it computes: its tokenizer and its chat template, without its weights.
 
 use std::fmt;
+use std::path::Path;
 
 use jiff::Zoned;
 
@@ -43,7 +44,7 @@ impl ModelText {
     ///
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for headers and the tokenizer.
-    pub fn read(model: &str) -> Result<Self> {
+    pub fn read(model: impl AsRef<Path>) -> Result<Self> {
         Self::from_weights(Weights::open(model)?)
     }
 

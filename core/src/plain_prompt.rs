@@ -108,7 +108,7 @@ impl ModelRunner {
                     functions: Vec::new(),
                     constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
                     report: PromptReport::default(),
-                    speech: asked.speech.mode.resolved(""),
+                    speech: asked.speech_mode.resolved(""),
                     reading: None,
                     positions,
                     embedded,

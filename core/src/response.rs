@@ -132,6 +132,7 @@ pub enum ReplySection {
 ///     }
 /// }
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionResult {
     /// The call's [id](SdkFunctionCall::call_id); `None` for a call that was rejected.
@@ -236,6 +237,7 @@ pub enum FunctionOutcome {
 /// assert_eq!(Some(&completion.full_message), conversation.history().last());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
     /// The complete message, as it is in the history.
@@ -285,6 +287,7 @@ impl Completion {
 /// assert!(completion.prompt.dropped_messages.is_empty());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptReport {
     /// Messages left out because the context is full, by index in the history.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::Thread;
 use std::time::Instant;
@@ -80,7 +81,7 @@ impl ModelRunner {
     /// # Errors
     /// [`ErrorKind::ModelNotFound`](crate::ErrorKind::ModelNotFound) if there is nothing at this location,
     /// [`ErrorKind::ModelLoad`](crate::ErrorKind::ModelLoad) for files that are broken, incomplete or of an unsupported kind.
-    pub fn load(model: &str) -> Result<Self> {
+    pub fn load(model: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(model, LoadOptions::default())
     }
 
@@ -95,7 +96,7 @@ impl ModelRunner {
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
-    pub fn load_with(model: &str, options: LoadOptions) -> Result<Self> {
+    pub fn load_with(model: impl AsRef<Path>, options: LoadOptions) -> Result<Self> {
         Self::load_watched(model, options, |_| ControlFlow::Continue(()))
     }
 
@@ -117,7 +118,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`load_with`](Self::load_with), and [`ErrorKind::LoadCancelled`](crate::ErrorKind::LoadCancelled) after `Break`.
     pub fn load_watched(
-        model: &str,
+        model: impl AsRef<Path>,
         options: LoadOptions,
         mut progress: impl FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Self> {
@@ -142,7 +143,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`load_watched`](Self::load_watched).
     pub fn load_by_phases(
-        model: &str,
+        model: impl AsRef<Path>,
         options: LoadOptions,
         mut progress: impl FnMut(LoadPhase, f32) -> ControlFlow<()>,
     ) -> Result<Self> {
@@ -197,7 +198,7 @@ impl ModelRunner {
             function_names: options.function_names,
             control: Arc::new(loaded.tokenizer.control_tokens()?),
             context_size: loaded.context_size,
-            engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, settings.cache_entries))?,
+            engine: Engine::start(loaded, PrefixCache::new(options.cache_size(), settings.cache_entries))?,
             defaults: options.generation_defaults,
             info,
         };

@@ -3,7 +3,7 @@
 use crate::engine::ResponseStream;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::options::{GenerationOptions, SpeechMode, SpeechOptions, SpeechVoice};
+use crate::options::{GenerationOptions, SpeechMode, SpeechVoice};
 use crate::runner::ModelRunner;
 
 impl ModelRunner {
@@ -35,7 +35,7 @@ impl ModelRunner {
         }
         let options = GenerationOptions {
             temperature: options.temperature.or(Some(0.0)),
-            speech: SpeechOptions { mode: SpeechMode::Sequential, ..options.speech },
+            speech_mode: SpeechMode::Sequential,
             function_call_parser: None,
             ..options
         };

@@ -37,7 +37,7 @@ use crate::transport::Transport;
 ///     println!("{} of {} bytes", progress.done, progress.total);
 ///     ControlFlow::Continue(())
 /// })?;
-/// let runner = causerie::ModelRunner::load(&path.to_string_lossy())?;
+/// let runner = causerie::ModelRunner::load(&path)?;
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
 #[derive(Clone)]

@@ -3,11 +3,12 @@
 import { SdkError } from "./native.js";
 
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
 /** JSON has no such numbers, and would have null, which is the default of many options. */
 function finite(name, value) {
   if (typeof value !== "number" || Number.isFinite(value)) return value;
-  throw new SdkError("invalid_option", `${name} must be finite, found ${value}`);
+  throw new SdkError("invalid_option", `${camel(name)} must be finite, found ${value}`);
 }
 
 /** Options as JSON, with the names of Rust. Those that are undefined keep their defaults. */
@@ -55,7 +56,6 @@ export function requestJson(request) {
 export function answer(json) {
   return JSON.parse(json, (_, value) => {
     if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-    const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), inner]));
   });
 }

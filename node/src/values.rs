@@ -1,10 +1,12 @@
 //! Options, messages and facts, which JavaScript passes and gets as JSON.
 
-use causerie::{ChatMessage, FunctionError, FunctionOutcome, ModelInfo, Value, messages_from_json, read_json};
+use causerie::{
+    ChatMessage, FunctionCallParser, FunctionError, FunctionOutcome, ModelInfo, Value, messages_from_json, read_json,
+};
 use causerie_plain::NamedOptions;
-use serde_json::json;
+use serde_json::{Map, Value as Json};
 
-use crate::failure::{failed, failed_with};
+use crate::failure::{camel_case, failed, failed_with};
 
 fn object(text: &str, what: &str) -> napi::Result<causerie::Arguments> {
     match read_json(text) {
@@ -45,26 +47,50 @@ pub(crate) fn outcome(text: &str) -> FunctionOutcome {
     }
 }
 
-/// Facts about a model.
+macro_rules! facts {
+    (
+        |$info:ident, $memory:ident|
+        $($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*
+    ) => {
+        fn facts($info: &ModelInfo, context_size: usize) -> Map<String, Json> {
+            let $memory = $info.memory_estimate(context_size);
+            let mut facts = Map::new();
+            $(facts.insert(camel_case(stringify!($name)), <$type as Fact>::json($value));)*
+            facts
+        }
+    };
+}
+
+causerie::__model_facts!(facts);
+
+/// A value that describes a model.
+trait Fact {
+    fn json(self) -> Json;
+}
+
+macro_rules! fact {
+    ($($type:ty),*) => {$(
+        impl Fact for $type {
+            fn json(self) -> Json {
+                self.into()
+            }
+        }
+    )*};
+}
+
+fact!(bool, u64, usize, String, Option<String>, Vec<String>);
+
+impl Fact for FunctionCallParser {
+    fn json(self) -> Json {
+        self.names().first().copied().into()
+    }
+}
+
+/// Facts about a model. `contextSize` is the size that it was or would be loaded with.
 pub(crate) fn info_json(info: &ModelInfo, context_size: usize) -> String {
-    json!({
-        "name": info.name,
-        "architecture": info.architecture,
-        "parameters": info.n_parameters,
-        "layers": info.n_layers,
-        "contextSize": context_size,
-        "trainedContextSize": info.context_size,
-        "vocabularySize": info.n_vocabulary,
-        "quantisation": info.quantisation.iter().map(|share| share.name.as_str()).collect::<Vec<_>>(),
-        "supportsFunctionCalling": info.supports_function_calling,
-        "functionCallParser": info.function_call_parser.names().first(),
-        "supportsReasoning": info.supports_reasoning,
-        "supportsImages": info.supports_images,
-        "supportsAudio": info.supports_audio,
-        "supportsSpeech": info.supports_speech,
-        "memoryEstimate": info.memory_estimate(context_size).total(),
-        "unusedTensors": info.unused_tensors,
-        "problems": info.problems,
-    })
-    .to_string()
+    let mut facts = facts(info, context_size);
+    if let Some(trained) = facts.insert("contextSize".to_owned(), context_size.into()) {
+        facts.insert("trainedContextSize".to_owned(), trained);
+    }
+    Json::Object(facts).to_string()
 }

@@ -53,7 +53,7 @@ test("unknown options are refused with a near name", async () => {
   for (const [wrong, message] of [
     [() => model.decide(state, questions, { rotation: 1 }), /no option rotation; did you mean rotations\?/],
     [() => embedder.embed(["tea"], { dimension: 8 }), /no option dimension; did you mean dimensions\?/],
-    [() => embedder.rerank("tea", ["a"], { topM: 1 }), /no option top_m; did you mean top_n\?/],
+    [() => embedder.rerank("tea", ["a"], { topM: 1 }), /no option topM; did you mean topN\?/],
     [() => EmbeddingModel.load(bert, { thread: 1 }), /no option thread; did you mean threads\?/],
   ]) {
     await assert.rejects(wrong(), (error) => error.code === "invalid_option" && message.test(error.message));

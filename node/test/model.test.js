@@ -116,7 +116,14 @@ test("wrong options, paths and arguments are errors with a code", async () => {
     code: "invalid_option",
     message: "there is no option temprature; did you mean temperature?",
   });
-  await assert.rejects(conversation.respond("Hi", { topP: 2 }), { code: "invalid_option" });
+  for (const [options, message] of [
+    [{ topP: 2 }, "topP must be between 0 and 1, found 2"],
+    [{ maxTokens: "many" }, 'maxTokens must be an integer from 0 on, found "many"'],
+    [{ maxToken: 1 }, "there is no option maxToken; did you mean maxTokens?"],
+    [{ templateVariables: { enable_thinking: true } }, /^templateVariables must be .*, found enable_thinking$/],
+  ]) {
+    await assert.rejects(conversation.respond("Hi", options), { code: "invalid_option", message });
+  }
   await assert.rejects(ModelRunner.load("/nowhere.gguf"), (error) => error instanceof SdkError && error.code === "model_not_found");
   assert.throws(() => conversation.registerFunction({ name: "not a name" }), { code: "invalid_function" });
   assert.throws(() => new ModelRunner({}), TypeError);

@@ -80,7 +80,10 @@ class Trace {
 
   fail(error) {
     if (!(error instanceof SdkError)) throw error;
-    this.entries.push({ error: kind(error.code), reason: error.message });
+    // The fixtures name options as Rust does.
+    const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const reason = error.code === "invalid_option" ? error.message.replace(/^\w+/, snake) : error.message;
+    this.entries.push({ error: kind(error.code), reason });
   }
 }
 

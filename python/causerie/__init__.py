@@ -15,22 +15,7 @@ Vectors of texts are in `causerie.embedding`, speech to text in `causerie.transc
 """
 
 from causerie import embedding, transcribe
-from causerie.choices import (
-    CacheType,
-    ContextPolicy,
-    Device,
-    FunctionNames,
-    LoadPhase,
-    OnBusy,
-    OnCancel,
-    SoundFormat,
-    SpeechMode,
-    SpeechVoice,
-    Strictness,
-    ToolCallConstraint,
-    ToolChoice,
-    WeightMemory,
-)
+from causerie.choices import ContextPolicy, LoadPhase, SoundFormat, ToolChoice
 from causerie.conversation import ContextPlan, Conversation, PrefillProgress
 from causerie.decide import (
     ChoiceKind,
@@ -110,7 +95,21 @@ from causerie.notations import (
     PhiFunctionCallParser,
     XmlFunctionCallParser,
 )
-from causerie.options import GenerationOptions, LoadOptions, SamplingDefaults
+from causerie.options import (
+    CacheType,
+    Device,
+    FunctionNames,
+    GenerationOptions,
+    LoadOptions,
+    OnBusy,
+    OnCancel,
+    SamplingDefaults,
+    SpeechMode,
+    SpeechVoice,
+    Strictness,
+    ToolCallConstraint,
+    WeightMemory,
+)
 from causerie.response import (
     AudioSample,
     Chunk,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from causerie import causerie_ffi as ffi
 from causerie.error import SdkError
@@ -35,6 +35,19 @@ def variant(of: type[Any], name: str) -> Callable[[Class], Class]:
         return cls
 
     return replace
+
+
+class OfKind:
+    """A value whose `kind` is the name of a variant of a generated enum, which the generated code asks as `is_AUTO()`."""
+
+    kind: str
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[[], bool]:
+            if not name.startswith("is_"):
+                raise AttributeError(f"{type(self).__name__} has no attribute {name}", name=name, obj=self)
+            return lambda: name == f"is_{self.kind.upper()}"
 
 
 adopted(SdkError)

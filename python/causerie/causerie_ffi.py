@@ -708,7 +708,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 5264:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -5252,7 +5252,14 @@ class _UniffiFfiConverterTypeEmbeddingModelInfo(_UniffiConverterRustBuffer):
 
 class Device(enum.Enum):
     """
-    The device that computes.
+    The device that a model is computed on.
+
+    ```
+    use causerie::{Device, LoadOptions};
+
+    let options = LoadOptions { device: Device::Auto, ..Default::default() };
+    # assert!(options.check().is_ok());
+    ```
 """
 
     CPU = 0
@@ -5260,9 +5267,23 @@ class Device(enum.Enum):
     The CPU.
 """
 
-    METAL = 1
+    GPU = 1
     """
-    The GPU of an Apple device.
+    A GPU, by Vulkan, Metal or DX12; pictures and sound are still computed on the CPU. Requires a build with the
+    feature `gpu`; in other builds, loading fails with the error `InvalidOption`, and so it does without a GPU.
+    docs/gpu.md says what was tried on what.
+"""
+
+    AUTO = 2
+    """
+    A GPU if there is one that computes the model and has memory for it, otherwise the CPU; the choice is logged. On
+    phones and in builds without the feature `gpu`, the CPU.
+"""
+
+    METAL = 3
+    """
+    As `Gpu`, by an earlier name. In builds with the feature `metal` and without `gpu`, the GPU of an Apple device by
+    candle's tensors.
 """
 
 
@@ -5274,12 +5295,20 @@ class _UniffiFfiConverterTypeDevice(_UniffiConverterRustBuffer):
         if variant == 1:
             return Device.CPU
         if variant == 2:
+            return Device.GPU
+        if variant == 3:
+            return Device.AUTO
+        if variant == 4:
             return Device.METAL
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
     def check_lower(value):
         if value == Device.CPU:
+            return
+        if value == Device.GPU:
+            return
+        if value == Device.AUTO:
             return
         if value == Device.METAL:
             return
@@ -5289,8 +5318,12 @@ class _UniffiFfiConverterTypeDevice(_UniffiConverterRustBuffer):
     def write(value, buf):
         if value == Device.CPU:
             buf.write_i32(1)
-        if value == Device.METAL:
+        if value == Device.GPU:
             buf.write_i32(2)
+        if value == Device.AUTO:
+            buf.write_i32(3)
+        if value == Device.METAL:
+            buf.write_i32(4)
 
 
 
@@ -5535,12 +5568,26 @@ class _UniffiFfiConverterOptionalTypeFunctionCallParser(_UniffiConverterRustBuff
 
 class Strictness(enum.Enum):
     """
-    Treatment of calls that needed repairs.
+    How calls are handled that can be read only after a repair.
+
+    ```
+    use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser, Strictness};
+
+    let parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+    let mut parser = parser.strictness(Strictness::Strict);
+    let mut parsed = Vec::new();
+    // The brackets around the list of calls are missing.
+    for piece in [Piece::Control("<|tool_call_start|>"), Piece::Text("now()"), Piece::Control("<|tool_call_end|>")] {
+    parser.push(piece, &mut |event| parsed.push(event));
+    }
+    parser.finish(ReplyEnd::Ended, &mut |event| parsed.push(event));
+    assert!(parsed.iter().any(|event| matches!(event, Parsed::Rejected(_))));
+    ```
 """
 
     RECOVER = 0
     """
-    They are delivered, with the codes of the repairs.
+    They are delivered, with a list of the repairs.
 """
 
     STRICT = 1
@@ -5937,17 +5984,26 @@ class _UniffiFfiConverterOptionalTypeToolChoice(_UniffiConverterRustBuffer):
 
 class ToolCallConstraint(enum.Enum):
     """
-    Whether calls are constrained to the declared functions.
+    Whether calls are constrained to the declared functions during generation.
+
+    ```
+    use causerie::{GenerationOptions, ToolCallConstraint};
+
+    let options = GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..Default::default() };
+    # assert!(options.check().is_ok());
+    ```
 """
 
     OFF = 0
     """
-    Calls are not constrained, only validated afterwards.
+    Calls are not constrained, but validated afterwards. A required call is constrained all the same.
 """
 
     TYPED = 1
     """
-    Once the model begins a call, only valid calls of declared functions are allowed.
+    Once the model begins a block of calls, it can only write calls of declared functions, with arguments of the
+    declared names and types. Each argument is written once, the required ones always. The content of strings is free.
+    If no allowed token can be generated, the reply ends with the reason `Constraint`.
 """
 
 
@@ -6012,6 +6068,13 @@ class _UniffiFfiConverterOptionalTypeToolCallConstraint(_UniffiConverterRustBuff
 class SpeechMode(enum.Enum):
     """
     Whether, and in which order, a model that speaks gives text and sound.
+
+    ```
+    use causerie::{GenerationOptions, SpeechMode};
+
+    let options = GenerationOptions { speech_mode: SpeechMode::Interleaved, ..Default::default() };
+    # assert!(options.check().is_ok());
+    ```
 """
 
     AUTO = 0
@@ -6026,12 +6089,12 @@ class SpeechMode(enum.Enum):
 
     SEQUENTIAL = 2
     """
-    Text, until the model begins to speak.
+    Text, until the model begins to speak: to read a text aloud, or to answer in text.
 """
 
     INTERLEAVED = 3
     """
-    A few words and their sound in turn.
+    A few words and their sound in turn: to talk.
 """
 
 
@@ -6107,22 +6170,30 @@ class _UniffiFfiConverterOptionalTypeSpeechMode(_UniffiConverterRustBuffer):
 
 class OnCancel(enum.Enum):
     """
-    What remains of a cancelled reply in the history.
+    What remains of a cancelled reply in the history. A reply cancelled in the request queue leaves nothing.
+
+    ```
+    use causerie::{GenerationOptions, OnCancel};
+
+    // A reply that the user stops leaves the history as it was before the request.
+    let options = GenerationOptions { on_cancel: OnCancel::DropTurn, ..Default::default() };
+    # assert!(options.check().is_ok());
+    ```
 """
 
     KEEP_PARTIAL = 0
     """
-    The reply so far, marked as incomplete.
+    Keeps the text so far, if any, marked as incomplete.
 """
 
     DROP_PARTIAL = 1
     """
-    Only the message that it answers.
+    Keeps the user's message, drops the reply.
 """
 
     DROP_TURN = 2
     """
-    Neither the reply nor the message that it answers.
+    Drops the reply and the message that it answers.
 """
 
 
@@ -6192,22 +6263,30 @@ class _UniffiFfiConverterOptionalTypeOnCancel(_UniffiConverterRustBuffer):
 
 class OnBusy(enum.Enum):
     """
-    What a request does while another reply of the conversation is being generated.
+    How a conversation handles a request while it is generating another reply.
+
+    ```
+    use causerie::{GenerationOptions, OnBusy};
+
+    let queued = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };
+    # assert!(queued.check().is_ok());
+    ```
 """
 
     ERROR = 0
     """
-    It fails with `Busy`.
+    Fails with the error `Busy`.
 """
 
     QUEUE = 1
     """
-    It waits until the requests before it have ended.
+    Puts the request in a queue, in the order of the first pulls of the streams, and answers it when the earlier
+    replies have ended.
 """
 
     REPLACE = 2
     """
-    It cancels the requests before it, and waits until they have ended.
+    Cancels all earlier requests, and answers this one when they have ended.
 """
 
 
@@ -6420,7 +6499,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser] = None, parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, ignore_end:bool = False, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = False, offered_functions:typing.Optional[typing.List[str]] = None, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = False, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -6434,12 +6513,14 @@ class GenerationOptions:
         self.logprobs = logprobs
         self.rng_seed = rng_seed
         self.max_tokens = max_tokens
+        self.ignore_end = ignore_end
         if stop_sequences is _DEFAULT:
             self.stop_sequences = []
         else:
             self.stop_sequences = stop_sequences
         self.tool_choice = tool_choice
         self.parallel_tool_calls = parallel_tool_calls
+        self.offered_functions = offered_functions
         self.allowed_tools = allowed_tools
         self.tool_call_constraint = tool_call_constraint
         self.json_schema_constraint = json_schema_constraint
@@ -6462,7 +6543,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, ignore_end={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, offered_functions={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.ignore_end, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.offered_functions, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -6490,11 +6571,15 @@ class GenerationOptions:
             return False
         if self.max_tokens != other.max_tokens:
             return False
+        if self.ignore_end != other.ignore_end:
+            return False
         if self.stop_sequences != other.stop_sequences:
             return False
         if self.tool_choice != other.tool_choice:
             return False
         if self.parallel_tool_calls != other.parallel_tool_calls:
+            return False
+        if self.offered_functions != other.offered_functions:
             return False
         if self.allowed_tools != other.allowed_tools:
             return False
@@ -6549,9 +6634,11 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             logprobs=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             rng_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             max_tokens=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            ignore_end=_UniffiFfiConverterBoolean.read(buf),
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
             tool_choice=_UniffiFfiConverterOptionalTypeToolChoice.read(buf),
             parallel_tool_calls=_UniffiFfiConverterBoolean.read(buf),
+            offered_functions=_UniffiFfiConverterOptionalSequenceString.read(buf),
             allowed_tools=_UniffiFfiConverterOptionalSequenceString.read(buf),
             tool_call_constraint=_UniffiFfiConverterOptionalTypeToolCallConstraint.read(buf),
             json_schema_constraint=_UniffiFfiConverterOptionalString.read(buf),
@@ -6586,9 +6673,11 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.logprobs)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.rng_seed)
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_tokens)
+        _UniffiFfiConverterBoolean.check_lower(value.ignore_end)
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
         _UniffiFfiConverterOptionalTypeToolChoice.check_lower(value.tool_choice)
         _UniffiFfiConverterBoolean.check_lower(value.parallel_tool_calls)
+        _UniffiFfiConverterOptionalSequenceString.check_lower(value.offered_functions)
         _UniffiFfiConverterOptionalSequenceString.check_lower(value.allowed_tools)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.check_lower(value.tool_call_constraint)
         _UniffiFfiConverterOptionalString.check_lower(value.json_schema_constraint)
@@ -6622,9 +6711,11 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.logprobs, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.rng_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_tokens, buf)
+        _UniffiFfiConverterBoolean.write(value.ignore_end, buf)
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
         _UniffiFfiConverterOptionalTypeToolChoice.write(value.tool_choice, buf)
         _UniffiFfiConverterBoolean.write(value.parallel_tool_calls, buf)
+        _UniffiFfiConverterOptionalSequenceString.write(value.offered_functions, buf)
         _UniffiFfiConverterOptionalSequenceString.write(value.allowed_tools, buf)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.write(value.tool_call_constraint, buf)
         _UniffiFfiConverterOptionalString.write(value.json_schema_constraint, buf)
@@ -7049,22 +7140,29 @@ class _UniffiFfiConverterTypeHubOptions(_UniffiConverterRustBuffer):
 class CacheType(enum.Enum):
     """
     The storage format of keys and values.
+
+    ```
+    use causerie::{CacheType, LoadOptions};
+
+    let exact = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
+    # assert!(exact.check().is_ok());
+    ```
 """
 
     F16 = 0
     """
-    Half the memory and traffic of F32; the usual choice of other engines.
+    Half the memory and traffic of F32; other engines use it too.
 """
 
     F32 = 1
     """
-    For exact comparisons with reference results.
+    For comparisons with references to the last digit.
 """
 
     Q8_0 = 2
     """
-    8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
-    less exact; measure the effect on your model.
+    Bytes with a scale for each 32 values of a head: little more than half of F16, for long contexts. It is coarser;
+    how much a model loses by it has to be measured.
 """
 
 
@@ -7134,17 +7232,25 @@ class _UniffiFfiConverterOptionalTypeCacheType(_UniffiConverterRustBuffer):
 
 class FunctionNames(enum.Enum):
     """
-    The rule for names of functions.
+    Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in front:
+    models write them best.
+
+    ```
+    use causerie::{FunctionNames, LoadOptions, SdkFunction};
+    let options = LoadOptions { function_names: FunctionNames::Dotted, ..Default::default() };
+    let function = SdkFunction::new("calendar.create_event", "Create an event.", vec![]);
+    assert!(function.check_with(options.function_names).is_ok() && function.check().is_err());
+    ```
 """
 
     PLAIN = 0
     """
-    Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
+    Letters, digits, `_` and `-`, at most 200: `create_event`, `get-weather`, `21st_magic_builder`.
 """
 
     DOTTED = 1
     """
-    Also several such names joined by dots.
+    Also several such names joined by dots: `calendar.create_event`.
 """
 
 
@@ -7290,12 +7396,26 @@ class _UniffiFfiConverterOptionalTypeSamplingDefaults(_UniffiConverterRustBuffer
 
 class WeightMemory(enum.Enum):
     """
-    How packed weights come into memory.
+    How packed weights come into memory: the ones in the folder of the load options, or in a bundle that was made with
+    them. Weights that are not packed are always converted into memory. Default: mapped on iOS and Android, `Auto`
+    elsewhere.
+
+    ```
+    use causerie::{LoadOptions, WeightMemory};
+
+    let options = LoadOptions {
+    packed_folder: Some("cache/packed".into()),
+    weight_memory: WeightMemory::Mapped,
+    ..Default::default()
+    };
+    # assert!(options.check().is_ok());
+    ```
 """
 
     MAPPED = 0
     """
-    They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
+    They stay in the file, which is mapped: loading copies nothing, the memory counts as the system's, and processes
+    share it. If another program truncates the file, the process ends on Unix; docs/packed-weights.md says more.
 """
 
     COPIED = 1
@@ -7305,7 +7425,8 @@ class WeightMemory(enum.Enum):
 
     AUTO = 2
     """
-    They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
+    They are mapped, and copied to large pages while no reply runs, if there is enough free memory: replies are written
+    faster from these.
 """
 
 
@@ -7373,7 +7494,7 @@ class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:typing.Optional[bool] = None, audio_decoder:typing.Optional[str] = None, audio_tokenizer:typing.Optional[str] = None, packed_folder:typing.Optional[str] = None, packed_bytes:typing.Optional[SdkLong] = None, weight_memory:typing.Optional[WeightMemory] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, projector:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None, ignores_transparency:bool = False, audio_decoder:typing.Optional[str] = None, audio_tokenizer:typing.Optional[str] = None, packed_folder:typing.Optional[str] = None, packed_bytes:typing.Optional[SdkLong] = None, weight_memory:typing.Optional[WeightMemory] = None, gpu_name:typing.Optional[str] = None, gpu_bytes:typing.Optional[SdkLong] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
@@ -7389,12 +7510,14 @@ class LoadOptions:
         self.packed_folder = packed_folder
         self.packed_bytes = packed_bytes
         self.weight_memory = weight_memory
+        self.gpu_name = gpu_name
+        self.gpu_bytes = gpu_bytes
 
 
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={}, audio_decoder={}, audio_tokenizer={}, packed_folder={}, packed_bytes={}, weight_memory={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency, self.audio_decoder, self.audio_tokenizer, self.packed_folder, self.packed_bytes, self.weight_memory)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, projector={}, function_names={}, generation_defaults={}, cache_bytes={}, ignores_transparency={}, audio_decoder={}, audio_tokenizer={}, packed_folder={}, packed_bytes={}, weight_memory={}, gpu_name={}, gpu_bytes={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.projector, self.function_names, self.generation_defaults, self.cache_bytes, self.ignores_transparency, self.audio_decoder, self.audio_tokenizer, self.packed_folder, self.packed_bytes, self.weight_memory, self.gpu_name, self.gpu_bytes)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -7426,6 +7549,10 @@ class LoadOptions:
             return False
         if self.weight_memory != other.weight_memory:
             return False
+        if self.gpu_name != other.gpu_name:
+            return False
+        if self.gpu_bytes != other.gpu_bytes:
+            return False
         return True
 
 class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
@@ -7441,12 +7568,14 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
-            ignores_transparency=_UniffiFfiConverterOptionalBoolean.read(buf),
+            ignores_transparency=_UniffiFfiConverterBoolean.read(buf),
             audio_decoder=_UniffiFfiConverterOptionalString.read(buf),
             audio_tokenizer=_UniffiFfiConverterOptionalString.read(buf),
             packed_folder=_UniffiFfiConverterOptionalString.read(buf),
             packed_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             weight_memory=_UniffiFfiConverterOptionalTypeWeightMemory.read(buf),
+            gpu_name=_UniffiFfiConverterOptionalString.read(buf),
+            gpu_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
         )
 
     @staticmethod
@@ -7460,12 +7589,14 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
-        _UniffiFfiConverterOptionalBoolean.check_lower(value.ignores_transparency)
+        _UniffiFfiConverterBoolean.check_lower(value.ignores_transparency)
         _UniffiFfiConverterOptionalString.check_lower(value.audio_decoder)
         _UniffiFfiConverterOptionalString.check_lower(value.audio_tokenizer)
         _UniffiFfiConverterOptionalString.check_lower(value.packed_folder)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.packed_bytes)
         _UniffiFfiConverterOptionalTypeWeightMemory.check_lower(value.weight_memory)
+        _UniffiFfiConverterOptionalString.check_lower(value.gpu_name)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.gpu_bytes)
 
     @staticmethod
     def write(value, buf):
@@ -7478,12 +7609,14 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
-        _UniffiFfiConverterOptionalBoolean.write(value.ignores_transparency, buf)
+        _UniffiFfiConverterBoolean.write(value.ignores_transparency, buf)
         _UniffiFfiConverterOptionalString.write(value.audio_decoder, buf)
         _UniffiFfiConverterOptionalString.write(value.audio_tokenizer, buf)
         _UniffiFfiConverterOptionalString.write(value.packed_folder, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.packed_bytes, buf)
         _UniffiFfiConverterOptionalTypeWeightMemory.write(value.weight_memory, buf)
+        _UniffiFfiConverterOptionalString.write(value.gpu_name, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.gpu_bytes, buf)
 
 
 
@@ -11255,7 +11388,13 @@ class _UniffiFfiConverterTypeSoundFormat(_UniffiConverterRustBuffer):
 
 class SpeechVoice(enum.Enum):
     """
-    A voice of a model that speaks.
+    A voice in which published models read a text aloud: the prompt asks for it.
+
+    ```
+    use causerie::SpeechVoice;
+    assert_eq!(SpeechVoice::named("uk_female"), Some(SpeechVoice::UkFemale));
+    assert_eq!(SpeechVoice::default().name(), "us_female");
+    ```
 """
 
     US_MALE = 0

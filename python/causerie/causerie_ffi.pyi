@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from causerie.choices import LoadPhase, SoundFormat, SpeechVoice
+from causerie.choices import LoadPhase, SoundFormat
 from causerie.conversation import ContextPlan, PrefillProgress
 from causerie.decide import DecisionOptions, DecisionQuestion, Decisions
 from causerie.embedding import (
@@ -20,7 +20,7 @@ from causerie.error import SdkError
 from causerie.function import SdkFunction, SdkFunctionCall, Validation
 from causerie.hub import CachedModel, PlannedFile, PullEvent as DownloadEvent
 from causerie.message import ChatMessage
-from causerie.options import GenerationOptions, LoadOptions, RoundOptions
+from causerie.options import GenerationOptions, LoadOptions, RoundOptions, SpeechVoice
 from causerie.response import MessageResponse as Event
 from causerie.runner import ModelInfo
 from causerie.transcribe import TranscribeOptions, TranscriberOptions, TranscriptEvent as SpeechEvent

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable
 from causerie._numbers import Duration
+from causerie._option_checks import gathered
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_functions
 from causerie.handlers import FunctionHandlers, Functions, as_handlers, separated
 from causerie.message import ChatMessage, MessageLike, as_message
-from causerie.options import GenerationOptions, gathered
+from causerie.options import GenerationOptions
 from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
 from causerie.snapshots import Snapshots, value_of_reply

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypedDict, Union
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
 from causerie._numbers import integer, number
+from causerie._option_checks import CheckedOptions
 from causerie.function import json_text
 from causerie.message import ChatMessage, ChatMessageContent, as_parts
-from causerie.options import CheckedOptions
 
 
 @adopted

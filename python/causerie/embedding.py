@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypedDict
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._numbers import integer
+from causerie._option_checks import CheckedOptions, flag, gathered, one_of_choices, optional_flag, path, string
 from causerie._waiting import wait
-from causerie.choices import Device
-from causerie.options import CheckedOptions, _flag, _one_of, _optional_flag, _path, _string, gathered
+from causerie.options import Device
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,7 +60,7 @@ class EmbeddingModelOptions(CheckedOptions):
     """Options for loading an embedding model. `None` takes the default."""
 
     _checks = {
-        "device": _one_of(Device),
+        "device": one_of_choices(Device),
         "threads": integer(32),
         "context_size": integer(32),
     }
@@ -88,11 +88,11 @@ class EmbedOptions(CheckedOptions):
     """How texts are embedded. `None` takes the default."""
 
     _checks = {
-        "text_use": _one_of(TextUse),
-        "prompt": _string,
+        "text_use": one_of_choices(TextUse),
+        "prompt": string,
         "dimensions": integer(32),
-        "normalises": _optional_flag,
-        "truncates": _flag,
+        "normalises": optional_flag,
+        "truncates": flag,
     }
 
     text_use: TextUse | str | None = None
@@ -126,7 +126,7 @@ class RerankOptions(CheckedOptions):
 
     _checks = {
         "top_n": integer(32),
-        "instruction": _string,
+        "instruction": string,
     }
 
     top_n: int | None = None
@@ -244,7 +244,7 @@ class EmbeddingModel:
         `SdkError.InvalidOption`.
         """
         check_can_load()
-        return cls._new(wait(ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords))))
+        return cls._new(wait(ffi.load_embedding_model(path(model), gathered(EmbeddingModelOptions, options, keywords))))
 
     @classmethod
     async def load_async(
@@ -255,7 +255,7 @@ class EmbeddingModel:
     ) -> EmbeddingModel:
         """Like `load`, without blocking the event loop."""
         check_can_load()
-        return cls._new(await ffi.load_embedding_model(_path(model), gathered(EmbeddingModelOptions, options, keywords)))
+        return cls._new(await ffi.load_embedding_model(path(model), gathered(EmbeddingModelOptions, options, keywords)))
 
     @property
     def info(self) -> EmbeddingModelInfo:

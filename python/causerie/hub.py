@@ -13,8 +13,8 @@ from causerie import _waiting
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, uncopyable, variant
 from causerie._numbers import Duration, milliseconds
+from causerie._option_checks import checked
 from causerie._waiting import wait
-from causerie.options import checked
 
 
 @adopted

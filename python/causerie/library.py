@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union, overload
 
 from causerie._border import uncopyable
+from causerie._option_checks import gathered
 from causerie._reading import Read, ReadOnce
 from causerie.choices import LoadPhase
 from causerie.error import SdkError
 from causerie.function import FunctionLike, as_functions
 from causerie.message import Image, ImageSource, MessageLike, as_messages
-from causerie.options import GenerationOptions, LoadOptions, gathered
+from causerie.options import GenerationOptions, LoadOptions
 from causerie.response import Chunk, Complete, FinishReason, GenerationStats, MessageResponse
 from causerie.runner import ModelRunner
 

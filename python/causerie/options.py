@@ -1,167 +1,169 @@
-"""Options for loading a model and for generating a reply."""
+"""Options for loading a model and for generating a reply, and their choices.
+
+Written by scripts/bindgen from the tables in core/src/tables.
+"""
 
 from __future__ import annotations
 
-import difflib
-import functools
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from causerie._border import adopted
-from causerie._json import dumps
 from causerie._numbers import Duration, integer, milliseconds, number, seconds
-from causerie.choices import (
-    CacheType,
-    ContextPolicy,
-    Device,
-    FunctionNames,
-    OnBusy,
-    OnCancel,
-    SpeechMode,
-    Strictness,
-    ToolCallConstraint,
-    ToolChoice,
-    WeightMemory,
-    one_of,
+from causerie._option_checks import (
+    NOT_GIVEN,
+    CheckedOptions,
+    biases,
+    checked,
+    entries,
+    flag,
+    nested,
+    one_of_choices,
+    optional_flag,
+    path,
+    schema,
+    string,
+    strings,
+    tool_choice,
+    tool_names,
 )
-from causerie.error import SdkError
+from causerie.choices import ContextPolicy, ToolChoice
 from causerie.notations import FunctionCallParser
-from causerie.typed import reply_schema
-
-Options = TypeVar("Options", bound="CheckedOptions")
-
-_NOT_GIVEN: Any = object()
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("True or False")
-    return value
+@adopted
+class Strictness(str, Enum):
+    """How calls are handled that can be read only after a repair."""
+
+    RECOVER = "recover"
+    """They are delivered, with a list of the repairs."""
+    STRICT = "strict"
+    """They are rejected, with the repaired call as candidate."""
 
 
-def _optional_flag(value: Any) -> bool:
-    return _flag(value)  # None is taken before, as the default
+@adopted
+class ToolCallConstraint(str, Enum):
+    """Whether calls are constrained to the declared functions during generation."""
+
+    OFF = "off"
+    """Calls are not constrained, but validated afterwards. A required call is constrained all the same."""
+    TYPED = "typed"
+    """Once the model begins a block of calls, it can only write calls of declared functions, with arguments of the
+    declared names and types. Each argument is written once, the required ones always. The content of strings is free. If
+    no allowed token can be generated, the reply ends with the reason `Constraint`."""
 
 
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a string")
-    return value
+@adopted
+class OnCancel(str, Enum):
+    """What remains of a cancelled reply in the history. A reply cancelled in the request queue leaves nothing."""
+
+    KEEP_PARTIAL = "keep_partial"
+    """Keeps the text so far, if any, marked as incomplete."""
+    DROP_PARTIAL = "drop_partial"
+    """Keeps the user's message, drops the reply."""
+    DROP_TURN = "drop_turn"
+    """Drops the reply and the message that it answers."""
 
 
-def _path(value: Any) -> str:
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError("a path")
-    return os.fsdecode(value)
+@adopted
+class OnBusy(str, Enum):
+    """How a conversation handles a request while it is generating another reply."""
+
+    ERROR = "error"
+    """Fails with the error `Busy`."""
+    QUEUE = "queue"
+    """Puts the request in a queue, in the order of the first pulls of the streams, and answers it when the earlier
+    replies have ended."""
+    REPLACE = "replace"
+    """Cancels all earlier requests, and answers this one when they have ended."""
 
 
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, Iterable):
-        raise TypeError("a list of strings")
-    return [_string(item) for item in value]
+@adopted
+class SpeechMode(str, Enum):
+    """Whether, and in which order, a model that speaks gives text and sound."""
+
+    AUTO = "auto"
+    """As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise."""
+    OFF = "off"
+    """Text alone."""
+    SEQUENTIAL = "sequential"
+    """Text, until the model begins to speak: to read a text aloud, or to answer in text."""
+    INTERLEAVED = "interleaved"
+    """A few words and their sound in turn: to talk."""
 
 
-def _entries(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError("a dict")
-    entries = dict(value)
-    try:
-        dumps(entries)
-    except (TypeError, ValueError, RecursionError) as err:
-        raise TypeError(f"a dict that JSON can represent ({err})") from None
-    return entries
+@adopted
+class SpeechVoice(str, Enum):
+    """A voice in which published models read a text aloud: the prompt asks for it."""
+
+    US_MALE = "us_male"
+    """American English."""
+    US_FEMALE = "us_female"
+    """American English."""
+    UK_MALE = "uk_male"
+    """British English."""
+    UK_FEMALE = "uk_female"
+    """British English."""
 
 
-def _biases(value: Any) -> dict[int, float]:
-    if not isinstance(value, Mapping):
-        raise TypeError("a dict from token ids to numbers")
-    return {integer(32)(token): number(bias) for token, bias in value.items()}
+@adopted
+class Device(str, Enum):
+    """The device that a model is computed on."""
+
+    CPU = "cpu"
+    """The CPU."""
+    GPU = "gpu"
+    """A GPU, by Vulkan, Metal or DX12; pictures and sound are still computed on the CPU. Requires a build with the
+    feature `gpu`; in other builds, loading fails with the error `InvalidOption`, and so it does without a GPU.
+    docs/gpu.md says what was tried on what."""
+    AUTO = "auto"
+    """A GPU if there is one that computes the model and has memory for it, otherwise the CPU; the choice is logged. On
+    phones and in builds without the feature `gpu`, the CPU."""
+    METAL = "metal"
+    """As `Gpu`, by an earlier name. In builds with the feature `metal` and without `gpu`, the GPU of an Apple device by
+    candle's tensors."""
 
 
-def _names(value: Any) -> list[str]:
-    return _strings(value)
+@adopted
+class CacheType(str, Enum):
+    """The storage format of keys and values."""
+
+    F16 = "f16"
+    """Half the memory and traffic of F32; other engines use it too."""
+    F32 = "f32"
+    """For comparisons with references to the last digit."""
+    Q8_0 = "q8_0"
+    """Bytes with a scale for each 32 values of a head: little more than half of F16, for long contexts. It is coarser;
+    how much a model loses by it has to be measured."""
 
 
-def _schema(value: Any) -> str:
-    if not isinstance(value, (str, Mapping)):
-        try:
-            value = reply_schema(value)
-        except TypeError as err:
-            raise TypeError(f"a dict or a type that JSON Schema can describe ({err})") from err
-    return value if isinstance(value, str) else dumps(_entries(value))
+@adopted
+class WeightMemory(str, Enum):
+    """How packed weights come into memory: the ones in the folder of the load options, or in a bundle that was made with
+    them. Weights that are not packed are always converted into memory. Default: mapped on iOS and Android, `Auto`
+    elsewhere."""
+
+    MAPPED = "mapped"
+    """They stay in the file, which is mapped: loading copies nothing, the memory counts as the system's, and processes
+    share it. If another program truncates the file, the process ends on Unix; docs/packed-weights.md says more."""
+    COPIED = "copied"
+    """They are read into memory of the process, and the file is not used any more."""
+    AUTO = "auto"
+    """They are mapped, and copied to large pages while no reply runs, if there is enough free memory: replies are written
+    faster from these."""
 
 
-def _tool_choice(value: Any) -> ToolChoice:
-    match value:
-        case ToolChoice(kind="auto" | "none" | "required" | "function", name=str()):
-            return value
-        case "auto" | "none" | "required":
-            return ToolChoice(value)
-        case {"type": "function", "function": {"name": str(name)}}:
-            return ToolChoice.function(name)
-    raise TypeError("'auto', 'none', 'required' or a ToolChoice")
+@adopted
+class FunctionNames(str, Enum):
+    """Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in
+    front: models write them best."""
 
-
-def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
-    return functools.partial(one_of, choices)
-
-
-class CheckedOptions:
-    """Options that are checked when they are set. Wrong values raise `SdkError.InvalidOption`; `None` is the default."""
-
-    _checks: ClassVar[Mapping[str, Callable[[Any], Any]]]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        check = self._checks.get(name)
-        if check is None:
-            raise _unknown(name, type(self))
-        is_default = value is None and check not in (_flag, _strings)
-        object.__setattr__(self, name, None if is_default else checked(name, check, value))
-
-
-def checked(name: str, check: Callable[[Any], Any], value: Any) -> Any:
-    """Returns a checked value. Raises `SdkError.InvalidOption`, which names the option."""
-    try:
-        return check(value)
-    except (TypeError, ValueError, OverflowError) as err:
-        raise SdkError.InvalidOption(f"{name} must be {err}, found {value!r}", name) from None
-
-
-def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
-    """Returns options that were given as an object or as keywords."""
-    if options is None and kind is GenerationOptions and "generation_options" in keywords:
-        options = keywords["generation_options"]  # the name of the argument in the specification
-        keywords = {name: value for name, value in keywords.items() if name != "generation_options"}
-    if options is not None:
-        if not isinstance(options, kind):
-            raise SdkError.InvalidOption(f"options must be {kind.__name__}, found {type(options).__name__}", "options")
-        for name in keywords:
-            raise SdkError.InvalidOption(f"{name} must be set in the options object, found a keyword beside it", name)
-        return options
-    for name in keywords:
-        if name not in kind._checks:
-            raise _unknown(name, kind)
-    return kind(**keywords)
-
-
-def _unknown(name: str, kind: type[CheckedOptions]) -> SdkError:
-    found = f"there is no option {name}"
-    if near := _nearest(name, list(kind._checks)):
-        found += f"; did you mean {near}?"
-    return SdkError.InvalidOption(found, name)
-
-
-def _nearest(name: str, known: list[str]) -> str | None:
-    """The known name that was probably meant: `maxTokens`, `temprature`, `seed`."""
-    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    near = difflib.get_close_matches(words, known, 1, 0.75) or [other for other in known if words in other.split("_")]
-    return near[0] if near else None
+    PLAIN = "plain"
+    """Letters, digits, `_` and `-`, at most 200: `create_event`, `get-weather`, `21st_magic_builder`."""
+    DOTTED = "dotted"
+    """Also several such names joined by dots: `calendar.create_event`."""
 
 
 @adopted
@@ -170,8 +172,8 @@ class GenerationOptions(CheckedOptions):
     """Options for generating a reply. `None` takes the model's default, or else the default given here."""
 
     _checks = {
-        "function_call_parser": _one_of(FunctionCallParser),
-        "parser_strictness": _one_of(Strictness),
+        "function_call_parser": one_of_choices(FunctionCallParser),
+        "parser_strictness": one_of_choices(Strictness),
         "temperature": number,
         "top_p": number,
         "top_k": integer(32),
@@ -179,109 +181,135 @@ class GenerationOptions(CheckedOptions):
         "repetition_penalty": number,
         "presence_penalty": number,
         "frequency_penalty": number,
-        "logit_bias": _biases,
+        "logit_bias": biases,
         "logprobs": integer(32),
         "rng_seed": integer(64),
         "max_tokens": integer(32),
-        "stop_sequences": _strings,
-        "tool_choice": _tool_choice,
-        "parallel_tool_calls": _flag,
-        "allowed_tools": _names,
-        "tool_call_constraint": _one_of(ToolCallConstraint),
-        "json_schema_constraint": _schema,
-        "inject_schema_into_prompt": _flag,
-        "continue_final_message": _flag,
-        "enable_thinking": _flag,
-        "inline_thinking_tags": _flag,
-        "template_variables": _entries,
-        "stop_after_tool_calls": _flag,
-        "stop_on_repetition": _optional_flag,
-        "speech_mode": _one_of(SpeechMode),
+        "ignore_end": flag,
+        "stop_sequences": strings,
+        "tool_choice": tool_choice,
+        "parallel_tool_calls": flag,
+        "offered_functions": tool_names,
+        "allowed_tools": tool_names,
+        "tool_call_constraint": one_of_choices(ToolCallConstraint),
+        "json_schema_constraint": schema,
+        "inject_schema_into_prompt": flag,
+        "continue_final_message": flag,
+        "enable_thinking": flag,
+        "inline_thinking_tags": flag,
+        "template_variables": entries,
+        "stop_after_tool_calls": flag,
+        "stop_on_repetition": optional_flag,
+        "speech_mode": one_of_choices(SpeechMode),
         "speech_temperature": number,
         "speech_top_k": integer(32),
-        "on_cancel": _one_of(OnCancel),
-        "on_busy": _one_of(OnBusy),
-        "context_policy": _one_of(ContextPolicy),
+        "on_cancel": one_of_choices(OnCancel),
+        "on_busy": one_of_choices(OnBusy),
+        "context_policy": one_of_choices(ContextPolicy),
         "timeout_milliseconds": integer(64),
         "timeout": milliseconds,
     }
 
     function_call_parser: FunctionCallParser | str | None = FunctionCallParser.MODEL
-    """The notation of calls in the reply. `None` switches parsing off, and call text arrives as chunks. Default: the notation
-    that the model writes."""
+    """The notation of calls in the reply. Without one, parsing is off, and calls arrive as chunks of text. Default: the
+    notation that the model writes."""
     parser_strictness: Strictness | str | None = None
-    """Whether calls that needed repairs are delivered or rejected. Default: delivered."""
+    """How calls are handled that can be read only after a repair. Default: they are delivered."""
     temperature: float | None = None
-    """Randomness; 0 always takes the most probable token. Default 1.0."""
+    """Randomness of the choice of tokens; 0 always picks the most probable token. Default 1.0."""
     top_p: float | None = None
-    """Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0."""
+    """Nucleus sampling: keeps the most probable tokens up to this cumulative probability, between 0 and 1; 0 keeps the
+    most probable token only. Default 1.0."""
     top_k: int | None = None
     """Keeps the k most probable tokens; 0 keeps all. Default 50."""
     min_p: float | None = None
-    """Keeps tokens with at least this fraction of the highest probability. Default 0."""
+    """Keeps tokens with at least this fraction of the most probable token's probability, between 0 and 1. Default 0."""
     repetition_penalty: float | None = None
-    """Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0."""
+    """Values above 1.0 make tokens that occur in the prompt or the reply less probable. Default 1.0."""
     presence_penalty: float | None = None
-    """Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0."""
+    """Subtracted once from the logit of each token that occurs in the reply, between -2 and 2. Values above 0 favour new
+    topics. Default 0."""
     frequency_penalty: float | None = None
-    """Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0."""
+    """Subtracted from the logit of a token for each of its occurrences in the reply, between -2 and 2. Default 0."""
     logit_bias: dict[int, float] | None = None
-    """Added to the logits of tokens, by token id, from -100 to 100. Default: none."""
+    """Values added to the logits of tokens, by id, between -100 and 100; -100 practically excludes a token. Default:
+    none."""
     logprobs: int | None = None
-    """Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off."""
+    """Reports each token's log-probability in `Logprobs` events, with this many of the likeliest alternatives, 0 to 20.
+    Default: no such events."""
     rng_seed: int | None = None
-    """The seed of sampling. Default: a random one, which is reported with the reply."""
+    """Seed of the random choices. On the CPU, the same seed, model, build and prompt give the same reply, whatever else
+    is generated at the same time or is cached (docs/adr/0015). On Metal, the last bits of logits may differ if part of
+    the prompt comes from the cache. Default: a random seed, which is reported with the reply."""
     max_tokens: int | None = None
-    """Maximum number of tokens in the reply. Default: until the model ends or the context is full."""
+    """The largest number of tokens of the reply. Default: no limit but the context."""
+    ignore_end: bool = False
+    """Continues after tokens that end a reply, until `max_tokens` or the end of the context. For benchmarks, which need
+    replies of equal length. Default: no."""
     stop_sequences: list[str] = field(default_factory=list)
     """Strings that end the reply. They are not part of it."""
     tool_choice: ToolChoice | str | dict[str, Any] | None = None
-    """Whether functions are called. Default: the model decides."""
+    """Whether the model may or must call functions. Default: the model decides."""
     parallel_tool_calls: bool = True
-    """Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
-    diagnostic."""
+    """Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they
+    are delivered with the diagnostic `parallel_limit`. Default: yes."""
+    offered_functions: list[str] | None = None
+    """Names of the functions of the conversation that the prompt lists, in the order in which they were registered. The
+    others stay in the history and may not be called; `allowed_tools` may not name them. With many functions, a small
+    model makes more right calls if the few that fit the message are offered alone; an embedding model chooses them. A
+    prompt that lists the same functions as the one before goes on from the prefix cache. Default: all."""
     allowed_tools: list[str] | None = None
-    """Names of the offered functions that may be called. Default: all."""
+    """Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of
+    other functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all."""
     tool_call_constraint: ToolCallConstraint | str | None = None
-    """Whether calls are constrained to the declared functions. Default: off."""
+    """Whether calls are constrained to the declared functions during generation. Default: they are not."""
     json_schema_constraint: str | dict[str, Any] | type[Any] | None = None
-    """A JSON Schema, or a type, that constrains the text of the reply. Functions can still be called."""
+    """A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called: a reply is
+    either an answer that fits the schema or a block of calls. Reasoning is not constrained. Default: none. A dict, or a
+    type, is taken as well."""
     inject_schema_into_prompt: bool = True
-    """Adds that schema to the prompt. It does not join the history."""
+    """Whether the prompt states that schema, at the end of the system message. The history does not change. Default: yes."""
     continue_final_message: bool = False
-    """Continues the last message of the history, which must be a reply without calls. The events report the new text only."""
+    """Continues the last message of the history, which must be a reply without calls: the prompt ends with its text, and
+    the new text is added to it. The events report the new text only. Default: no."""
     enable_thinking: bool = False
-    """Delivers reasoning as `ReasoningChunk`. If false, it is only kept in the message."""
+    """Requests reasoning from templates that have the variable `enable_thinking`, and delivers reasoning in
+    `ReasoningChunk` events. Otherwise, reasoning that a model writes all the same is only kept in the message. Default:
+    no."""
     inline_thinking_tags: bool = False
-    """Delivers reasoning within the text, between `<think>` and `</think>`."""
+    """Delivers reasoning as part of the text, between `<think>` and `</think>`. Default: no."""
     template_variables: dict[str, Any] | None = None
-    """Additional variables for the chat template."""
+    """Further variables for the chat template, such as `{"style": "brief"}`. Variables that causerie sets itself are an
+    error. Default: none."""
     stop_after_tool_calls: bool = False
-    """Ends the reply after its first block of calls."""
+    """Ends the reply after its first block of calls. Some models regularly write text after calls. Default: no."""
     stop_on_repetition: bool | None = None
-    """Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
-    for others."""
+    """Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`: the same words over three
+    kilobytes and 128 times, or the same paragraph over eight kilobytes. Data, code and drawings may repeat a part 1,024
+    times. Text that is held to a schema and calls never end so. Default: on for the demo model, and off for others."""
     speech_mode: SpeechMode | str | None = None
     """Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks."""
     speech_temperature: float | None = None
-    """Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others."""
+    """Randomness of the choice of sounds; 0 always picks the most probable. Default 1.0 in interleaved replies, 0.8 in
+    others."""
     speech_top_k: int | None = None
     """Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others."""
     on_cancel: OnCancel | str | None = None
     """What remains of a cancelled reply in the history. Default: the text so far."""
     on_busy: OnBusy | str | None = None
-    """What a request does while another reply of the conversation is being generated. Default: it fails."""
+    """How a request is handled while the conversation is generating another reply. Default: an error."""
     context_policy: ContextPolicy | str | None = None
-    """How a history that does not fit the context is treated. Default: an error."""
+    """How a history that does not fit the context is handled. Default: an error."""
     timeout_milliseconds: int | None = None
     """The same as `timeout`, in milliseconds."""
+
     if TYPE_CHECKING:
         timeout: Duration | None = None
     else:
-        timeout: InitVar[Duration | None] = _NOT_GIVEN
+        timeout: InitVar[Duration | None] = NOT_GIVEN
 
-    def __post_init__(self, timeout: Any = _NOT_GIVEN) -> None:
-        if timeout is not _NOT_GIVEN:
+    def __post_init__(self, timeout: Any = NOT_GIVEN) -> None:
+        if timeout is not NOT_GIVEN:
             self.timeout = timeout
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -300,6 +328,127 @@ setattr(GenerationOptions, "timeout", property(_timeout))
 del GenerationOptions.__dataclass_fields__["timeout"]
 
 
+@adopted
+@dataclass
+class RoundOptions(CheckedOptions):
+    """Options for running functions; see `FunctionHandlers`."""
+
+    _checks = {
+        "max_rounds": integer(32),
+        "time_limit": seconds,
+        "in_parallel": flag,
+    }
+
+    max_rounds: int | None = None
+    """Maximum number of replies whose calls are run. The calls of the next reply are left to the app, which finds them in
+    its `Complete`. Default 8."""
+    time_limit: Duration | None = None
+    """How long a function may take. After that the model reads that the function took too long. Default: no limit."""
+    in_parallel: bool = False
+    """Whether all calls of a reply are run at once. Default: one after the other. Results come in the order of the calls."""
+
+
+@adopted
+@dataclass
+class SamplingDefaults(CheckedOptions):
+    """Sampling values that replace the ones that a model's files recommend."""
+
+    _checks = {
+        "temperature": number,
+        "top_p": number,
+        "top_k": integer(32),
+        "min_p": number,
+        "repetition_penalty": number,
+    }
+
+    temperature: float | None = None
+    """As in `GenerationOptions`."""
+    top_p: float | None = None
+    """As in `GenerationOptions`."""
+    top_k: int | None = None
+    """As in `GenerationOptions`."""
+    min_p: float | None = None
+    """As in `GenerationOptions`."""
+    repetition_penalty: float | None = None
+    """As in `GenerationOptions`."""
+
+
+@adopted
+@dataclass
+class LoadOptions(CheckedOptions):
+    """Options for loading a model. `None` takes the default."""
+
+    _checks = {
+        "context_size": integer(32),
+        "device": one_of_choices(Device),
+        "threads": integer(32),
+        "cache_type": one_of_choices(CacheType),
+        "chat_template": string,
+        "projector": path,
+        "function_names": one_of_choices(FunctionNames),
+        "generation_defaults": nested(SamplingDefaults),
+        "cache_bytes": integer(64),
+        "ignores_transparency": flag,
+        "audio_decoder": path,
+        "audio_tokenizer": path,
+        "packed_folder": path,
+        "packed_bytes": integer(64),
+        "weight_memory": one_of_choices(WeightMemory),
+        "gpu_name": string,
+        "gpu_bytes": integer(64),
+    }
+
+    context_size: int | None = None
+    """The largest number of tokens of a prompt and its reply together, limited to the model's own context size. Default:
+    the model's context size, at most 8,192."""
+    device: Device | str | None = None
+    """The device that computes. Default: the CPU."""
+    threads: int | None = None
+    """Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are
+    fast and slow ones, the number of fast ones."""
+    cache_type: CacheType | str | None = None
+    """The storage format of keys and values; with the feature `metal` it is always F32 on Metal. Default: F16."""
+    chat_template: str | None = None
+    """A chat template that replaces the model's own."""
+    projector: str | os.PathLike[str] | None = None
+    """A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or a
+    file beside the model's, whose name contains `mmproj` or `projector`."""
+    function_names: FunctionNames | str | None = None
+    """Which names functions may have. Default: letters, digits, `_` and `-`."""
+    generation_defaults: SamplingDefaults | None = None
+    """Sampling values that replace the ones that the model's files recommend. The options of a reply take precedence."""
+    cache_bytes: int | None = None
+    """Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is
+    larger. An eighth as much is kept of images that were computed, for pictures that are shown again. Default 512 MiB."""
+    ignores_transparency: bool = False
+    """Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours
+    were never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on
+    white."""
+    audio_decoder: str | os.PathLike[str] | None = None
+    """A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's
+    own folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`."""
+    audio_tokenizer: str | os.PathLike[str] | None = None
+    """A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
+    `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`."""
+    packed_folder: str | os.PathLike[str] | None = None
+    """A folder of the app for packed weights. The first load of a model writes its weights there as the kernels read
+    them, and later ones map that file instead of reading the model's: they take a fraction of the time and, with mapped
+    weights, of the memory. No other program may write to the folder. Packed weights are as large as the weights of the
+    model. When new ones are written, older ones are removed: of other releases, of models that are gone, and the oldest
+    above the limit. On a GPU, and for a model in memory, nothing is written. Default: none."""
+    packed_bytes: int | None = None
+    """The limit of all packed weights in that folder in bytes. A larger model is not packed. Default 16 GiB."""
+    weight_memory: WeightMemory | str | None = None
+    """How packed weights come into memory. No result depends on it. Default: mapped on iOS and Android, `Auto` elsewhere."""
+    gpu_name: str | None = None
+    """The GPU's name, or a part of it in upper or lower case, as `causerie inspect devices` shows it. A software device
+    is taken only by its name. Default: a card with memory of its own, or else the processor's."""
+    gpu_bytes: int | None = None
+    """The memory of the GPU that the model and its sequences may take, in bytes. A model that needs more is refused, or
+    goes to the CPU if the device is chosen by `Auto`; where sequences need more, replies go on on the CPU. Default: what
+    the system leaves to the process."""
+
+
 class GenerationKeywords(TypedDict, total=False):
     """The options of `GenerationOptions` as keyword arguments."""
 
@@ -316,9 +465,11 @@ class GenerationKeywords(TypedDict, total=False):
     logprobs: int | None
     rng_seed: int | None
     max_tokens: int | None
+    ignore_end: bool
     stop_sequences: list[str]
     tool_choice: ToolChoice | str | dict[str, Any] | None
     parallel_tool_calls: bool
+    offered_functions: list[str] | None
     allowed_tools: list[str] | None
     tool_call_constraint: ToolCallConstraint | str | None
     json_schema_constraint: str | dict[str, Any] | type[Any] | None
@@ -345,102 +496,6 @@ class ReplyKeywords(GenerationKeywords, total=False):
     generation_options: GenerationOptions | None
 
 
-@adopted
-@dataclass
-class RoundOptions(CheckedOptions):
-    """Options for running functions; see `FunctionHandlers`."""
-
-    _checks = {"max_rounds": integer(32), "time_limit": seconds, "in_parallel": _flag}
-
-    max_rounds: int | None = None
-    time_limit: Duration | None = None
-    in_parallel: bool = False
-
-
-@adopted
-@dataclass
-class SamplingDefaults(CheckedOptions):
-    """Sampling values that replace those that a model's files recommend."""
-
-    _checks = {
-        name: GenerationOptions._checks[name] for name in ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-    }
-
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-
-
-def _sampling(value: Any) -> SamplingDefaults:
-    if isinstance(value, SamplingDefaults):
-        return value
-    if isinstance(value, Mapping):
-        return gathered(SamplingDefaults, None, value)
-    raise TypeError("SamplingDefaults or a dict")
-
-
-@adopted
-@dataclass
-class LoadOptions(CheckedOptions):
-    """Options for loading a model. `None` takes the default."""
-
-    _checks = {
-        "context_size": integer(32),
-        "device": _one_of(Device),
-        "threads": integer(32),
-        "cache_type": _one_of(CacheType),
-        "chat_template": _string,
-        "projector": _path,
-        "function_names": _one_of(FunctionNames),
-        "generation_defaults": _sampling,
-        "cache_bytes": integer(64),
-        "ignores_transparency": _optional_flag,
-        "audio_decoder": _path,
-        "audio_tokenizer": _path,
-        "packed_folder": _path,
-        "packed_bytes": integer(64),
-        "weight_memory": _one_of(WeightMemory),
-    }
-
-    context_size: int | None = None
-    """Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192."""
-    device: Device | str | None = None
-    """The device that computes. Default: the CPU."""
-    threads: int | None = None
-    """Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores."""
-    cache_type: CacheType | str | None = None
-    """The storage format of keys and values. Default: f16."""
-    chat_template: str | None = None
-    """A chat template that replaces the model's own."""
-    projector: str | os.PathLike[str] | None = None
-    """A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
-    a file beside the model's, whose name contains `mmproj` or `projector`."""
-    function_names: FunctionNames | str | None = None
-    """The rule for names of functions. Default: letters, digits, `_` and `-`."""
-    generation_defaults: SamplingDefaults | None = None
-    """Sampling values that replace those that the model's files recommend."""
-    cache_bytes: int | None = None
-    """Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB."""
-    ignores_transparency: bool | None = None
-    """Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they
-    are put on white."""
-    audio_decoder: str | os.PathLike[str] | None = None
-    """A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
-    folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`."""
-    audio_tokenizer: str | os.PathLike[str] | None = None
-    """A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
-    `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`."""
-    packed_folder: str | os.PathLike[str] | None = None
-    """A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
-    later ones map that file instead of reading the model's. No other program may write to the folder. Default: none."""
-    packed_bytes: int | None = None
-    """The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB."""
-    weight_memory: WeightMemory | str | None = None
-    """How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, auto elsewhere."""
-
-
 class LoadKeywords(TypedDict, total=False):
     """The options of `LoadOptions` as keyword arguments."""
 
@@ -453,10 +508,11 @@ class LoadKeywords(TypedDict, total=False):
     function_names: FunctionNames | str | None
     generation_defaults: SamplingDefaults | None
     cache_bytes: int | None
-    ignores_transparency: bool | None
+    ignores_transparency: bool
     audio_decoder: str | os.PathLike[str] | None
     audio_tokenizer: str | os.PathLike[str] | None
     packed_folder: str | os.PathLike[str] | None
     packed_bytes: int | None
     weight_memory: WeightMemory | str | None
-
+    gpu_name: str | None
+    gpu_bytes: int | None

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
+from causerie._facts import ModelFacts
+from causerie._option_checks import gathered
 from causerie._waiting import is_ending, wait
-from causerie.choices import LoadPhase, SpeechVoice, chosen
+from causerie.choices import LoadPhase, chosen
 from causerie.decide import DecisionOptions, DecisionQuestion, Decisions, DecisionState, as_questions, as_state
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, Functions, ReplyStream, separated
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
-from causerie.notations import FunctionCallParser
-from causerie.options import GenerationOptions, LoadOptions, gathered
+from causerie.options import GenerationOptions, LoadOptions, SpeechVoice
 from causerie.response import Readers, Response
 
 if TYPE_CHECKING:
@@ -34,45 +35,8 @@ DEMO = "causerie/demo"
 
 @adopted
 @dataclass(frozen=True)
-class ModelInfo:
+class ModelInfo(ModelFacts):
     """Information about a model."""
-
-    name: str | None
-    """The name given by its makers, if the files state one."""
-    architecture: str
-    """The architecture, as named in the files."""
-    parameters: int
-    """Number of weights, each counted once."""
-    layers: int
-    context_size: int
-    """The context size that the model was trained for."""
-    vocabulary_size: int
-    quantisation: list[str]
-    """Types of the weights; the type with the most bytes first."""
-    supports_function_calling: bool
-    """Whether the chat template supports functions."""
-    function_call_parser: FunctionCallParser
-    """The notation in which the model writes calls. It is the default of `GenerationOptions`."""
-    supports_reasoning: bool
-    """Whether the chat template supports reasoning."""
-    supports_images: bool
-    """Whether messages can contain images."""
-    supports_audio: bool
-    """Whether messages can contain sound."""
-    supports_speech: bool
-    """Whether the model speaks: its replies may have sound."""
-    memory_estimate: int
-    """Estimated memory in bytes with the context size of loading."""
-    vision_memory: int
-    """The part of it that the vision tower and its projector take; 0 if the model takes no images."""
-    hearing_memory: int
-    """The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input."""
-    speech_memory: int
-    """The part of it that the parts which speak take; 0 if the model does not speak."""
-    unused_tensors: list[str]
-    """Names in the files of tensors that nothing reads, in order."""
-    problems: list[str]
-    """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
 
     @classmethod
     def read(cls, model: str | os.PathLike[str], context_size: int | None = None) -> ModelInfo:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable, variant
 from causerie._numbers import integer, number
+from causerie._option_checks import CheckedOptions, flag, gathered, one_of_choices, string
 from causerie._sounds import as_rate, sample_bytes, sound_file
 from causerie._waiting import wait
-from causerie.choices import CacheType, Device
 from causerie.error import SdkError
 from causerie.message import AudioSource
-from causerie.options import CheckedOptions, _flag, _one_of, _string, gathered
+from causerie.options import CacheType, Device
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -80,10 +80,10 @@ class TranscriberOptions(CheckedOptions):
     """Options for loading a transcriber. `None` takes the default."""
 
     _checks = {
-        "device": _one_of(Device),
+        "device": one_of_choices(Device),
         "threads": integer(32),
-        "cache_type": _one_of(CacheType),
-        "quantize": _one_of(GgufType),
+        "cache_type": one_of_choices(CacheType),
+        "quantize": one_of_choices(GgufType),
     }
 
     device: Device | str | None = None
@@ -118,12 +118,12 @@ class TranscribeOptions(CheckedOptions):
     """How a sound is transcribed. `None` takes the default; the defaults are the same as in the original Whisper."""
 
     _checks = {
-        "language": _string,
-        "task": _one_of(SpeechTask),
-        "prompt": _string,
-        "uses_previous_text": _flag,
-        "has_times": _flag,
-        "has_word_times": _flag,
+        "language": string,
+        "task": one_of_choices(SpeechTask),
+        "prompt": string,
+        "uses_previous_text": flag,
+        "has_times": flag,
+        "has_word_times": flag,
         "temperatures": _numbers,
         "compression_ratio_threshold": number,
         "logprob_threshold": number,

@@ -17,7 +17,7 @@ const ALONE: Duration = Duration::from_secs(2);
 
 fn main() -> Result<()> {
     let model = env::args().nth(1).unwrap_or_else(|| "models/demo.gguf".to_owned());
-    let runner = ModelRunner::load(&model)?;
+    let runner = ModelRunner::load(model)?;
     let (began, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         let reader = scope.spawn(|| read(&runner, &began, &ended));

@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let count = |text: &String| text.parse::<usize>().expect("a number");
     let options = LoadOptions {
         threads: Some(count(threads)),
-        projector: Some(projector.clone()),
+        projector: Some(projector.into()),
         context_size: Some(4096),
         ..Default::default()
     };

@@ -3,8 +3,8 @@
     random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf vl-350m-q8_0.gguf …
 
 Those with `vl` have the control tokens and the template of LFM2-VL, those with `audio` the control tokens of LFM2-Audio. Tensors have
-the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both 4-bit files, and Q4_K_M uses
-Q6_K for the matrices that benefit from more bits.
+the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in files of 4 to 6 bits, and Q4_K_M and
+Q5_K_M use Q6_K for the matrices that benefit from more bits.
 """
 
 import itertools
@@ -31,7 +31,7 @@ SHAPES = {"tiny": Shape(512, 1024, 8), "350m": Shape(1024, 4608, 16), "1.2b": Sh
 KV_HEADS, HEAD_DIM, N_LAYERS, CONTEXT = 8, 64, 16, 128_000
 ATTENTION = [2, 5, 8, 10, 12, 14]
 SIZE, BOS, EOS, PAD = 65536, 1, 7, 0
-FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15}
+FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15, "q5_k_m": 17, "q6_k": 18}
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -78,13 +78,13 @@ def float_blocks(random, rows, columns, deviation):
 def type_of(name, layer, kind):
     if kind in ("f16", "q8_0"):
         return {"f16": Type.F16, "q8_0": Type.Q8_0}[kind]
-    if name == "token_embd":
+    if name == "token_embd" or kind == "q6_k":
         return Type.Q6_K
     if kind == "q4_0":
         return Type.Q4_0
     eighth = N_LAYERS // 8
     needs_more = layer < eighth or layer >= 7 * eighth or (layer - eighth) % 3 == 2
-    return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
+    return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else {"q4_k_m": Type.Q4_K, "q5_k_m": Type.Q5_K}[kind]
 
 
 def add_metadata(writer, name, shape, kind, purpose):

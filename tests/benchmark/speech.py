@@ -1,4 +1,5 @@
-"""Measures a model with the shapes of LFM2.5-Audio 1.5B: causerie and cera hear and speak, llama.cpp hears. Prints two tables.
+"""Measures a model with the shapes of LFM2.5-Audio 1.5B: causerie and cera hear and speak, llama.cpp hears. Prints two tables, and
+with `--liquid` a third, beside liquid-audio, the model's reference.
 
     cargo build --release -p causerie-tests --example speech
     python3 -m venv speech-venv
@@ -8,8 +9,9 @@
 
 Random weights. `hear` is the time from four seconds of samples to the rows of the prompt, `sound` the time from the question to its first
 sound, `frame` the time for a frame of 80 ms of sound, of which `text` is the part of the text model; `speak` is the rest, the codes and
-the samples. Of cera, its functions for each of these parts are measured alone. llama.cpp has no parts that speak for this model. Each
-measurement is a process of its own; the ratio compares results of one round. Run nothing else meanwhile.
+the samples. Of cera, its functions for each of these parts are measured alone. llama.cpp has no parts that speak for this model.
+liquid-audio computes in bfloat16; `liquid_audio_parts.py` says how it is installed. Each measurement is a process of its own; the ratio
+compares results of one round. Run nothing else meanwhile.
 """
 
 import argparse
@@ -32,6 +34,7 @@ SECONDS, RATE, REPEATS, FRAMES = 4, 16_000, 3, 50
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--causerie", help="the built example `speech`")
+    parser.add_argument("--liquid", metavar="PYTHON", help="a Python that has liquid-audio")
     parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path.home() / ".cache/causerie/bench")
     parser.add_argument("-k", "--kinds", default="q4_0,q8_0")
     parser.add_argument("-t", "--threads", default="1,2")
@@ -96,13 +99,16 @@ def main():
     cases = [(kind, int(threads)) for kind in options.kinds.split(",") for threads in options.threads.split(",")]
     runs = {case: [] for case in cases}
     for _ in range(options.rounds):
+        liquid = {}  # of each number of threads: it has one type of weights
         for kind, threads in cases:
             model, projector, vocoder = model_of(kind, options.models)
             ours = run([options.causerie, model, threads, REPEATS, FRAMES])
             theirs = run([sys.executable, __file__, "--llama", model, projector, threads])
             counts = {name: str(threads) for name in ("CERA_THREADS", "CERA_DECODE_THREADS", "RAYON_NUM_THREADS")}
             cera = run([options.models / "rivals/release/cera-speech", projector, vocoder, REPEATS, FRAMES], **counts)
-            runs[kind, threads].append((ours, theirs, cera))
+            if options.liquid and threads not in liquid:
+                liquid[threads] = run([options.liquid, HERE / "liquid_audio_parts.py", "bfloat16", threads])
+            runs[kind, threads].append((ours, theirs, cera, liquid.get(threads)))
     print(f"medians of {options.rounds} rounds, in milliseconds")
     columns = ["weights", "threads", "hear", "llama.cpp", "times as fast", "sound", "frame", "text", "real time"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
@@ -110,24 +116,30 @@ def main():
         def median(value):
             return statistics.median(value(*round) for round in found)
 
-        times = [median(lambda ours, *_: ours["hearing_seconds"]), median(lambda _, llama, __: llama["hearing_seconds"])]
-        ratio = median(lambda ours, llama, _: llama["hearing_seconds"] / ours["hearing_seconds"])
+        times = [median(lambda ours, *_: ours["hearing_seconds"]), median(lambda _, llama, *__: llama["hearing_seconds"])]
+        ratio = median(lambda ours, llama, *_: llama["hearing_seconds"] / ours["hearing_seconds"])
         later = [median(lambda ours, *_: ours[key]) for key in ("first_sound_seconds", "frame_seconds", "text_seconds")]
         cells = [kind, threads, *(f"{1000 * seconds:.0f}" for seconds in times), f"{ratio:.2f}",
                  *(f"{1000 * seconds:.0f}" for seconds in later), f"{later[1] / 0.08:.2f}"]
         print("| " + " | ".join(map(str, cells)) + " |")
-    columns = ["weights", "threads", "hear", "cera", "times as fast", "speak", "cera", "times as fast"]
-    print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
-    for (kind, threads), found in runs.items():
-        cells = [kind, threads]
-        for ours_of, cera_of in (
-            (lambda ours: ours["hearing_seconds"], lambda cera: cera["hearing_seconds"]),
-            (lambda ours: ours["frame_seconds"] - ours["text_seconds"], lambda cera: cera["depth_seconds"] + cera["sound_seconds"]),
-        ):
-            pairs = [(ours_of(ours), cera_of(cera)) for ours, _, cera in found]
-            cells += [f"{1000 * statistics.median(times):.0f}" for times in zip(*pairs)]
-            cells.append(f"{statistics.median(cera / ours for ours, cera in pairs):.2f}")
-        print("| " + " | ".join(map(str, cells)) + " |")
+    for name, rival, parts in (
+        ("cera", 2, ("depth_seconds", "sound_seconds")),
+        ("liquid-audio", 3, ("codes_seconds", "sound_seconds")),
+    ):
+        if rival == 3 and not options.liquid:
+            continue
+        columns = ["weights", "threads", "hear", name, "times as fast", "speak", name, "times as fast"]
+        print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+        for (kind, threads), found in runs.items():
+            hear = [(round[0]["hearing_seconds"], round[rival]["hearing_seconds"]) for round in found]
+            speak = [
+                (round[0]["frame_seconds"] - round[0]["text_seconds"], sum(round[rival][part] for part in parts)) for round in found
+            ]
+            cells = [kind, threads]
+            for pairs in (hear, speak):
+                cells += [f"{1000 * statistics.median(times):.0f}" for times in zip(*pairs)]
+                cells.append(f"{statistics.median(theirs / ours for ours, theirs in pairs):.2f}")
+            print("| " + " | ".join(map(str, cells)) + " |")
 
 
 main()

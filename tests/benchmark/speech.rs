@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use causerie::{
     ChatMessage, ChatMessageContent, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Result, SpeechMode,
-    SpeechOptions,
 };
 
 const RATE: u32 = 16_000;
@@ -90,7 +89,8 @@ fn reply(
         max_tokens: Some(max_tokens),
         temperature: Some(0.0),
         logit_bias: begin.iter().map(|token| (*token, 100.0)).collect(),
-        speech: SpeechOptions { mode, temperature: Some(0.0), ..Default::default() },
+        speech_mode: mode,
+        speech_temperature: Some(0.0),
         ..Default::default()
     };
     let started = Instant::now();

@@ -10,7 +10,7 @@ use crate::fixture;
 
 /// A model with a context of 128 tokens, and a template that offers functions.
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
 /// A schema of nested arrays.

@@ -50,7 +50,7 @@ fn a_packed_bundle_is_loaded_like_the_files_that_it_was_made_of() {
             assert_eq!(reply(&ModelRunner::load_with(&output, options).unwrap()), plain, "{model}, {weight_memory:?}");
         }
         // It is packed already, so a folder for packed weights stays empty.
-        let packed_folder = Some(scratch.path("folder"));
+        let packed_folder = Some(scratch.path("folder").into());
         ModelRunner::load_with(&output, LoadOptions { packed_folder, ..Default::default() }).unwrap();
         assert!(!fs::exists(scratch.path("folder")).unwrap());
         assert!(verify(&output).is_empty());
@@ -123,7 +123,7 @@ fn a_sharded_folder_is_bundled_with_what_loading_reads() {
 fn a_bundle_of_another_tool_is_loaded() {
     let file = fixture("bundles/lfm2.bundle");
     let runner = ModelRunner::load(&file).unwrap();
-    assert_eq!(reply(&runner), reply(&ModelRunner::load(&fixture("models/lfm2-q4_0.gguf")).unwrap()));
+    assert_eq!(reply(&runner), reply(&ModelRunner::load(fixture("models/lfm2-q4_0.gguf")).unwrap()));
     let sampling = runner.sampling_defaults();
     let found = (sampling.temperature, sampling.min_p, sampling.repetition_penalty);
     assert_eq!(found, (Some(0.3), Some(0.15), Some(1.05)));

@@ -8,7 +8,7 @@ use causerie::{
 use crate::fixture;
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
 fn ask(conversation: &Conversation, text: &str) -> Completion {
@@ -47,7 +47,7 @@ fn conversations_with_the_same_functions_prefill_them_once() {
 fn a_conversation_larger_than_the_cache_is_prefilled_once() {
     let cached = |cache_bytes| {
         let options = LoadOptions { cache_bytes, ..Default::default() };
-        let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap();
+        let runner = ModelRunner::load_with(fixture("models/lfm2-f32.gguf"), options).unwrap();
         let conversation = with_function(&runner);
         ["Where?", "When?", "Why?"].map(|text| ask(&conversation, text).stats.cached_prompt_tokens)
     };

@@ -8,7 +8,7 @@ use std::path::Path;
 use causerie::bundle::{self, BundleParts};
 use causerie::companions::{choose_companions, companions_beside};
 use causerie::names::ListedFile;
-use causerie::{ChatMessage, ErrorKind, GenerationOptions, MessageResponse, ModelInfo, ModelRunner, SpeechOptions};
+use causerie::{ChatMessage, ErrorKind, GenerationOptions, MessageResponse, ModelInfo, ModelRunner};
 use serde_json::{Value, json};
 
 use crate::bad_files::Scratch;
@@ -88,16 +88,16 @@ fn parts_that_lie_elsewhere_are_named() {
     assert_eq!(abilities(&model), (false, false, false));
     let path = |file: &str| fixture(&format!("models/{file}"));
     let parts = BundleParts {
-        projectors: vec![path(SOUND), path(VISION)],
-        audio_decoder: Some(path(DECODER)),
-        audio_tokenizer: Some(path(TOKENIZER)),
+        projectors: vec![path(SOUND).into(), path(VISION).into()],
+        audio_decoder: Some(path(DECODER).into()),
+        audio_tokenizer: Some(path(TOKENIZER).into()),
         ..Default::default()
     };
     let output = scratch.path("all.bundle");
     make(&model, &parts, &output);
     assert_eq!(abilities(&output), (true, true, true));
     // Two files for one part.
-    let parts = BundleParts { projectors: vec![path(SOUND), path(SOUND)], ..Default::default() };
+    let parts = BundleParts { projectors: vec![path(SOUND).into(), path(SOUND).into()], ..Default::default() };
     let refused = bundle::make(&model, &parts, scratch.path("again"), |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidOption("projector"));
     assert!(refused.message().ends_with("must have a part that no other projector has"), "{refused}");
@@ -107,8 +107,12 @@ fn parts_that_lie_elsewhere_are_named() {
 fn spoken(model: &str) -> (String, Vec<f32>) {
     let runner = ModelRunner::load(model).unwrap();
     let conversation = runner.create_conversation("Respond with interleaved text and audio.");
-    let speech = SpeechOptions { temperature: Some(0.0), ..Default::default() };
-    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(24), speech, ..Default::default() };
+    let options = GenerationOptions {
+        temperature: Some(0.0),
+        max_tokens: Some(24),
+        speech_temperature: Some(0.0),
+        ..Default::default()
+    };
     let (mut text, mut sound) = (String::new(), Vec::new());
     for event in conversation.generate_response(ChatMessage::user("Hi"), options) {
         match event.unwrap() {

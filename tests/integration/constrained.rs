@@ -413,7 +413,7 @@ fn hostile_schemas_end_in_time_also_in_the_middle_of_replies() {
 }
 
 fn chat() -> Conversation {
-    let conversation = ModelRunner::load(&repository("models/demo.gguf")).unwrap().create_conversation("");
+    let conversation = ModelRunner::load(repository("models/demo.gguf")).unwrap().create_conversation("");
     let functions = fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
     conversation.register_functions(functions_from_json(&functions).unwrap()).unwrap();
     conversation

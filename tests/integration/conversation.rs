@@ -14,7 +14,7 @@ use futures_core::Stream;
 use crate::fixture;
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
 /// Greedy, and long enough to be interrupted: this model never ends by itself within it.

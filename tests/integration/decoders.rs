@@ -171,7 +171,7 @@ fn prompts_that_diverge_in_the_middle_of_a_message_share_the_common_prefix() {
 
 /// Cached tokens of the first question when it is asked again after another one.
 #[track_caller]
-fn cached_again(cache_bytes: usize, cache_entries: usize) -> usize {
+fn cached_again(cache_bytes: u64, cache_entries: usize) -> usize {
     let options = LoadOptions { cache_bytes, ..Default::default() };
     let settings = EngineSettings { cache_entries, ..Default::default() };
     let (warm, cold) = (load("qwen3", options, settings), runner("qwen3"));
@@ -200,7 +200,7 @@ fn the_least_recently_used_state_is_evicted_first() {
         let n_tokens = runner.prompt_tokens(&history, true).unwrap().len() + options().max_tokens.unwrap() - 1;
         usize::try_from(runner.info().memory_estimate(n_tokens).key_values).unwrap()
     });
-    let bytes = |cache_bytes| cached_again(cache_bytes, EngineSettings::default().cache_entries);
+    let bytes = |cache_bytes: usize| cached_again(cache_bytes as u64, EngineSettings::default().cache_entries);
     assert!(whole <= bytes(one + other));
     assert_eq!(bytes(one + other - 1), beginning);
     // The most recently used state stays, whatever its size.

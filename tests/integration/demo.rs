@@ -25,7 +25,7 @@ fn chat() -> Conversation {
 
 fn runner() -> ModelRunner {
     static RUNNER: OnceLock<ModelRunner> = OnceLock::new();
-    RUNNER.get_or_init(|| ModelRunner::load(&demo()).unwrap()).clone()
+    RUNNER.get_or_init(|| ModelRunner::load(demo()).unwrap()).clone()
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn with_parsing_off_calls_arrive_as_text() {
 
 #[test]
 fn the_calls_of_the_local_library_agree_with_each_other() {
-    let (model, tokenizer) = load(&demo()).unwrap();
+    let (model, tokenizer) = load(demo()).unwrap();
     let messages = [ChatMessage::user("Hello!")];
     let prompt = tokenizer.apply_chat_template(&messages, false, true).unwrap();
     assert_eq!(

@@ -382,6 +382,7 @@ fn a_cancel_after_the_calls_leaves_none_open() {
             OnCancel::KeepPartial => &[Role::User, Role::Assistant, Role::Tool],
             OnCancel::DropPartial => &[Role::User],
             OnCancel::DropTurn => &[],
+            other => panic!("{other:?} has no expectation"),
         };
         assert_eq!(roles, expected, "{on_cancel:?}");
     }

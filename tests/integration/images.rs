@@ -20,7 +20,7 @@ const VISION_MODELS: [&str; 5] =
     [VISION_MODEL, "models/lfm3vl-hf", "models/gemma4-media-hf", "models/qwen35vl-hf", "models/gemma3vl-hf"];
 
 fn runner(model: &str) -> ModelRunner {
-    ModelRunner::load(&fixture(model)).unwrap()
+    ModelRunner::load(fixture(model)).unwrap()
 }
 
 /// The pictures of the scenario: a small one, and one of several tiles.
@@ -54,7 +54,7 @@ fn bytes(picture: &ChatMessageContent) -> Vec<u8> {
 
 #[test]
 fn the_library_calls_show_images_in_place_of_markers() {
-    let (model, processor) = load(&fixture(VISION_MODEL)).unwrap();
+    let (model, processor) = load(fixture(VISION_MODEL)).unwrap();
     let [small, wide] = pictures();
     let placeholders = messages_from_json(
         r#"[{"role": "user", "content": [{"type": "image"}, {"type": "image"}, {"type": "text", "text": "Which?"}]}]"#,
@@ -133,7 +133,7 @@ fn check_context(model: &str) {
     // A context with room for the last question only.
     let context_size = Some(n_last + 8);
     let limited = LoadOptions { context_size, ..Default::default() };
-    let limited = ModelRunner::load_with(&fixture(model), limited).unwrap();
+    let limited = ModelRunner::load_with(fixture(model), limited).unwrap();
     let conversation = limited.create_conversation_from_history(history.to_vec());
     let sliding =
         GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };

@@ -14,7 +14,7 @@ use crate::fixture;
 const SAVER: &str = "CAUSERIE_TEST_SAVES";
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-q4_0.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-q4_0.gguf")).unwrap()
 }
 
 /// Saves a session, with the model's state, whose first message is this number.

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::{fixture, repository};
 
 fn load(options: LoadOptions) -> ModelRunner {
-    ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap()
+    ModelRunner::load_with(fixture("models/lfm2-f32.gguf"), options).unwrap()
 }
 
 fn ask(runner: &ModelRunner) -> Completion {
@@ -31,7 +31,7 @@ fn a_context_has_the_requested_size_if_the_model_supports_it() {
         assert_eq!(load(LoadOptions { context_size: asked, ..Default::default() }).context_size(), expect);
     }
     let options = LoadOptions { context_size: Some(0), ..Default::default() };
-    let err = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap_err();
+    let err = ModelRunner::load_with(fixture("models/lfm2-f32.gguf"), options).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::InvalidOption("context_size"));
 }
 
@@ -39,7 +39,7 @@ fn a_context_has_the_requested_size_if_the_model_supports_it() {
 fn a_device_that_this_build_lacks_is_refused() {
     for model in ["models/lfm2-f32.gguf", "models/lfm2-hf"] {
         let options = LoadOptions { device: Device::Metal, ..Default::default() };
-        let err = ModelRunner::load_with(&fixture(model), options).unwrap_err();
+        let err = ModelRunner::load_with(fixture(model), options).unwrap_err();
         assert_eq!(err.kind(), ErrorKind::InvalidOption("device"));
     }
 }
@@ -133,7 +133,7 @@ fn llama2_goes_from_text_to_text_as_in_transformers() {
     let golden = fs::read(repository("tests/golden/logits/llama2.json")).unwrap();
     let golden: Golden = serde_json::from_slice(&golden).unwrap();
     for model in ["llama2", "llama2-f32.gguf"] {
-        let runner = ModelRunner::load(&fixture(&format!("models/{model}"))).unwrap();
+        let runner = ModelRunner::load(fixture(&format!("models/{model}"))).unwrap();
         assert_eq!(runner.tokenize(&golden.text).unwrap(), golden.prompt, "{model}");
         let max_tokens = Some(golden.greedy.len());
         let options = GenerationOptions { temperature: Some(0.0), max_tokens, ..Default::default() };
@@ -149,7 +149,7 @@ fn a_completion_keeps_the_space_between_prompt_and_reply() {
     for model in ["llama2", "llama2-f32.gguf"] {
         let template = "{% for message in messages %}{{ message.content }}{% endfor %}";
         let options = LoadOptions { chat_template: Some(template.to_owned()), ..Default::default() };
-        let runner = ModelRunner::load_with(&fixture(&format!("models/{model}")), options).unwrap();
+        let runner = ModelRunner::load_with(fixture(&format!("models/{model}")), options).unwrap();
         let wanted = *runner.tokenize("for").unwrap().last().unwrap();
         let options = GenerationOptions {
             temperature: Some(0.0),
@@ -175,7 +175,7 @@ fn a_chat_template_can_be_given() {
     let template = |source: &str| LoadOptions { chat_template: Some(source.to_owned()), ..Default::default() };
     let runner = load(template("{% for message in messages %}<{{ message.content }}>{% endfor %}"));
     assert_eq!(runner.render_prompt(&[ChatMessage::user("Hi")], true).unwrap(), "<Hi>");
-    let err = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), template("{% if %}")).unwrap_err();
+    let err = ModelRunner::load_with(fixture("models/lfm2-f32.gguf"), template("{% if %}")).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
 }
 
@@ -217,10 +217,10 @@ fn loading_reports_progress_and_can_be_cancelled() {
 fn the_first_load_with_a_folder_packs_and_the_next_ones_map() {
     let folder = std::env::temp_dir().join(format!("causerie-{}-phases", std::process::id()));
     let phases = |weight_memory| {
-        let packed_folder = Some(folder.to_str().unwrap().to_owned());
+        let packed_folder = Some(folder.to_owned());
         let options = LoadOptions { packed_folder, weight_memory, ..Default::default() };
         let (mut phases, mut last) = (Vec::new(), 0.0);
-        let runner = ModelRunner::load_by_phases(&fixture("models/lfm2-q4_0.gguf"), options, |phase, share| {
+        let runner = ModelRunner::load_by_phases(fixture("models/lfm2-q4_0.gguf"), options, |phase, share| {
             assert!(last <= share, "{share} after {last}");
             last = share;
             phases.push(phase);

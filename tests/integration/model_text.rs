@@ -16,7 +16,7 @@ fn history() -> Vec<ChatMessage> {
 #[test]
 fn every_kind_of_model_reads_text_as_it_does_once_loaded() {
     for model in ["models/lfm2-q4_0.gguf", "models/lfm2-hf-sharded", "models/llama2", "bundles/lfm2.bundle"] {
-        let (text, runner) = (ModelText::read(&fixture(model)).unwrap(), ModelRunner::load(&fixture(model)).unwrap());
+        let (text, runner) = (ModelText::read(fixture(model)).unwrap(), ModelRunner::load(fixture(model)).unwrap());
         let prompt = text.render_prompt(&history(), true).unwrap();
         assert_eq!(prompt, runner.render_prompt(&history(), true).unwrap(), "{model}");
         let tokens = text.tokenize(&prompt).unwrap();
@@ -54,7 +54,7 @@ fn images_are_shown_as_markers_or_refused_as_once_loaded() {
     let mut question = ChatMessage::user("What is this?");
     question.content.insert(0, ChatMessageContent::Image(Vec::new()));
     for model in ["models/lfm2vl-hf", "models/lfm2-q4_0.gguf", "models/llama2"] {
-        let (text, runner) = (ModelText::read(&fixture(model)).unwrap(), ModelRunner::load(&fixture(model)).unwrap());
+        let (text, runner) = (ModelText::read(fixture(model)).unwrap(), ModelRunner::load(fixture(model)).unwrap());
         let question = std::slice::from_ref(&question);
         match (text.render_prompt(question, true), runner.render_prompt(question, true)) {
             (Ok(found), Ok(expect)) => assert_eq!(found, expect, "{model}"),

@@ -50,7 +50,7 @@ impl Player {
     fn new(scenario: &Value) -> Self {
         let runner = match get(scenario, "script") {
             Some(script) => ScriptedModel::from_json(&script.to_string()).unwrap().load().unwrap(),
-            None => ModelRunner::load(&repository(text(scenario, "model"))).unwrap(),
+            None => ModelRunner::load(repository(text(scenario, "model"))).unwrap(),
         };
         let conversation = runner.create_conversation(get(scenario, "system").map_or("", as_text));
         conversation.register_functions(functions(items(scenario, "functions"))).unwrap();

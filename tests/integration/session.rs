@@ -11,7 +11,7 @@ use causerie::{
 use crate::{fixture, repository};
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
 fn ask(conversation: &Conversation, text: &str) -> Completion {
@@ -95,7 +95,7 @@ fn a_cache_of_other_weights_is_ignored() {
     let file = SessionFile::new("weights");
     conversation(&runner()).save_session(&file.0, true).unwrap();
     // The same tokenizer and template, other weights.
-    let other = ModelRunner::load(&fixture("models/lfm2-q4_0.gguf")).unwrap();
+    let other = ModelRunner::load(fixture("models/lfm2-q4_0.gguf")).unwrap();
     let restored = other.restore_session(&file.0).unwrap();
     assert_eq!(ask(&restored, "And now?").stats.cached_prompt_tokens, 0);
 }
@@ -108,7 +108,7 @@ fn files_that_are_not_sessions_of_this_model_are_refused() {
     conversation(&runner).save_session(&file.0, true).unwrap();
     let whole = fs::read(&file.0).unwrap();
 
-    let demo = ModelRunner::load(&repository("models/demo.gguf")).unwrap();
+    let demo = ModelRunner::load(repository("models/demo.gguf")).unwrap();
     assert_eq!(fault(&demo, &file), ErrorKind::Session(SessionFault::Model));
     for n_bytes in (0..whole.len()).step_by(whole.len() / 50) {
         fs::write(&file.0, &whole[..n_bytes]).unwrap();

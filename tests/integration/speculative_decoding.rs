@@ -19,7 +19,7 @@ const QUESTIONS: [&str; 4] = [
 
 fn runner(looks_ahead: bool) -> ModelRunner {
     let settings = fuzzing::EngineSettings { looks_ahead, ..Default::default() };
-    fuzzing::load_with(&repository("models/demo.gguf"), LoadOptions::default(), settings).unwrap()
+    fuzzing::load_with(repository("models/demo.gguf"), LoadOptions::default(), settings).unwrap()
 }
 
 fn chat(runner: &ModelRunner) -> Conversation {

@@ -10,7 +10,7 @@ use causerie::{
 use crate::fixture;
 
 fn runner() -> ModelRunner {
-    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+    ModelRunner::load(fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
 fn options(max_tokens: usize) -> GenerationOptions {
@@ -284,7 +284,7 @@ fn results_that_do_not_match_the_calls_are_reported() {
 fn a_question_without_an_answer_is_followed_by_another_with_any_template() {
     let template = std::fs::read_to_string(fixture("templates/mistral.jinja")).unwrap();
     let loading = LoadOptions { chat_template: Some(template), ..Default::default() };
-    let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), loading).unwrap();
+    let runner = ModelRunner::load_with(fixture("models/lfm2-f32.gguf"), loading).unwrap();
     let conversation = runner.create_conversation("");
     let dropping = GenerationOptions { on_cancel: OnCancel::DropPartial, ..options(usize::MAX) };
     let mut stream = ask(&conversation, "First?", dropping);

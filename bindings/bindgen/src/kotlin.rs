@@ -7,6 +7,8 @@ use heck::{ToLowerCamelCase, ToShoutySnakeCase};
 use uniffi_bindgen::ComponentInterface;
 use uniffi_bindgen::interface::{AsType, DefaultValue, Field, Literal, Type};
 
+use crate::tables::{in_camel_case, is_on};
+
 /// The package of the generated declarations that apps do not see.
 pub(crate) const HIDDEN: &str = "org.causerie.ffi";
 
@@ -114,6 +116,7 @@ pub(crate) fn type_name(type_: &Type) -> String {
 /// The default of a field, if it has one.
 pub(crate) fn default(field: &Field) -> Option<String> {
     entry(&DEFAULTS, field.name()).map(str::to_owned).or_else(|| match field.default_value()? {
+        DefaultValue::Default if is_on(field.name()) => Some("true".into()),
         DefaultValue::Default => Some(natural_default(&field.as_type())),
         DefaultValue::Literal(literal) => Some(match literal {
             Literal::Boolean(value) => value.to_string(),
@@ -148,6 +151,9 @@ fn natural_default(type_: &Type) -> String {
 /// Documentation, indented; empty if there is none.
 pub(crate) fn documentation(text: Option<&str>, indent: &str) -> String {
     let Some(text) = text else { return String::new() };
+    // The examples of the core are in Rust.
+    let text = text.split("```").step_by(2).collect::<Vec<_>>().concat();
+    let text = in_camel_case(&text);
     let lines: Vec<&str> = text.trim().lines().map(str::trim_end).collect();
     if let [line] = lines[..] {
         return format!("{indent}/** {} */\n", line.trim());

@@ -1,8 +1,8 @@
 //! Options of loading, of a reply and of its function calls, set by name.
 
-use causerie::{ErrorKind, GenerationOptions, LoadOptions, Result, RoundOptions, SdkError, Value};
+use causerie::{ErrorKind, GenerationOptions, LoadOptions, Result, RoundOptions, SamplingDefaults, SdkError, Value};
 
-use crate::reading::read;
+use crate::reading::{OptionType, read};
 
 /// All options, each with its default until it is set. They have the names of the fields in Rust.
 ///
@@ -26,80 +26,50 @@ pub struct NamedOptions {
     pub rounds: RoundOptions,
 }
 
-/// Defines `NAMES` and `NamedOptions::assign` from one table. An option that may be absent takes null, which is its default; the
-/// others are left as they are then.
-macro_rules! options {
-    ($($name:literal => $($field:ident).+),* $(,)?) => {
-        const NAMES: &[&str] = &[$($name),*];
+/// Defines a function that sets an option of a table by its name, and returns false if there is none, and the names. An option that
+/// may be absent takes null, which is its default; the others are left as they are then.
+macro_rules! table {
+    (
+        {$names:ident $assign:ident $options:ident}
+        $($(#[doc = $doc:literal])* $(#[foreign = $foreign:literal])?
+        $name:ident: $type:ty $(= $default:expr)? $(, $limits:expr)?;)*
+    ) => {
+        const $names: &[&str] = &[$(stringify!($name)),*];
 
-        impl NamedOptions {
-            /// Returns false if there is no such option.
-            fn assign(&mut self, name: &str, value: &Value) -> Result<bool> {
-                match name {
-                    $($name => self.$($field).+ = read($name, value)?,)*
-                    _ => return Ok(false),
-                }
-                Ok(true)
-            }
+        fn $assign(options: &mut $options, name: &str, value: &Value) -> Result<bool> {
+            $(if name == stringify!($name) {
+                options.$name = read(stringify!($name), value)?;
+                return Ok(true);
+            })*
+            Ok(false)
         }
     };
 }
 
-options! {
-    "temperature" => generation.temperature,
-    "top_p" => generation.top_p,
-    "top_k" => generation.top_k,
-    "min_p" => generation.min_p,
-    "repetition_penalty" => generation.repetition_penalty,
-    "presence_penalty" => generation.presence_penalty,
-    "frequency_penalty" => generation.frequency_penalty,
-    "logit_bias" => generation.logit_bias,
-    "logprobs" => generation.logprobs,
-    "seed" => generation.seed,
-    "max_tokens" => generation.max_tokens,
-    "ignore_end" => generation.ignore_end,
-    "stop_on_repetition" => generation.stop_on_repetition,
-    "stop_sequences" => generation.stop_sequences,
-    "function_call_parser" => generation.function_call_parser,
-    "parser_strictness" => generation.parser_strictness,
-    "tool_choice" => generation.tool_choice,
-    "parallel_tool_calls" => generation.parallel_tool_calls,
-    "offered_functions" => generation.offered_functions,
-    "allowed_tools" => generation.allowed_tools,
-    "tool_call_constraint" => generation.tool_call_constraint,
-    "json_schema_constraint" => generation.json_schema_constraint,
-    "inject_schema_into_prompt" => generation.inject_schema_into_prompt,
-    "continue_final_message" => generation.continue_final_message,
-    "enable_thinking" => generation.enable_thinking,
-    "inline_thinking_tags" => generation.inline_thinking_tags,
-    "template_variables" => generation.template_variables,
-    "stop_after_tool_calls" => generation.stop_after_tool_calls,
-    "speech_mode" => generation.speech.mode,
-    "speech_temperature" => generation.speech.temperature,
-    "speech_top_k" => generation.speech.top_k,
-    "on_cancel" => generation.on_cancel,
-    "on_busy" => generation.on_busy,
-    "context_policy" => generation.context_policy,
-    "timeout" => generation.timeout,
-    "context_size" => loading.context_size,
-    "device" => loading.device,
-    "gpu_name" => loading.gpu_name,
-    "gpu_bytes" => loading.gpu_bytes,
-    "threads" => loading.threads,
-    "cache_type" => loading.cache_type,
-    "chat_template" => loading.chat_template,
-    "projector" => loading.projector,
-    "audio_decoder" => loading.audio_decoder,
-    "audio_tokenizer" => loading.audio_tokenizer,
-    "ignores_transparency" => loading.ignores_transparency,
-    "function_names" => loading.function_names,
-    "cache_bytes" => loading.cache_bytes,
-    "packed_folder" => loading.packed_folder,
-    "packed_bytes" => loading.packed_bytes,
-    "weight_memory" => loading.weight_memory,
-    "max_rounds" => rounds.max_rounds,
-    "time_limit" => rounds.time_limit,
-    "in_parallel" => rounds.in_parallel,
+causerie::__generation_options!(table { GENERATION assign_generation GenerationOptions });
+causerie::__load_options!(table { LOADING assign_loading LoadOptions });
+causerie::__round_options!(table { ROUNDS assign_rounds RoundOptions });
+causerie::__sampling_defaults!(table { SAMPLING assign_sampling SamplingDefaults });
+
+/// The names of all options.
+fn names() -> Vec<&'static str> {
+    [GENERATION, LOADING, ROUNDS].concat()
+}
+
+/// An object with some of the values.
+impl OptionType for SamplingDefaults {
+    fn expected() -> String {
+        format!("an object of numbers, with the names {}", SAMPLING.join(", "))
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let Value::Object(members) = value else { return None };
+        let mut sampling = Self::default();
+        members
+            .iter()
+            .all(|(name, value)| assign_sampling(&mut sampling, name, value).unwrap_or(false))
+            .then_some(sampling)
+    }
 }
 
 impl NamedOptions {
@@ -109,10 +79,10 @@ impl NamedOptions {
     /// # Errors
     /// `InvalidOption` if there is no such option, or if the value has another type. Ranges are checked when the options are used.
     pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
-        if self.assign(name, value)? {
-            return Ok(());
-        }
-        Err(unknown_option(name, NAMES))
+        let is_known = assign_generation(&mut self.generation, name, value)?
+            || assign_loading(&mut self.loading, name, value)?
+            || assign_rounds(&mut self.rounds, name, value)?;
+        if is_known { Ok(()) } else { Err(unknown_option(name, &names())) }
     }
 }
 
@@ -179,7 +149,7 @@ mod tests {
     #[test]
     fn the_page_lists_every_option() {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/c.md")).unwrap();
-        for name in NAMES {
+        for name in names() {
             assert!(page.contains(&format!("`{name}`")), "docs/c.md must list {name}");
         }
     }

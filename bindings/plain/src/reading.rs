@@ -1,17 +1,15 @@
 //! Values of options as Rust's types.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use causerie::{
-    Arguments, CacheType, ContextPolicy, Device, ErrorKind, FunctionCallParser, FunctionNames, OnBusy, OnCancel,
-    Result, SdkError, SpeechMode, Strictness, ToolCallConstraint, ToolChoice, Value, WeightMemory,
-};
+use causerie::{Arguments, ContextPolicy, ErrorKind, FunctionCallParser, Result, SdkError, ToolChoice, Value};
 
 /// A type that an option can have.
 pub(crate) trait OptionType: Sized {
     /// What a value must be, for the error.
-    const EXPECTED: &str;
+    fn expected() -> String;
 
     fn read(value: &Value) -> Option<Self>;
 }
@@ -24,13 +22,15 @@ pub(crate) fn read<T: OptionType>(name: &'static str, value: &Value) -> Result<T
             Value::Object(_) => "an object".to_owned(),
             other => other.to_string(),
         };
-        SdkError::new(ErrorKind::InvalidOption(name), format!("{name} must be {}, found {found}", T::EXPECTED))
+        SdkError::new(ErrorKind::InvalidOption(name), format!("{name} must be {}, found {found}", T::expected()))
     })
 }
 
 /// Null is the default.
 impl<T: OptionType> OptionType for Option<T> {
-    const EXPECTED: &str = T::EXPECTED;
+    fn expected() -> String {
+        T::expected()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         if *value == Value::Null { Some(None) } else { T::read(value).map(Some) }
@@ -38,7 +38,9 @@ impl<T: OptionType> OptionType for Option<T> {
 }
 
 impl OptionType for f32 {
-    const EXPECTED: &str = "a number";
+    fn expected() -> String {
+        "a number".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         value.as_f64().map(|number| number as f32) // every option has the precision of f32
@@ -46,7 +48,9 @@ impl OptionType for f32 {
 }
 
 impl OptionType for u64 {
-    const EXPECTED: &str = "an integer from 0 on";
+    fn expected() -> String {
+        "an integer from 0 on".to_owned()
+    }
 
     /// A number without a fraction counts as an integer: languages such as JavaScript have no others.
     fn read(value: &Value) -> Option<Self> {
@@ -63,7 +67,9 @@ impl OptionType for u64 {
 }
 
 impl OptionType for usize {
-    const EXPECTED: &str = u64::EXPECTED;
+    fn expected() -> String {
+        u64::expected()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         u64::read(value)?.try_into().ok()
@@ -71,7 +77,9 @@ impl OptionType for usize {
 }
 
 impl OptionType for bool {
-    const EXPECTED: &str = "true or false";
+    fn expected() -> String {
+        "true or false".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -82,7 +90,9 @@ impl OptionType for bool {
 }
 
 impl OptionType for String {
-    const EXPECTED: &str = "a string";
+    fn expected() -> String {
+        "a string".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         value.as_str().map(str::to_owned)
@@ -90,7 +100,9 @@ impl OptionType for String {
 }
 
 impl OptionType for Vec<String> {
-    const EXPECTED: &str = "a string or an array of strings";
+    fn expected() -> String {
+        "a string or an array of strings".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -102,7 +114,9 @@ impl OptionType for Vec<String> {
 }
 
 impl OptionType for Duration {
-    const EXPECTED: &str = "a number of seconds from 0 on";
+    fn expected() -> String {
+        "a number of seconds from 0 on".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         Self::try_from_secs_f64(value.as_f64()?).ok()
@@ -110,7 +124,9 @@ impl OptionType for Duration {
 }
 
 impl OptionType for BTreeMap<u32, f32> {
-    const EXPECTED: &str = "an object of numbers by the ids of tokens";
+    fn expected() -> String {
+        "an object of numbers by the ids of tokens".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         let Value::Object(members) = value else { return None };
@@ -119,7 +135,9 @@ impl OptionType for BTreeMap<u32, f32> {
 }
 
 impl OptionType for Arguments {
-    const EXPECTED: &str = "an object";
+    fn expected() -> String {
+        "an object".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -129,41 +147,62 @@ impl OptionType for Arguments {
     }
 }
 
-/// A type whose values have names.
-macro_rules! words {
-    ($type:ty, $expected:literal, $($word:literal => $value:expr),*) => {
-        impl OptionType for $type {
-            const EXPECTED: &str = $expected;
+/// Choices are read by their names.
+macro_rules! choices {
+    ($($(#[doc = $doc:literal])* $type:ident { $($(#[$meta:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        impl OptionType for causerie::$type {
+            fn expected() -> String {
+                any_of(&[$($word),*])
+            }
 
             fn read(value: &Value) -> Option<Self> {
-                match value.as_str()? {
-                    $($word => Some($value),)*
-                    _ => None,
-                }
+                Self::named(value.as_str()?)
             }
         }
-    };
+    )*};
 }
 
-words!(Strictness, "\"recover\" or \"strict\"", "recover" => Self::Recover, "strict" => Self::Strict);
-words!(ToolCallConstraint, "\"off\" or \"typed\"", "off" => Self::Off, "typed" => Self::Typed);
-words!(OnCancel, "\"keep_partial\", \"drop_partial\" or \"drop_turn\"",
-    "keep_partial" => Self::KeepPartial, "drop_partial" => Self::DropPartial, "drop_turn" => Self::DropTurn);
-words!(OnBusy, "\"error\", \"queue\" or \"replace\"",
-    "error" => Self::Error, "queue" => Self::Queue, "replace" => Self::Replace);
-words!(ContextPolicy, "\"error\", \"slide\" or \"shrink\"", "error" => Self::Error,
-    "slide" => Self::Slide { shrink_tool_results: false }, "shrink" => Self::Slide { shrink_tool_results: true });
-words!(SpeechMode, "\"auto\", \"off\", \"sequential\" or \"interleaved\"", "auto" => Self::Auto, "off" => Self::Off,
-    "sequential" => Self::Sequential, "interleaved" => Self::Interleaved);
-words!(Device, "\"cpu\", \"gpu\", \"auto\" or \"metal\"",
-    "cpu" => Self::Cpu, "gpu" => Self::Gpu, "auto" => Self::Auto, "metal" => Self::Metal);
-words!(CacheType, "\"f16\", \"f32\" or \"q8_0\"", "f16" => Self::F16, "f32" => Self::F32, "q8_0" => Self::Q8_0);
-words!(FunctionNames, "\"plain\" or \"dotted\"", "plain" => Self::Plain, "dotted" => Self::Dotted);
-words!(WeightMemory, "\"mapped\", \"copied\" or \"auto\"",
-    "mapped" => Self::Mapped, "copied" => Self::Copied, "auto" => Self::Auto);
+causerie::__choices!(choices);
+causerie::__function_names!(choices);
+
+/// Words in a sentence: `"error", "queue" or "replace"`.
+fn any_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+impl OptionType for ContextPolicy {
+    fn expected() -> String {
+        any_of(&["error", "slide", "shrink"])
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "error" => Some(Self::Error),
+            "slide" => Some(Self::Slide { shrink_tool_results: false }),
+            "shrink" => Some(Self::Slide { shrink_tool_results: true }),
+            _ => None,
+        }
+    }
+}
+
+impl OptionType for PathBuf {
+    fn expected() -> String {
+        String::expected()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        String::read(value).map(Into::into)
+    }
+}
 
 impl OptionType for FunctionCallParser {
-    const EXPECTED: &str = "the name of a notation, such as \"default\" or \"json\", or null";
+    fn expected() -> String {
+        "the name of a notation, such as \"default\" or \"json\", or null".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         Self::named(value.as_str()?)
@@ -171,7 +210,9 @@ impl OptionType for FunctionCallParser {
 }
 
 impl OptionType for ToolChoice {
-    const EXPECTED: &str = "\"auto\", \"none\", \"required\", or {\"function\": the name of one}";
+    fn expected() -> String {
+        "\"auto\", \"none\", \"required\", or {\"function\": the name of one}".to_owned()
+    }
 
     fn read(value: &Value) -> Option<Self> {
         match value {

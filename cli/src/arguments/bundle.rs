@@ -23,13 +23,13 @@ pub(crate) enum BundleAction {
         output: PathBuf,
         /// Projector file, if it is not beside the model. Give it twice if images and sound have files of their own.
         #[arg(long, value_name = "FILE")]
-        projector: Vec<String>,
+        projector: Vec<PathBuf>,
         /// File that writes frames of sound (vocoder), if it is not beside the model.
         #[arg(long, value_name = "FILE")]
-        audio_decoder: Option<String>,
+        audio_decoder: Option<PathBuf>,
         /// File or folder that turns frames into sound, if it is not beside the model.
         #[arg(long, value_name = "FILE")]
-        audio_tokenizer: Option<String>,
+        audio_tokenizer: Option<PathBuf>,
         /// Write the weights as kernels read them, so that loading maps them instead of converting them. The bundle serves the CPU
         /// alone, on all processors, and its model must be in GGUF files.
         #[arg(long)]

@@ -67,7 +67,7 @@ impl LoadingArguments {
             WeightMemoryName::Copied => WeightMemory::Copied,
             WeightMemoryName::Auto => WeightMemory::Auto,
         };
-        let packed_folder = self.packed_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let packed_folder = self.packed_folder.clone();
         let device = match self.device {
             DeviceName::Cpu => Device::Cpu,
             DeviceName::Gpu => Device::Gpu,

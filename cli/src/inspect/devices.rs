@@ -9,7 +9,7 @@ use crate::output::print_line;
 
 pub(super) fn run(arguments: &InspectDevices) -> Result<(), Failure> {
     let all = gpus();
-    for GpuDescription { name, kind, interface, driver } in &all {
+    for GpuDescription { name, kind, interface, driver, .. } in &all {
         match arguments.json {
             true => print_line(object([
                 ("name", name.as_str().into()),

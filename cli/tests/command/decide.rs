@@ -42,7 +42,7 @@ fn json_has_what_the_library_decides() {
     (options.temperature.predicate, options.temperature.score) = (0.5, 0.5);
     let asked =
         [DecisionQuestion::predicate("Is the water hot?"), DecisionQuestion::score("How warm is it?", ["cold", "hot"])];
-    let expect = ModelRunner::load(&model()).unwrap().decide_with(STATE, &asked, options).unwrap();
+    let expect = ModelRunner::load(model()).unwrap().decide_with(STATE, &asked, options).unwrap();
     let (hot, warmth) = (&json["answers"][0], &json["answers"][1]);
     assert_eq!((&hot["name"], &hot["answered"]), (&Json::from("hot"), &Json::from(false)));
     assert_eq!(hot["probability"], expect.answers[0].outcome.probabilities()[0]);

@@ -76,7 +76,7 @@ pub struct BundledFile {
 /// As [`ModelRunner::load`](crate::ModelRunner::load) for files that cannot be read; [`ErrorKind::InvalidOption`] if the output
 /// exists or cannot be written, or if the model is a bundle already; [`ErrorKind::LoadCancelled`] after `Break`.
 pub fn make(
-    model: &str,
+    model: impl AsRef<Path>,
     parts: &BundleParts,
     output: impl AsRef<Path>,
     mut progress: impl FnMut(f32) -> ControlFlow<()>,

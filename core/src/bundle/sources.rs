@@ -24,18 +24,18 @@ use crate::weights::{FORMAT, FORMAT_VERSION, ListedModel, ModelOrigin, Weights};
 /// ```no_run
 /// use causerie::bundle::{self, BundleParts};
 ///
-/// let parts = BundleParts { projectors: vec!["vision.gguf".to_owned(), "sound.gguf".to_owned()], ..Default::default() };
+/// let parts = BundleParts { projectors: vec!["vision.gguf".into(), "sound.gguf".into()], ..Default::default() };
 /// bundle::make("model.gguf", &parts, "model.bundle", |_| std::ops::ControlFlow::Continue(()))?;
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BundleParts {
     /// Projector files: one with all parts of the model that it has, or one for images and one for sound.
-    pub projectors: Vec<String>,
+    pub projectors: Vec<PathBuf>,
     /// A GGUF file with the part that writes frames of sound (vocoder).
-    pub audio_decoder: Option<String>,
+    pub audio_decoder: Option<PathBuf>,
     /// A GGUF file or folder with the part that turns frames into samples.
-    pub audio_tokenizer: Option<String>,
+    pub audio_tokenizer: Option<PathBuf>,
     /// Whether the bundle has the weights of the language model as kernels read them, so that loading maps them
     /// ([`WeightMemory`](crate::WeightMemory)). Such a bundle loads on all processors, but not on a GPU, and other programs cannot
     /// use the model in it. The model must be in GGUF files.
@@ -159,7 +159,7 @@ struct ListedParts {
 
 impl ListedParts {
     /// Adds the projectors that loading would find, or those that were given.
-    fn add_projectors(&mut self, weights: &Weights, given: &[String]) -> Result<()> {
+    fn add_projectors(&mut self, weights: &Weights, given: &[PathBuf]) -> Result<()> {
         let (_, hidden) = embedding_shape(&Checkpoint::read(weights)?.tensors)?;
         let ModelParts { vision, hearing } = match given {
             [] => projectors::find(weights, None, hidden)?,
@@ -217,7 +217,7 @@ impl ListedParts {
 }
 
 /// The parts of a model in projectors, each of which must have one that no other has.
-fn given_projectors<'a>(weights: &'a Weights, given: &[String], hidden: usize) -> Result<ModelParts<'a>> {
+fn given_projectors<'a>(weights: &'a Weights, given: &[PathBuf], hidden: usize) -> Result<ModelParts<'a>> {
     let absent = || PartFiles::Missing(NO_AUDIO.to_owned());
     let mut parts = ModelParts { vision: PartFiles::Missing(String::new()), hearing: absent() };
     for path in given {
@@ -225,7 +225,7 @@ fn given_projectors<'a>(weights: &'a Weights, given: &[String], hidden: usize) -
         let has_vision = vision.projector().is_some() && parts.vision.projector().is_none();
         let has_hearing = hearing.projector().is_some() && parts.hearing.projector().is_none();
         if !has_vision && !has_hearing {
-            let rule = format!("{path} must have a part that no other projector has");
+            let rule = format!("{} must have a part that no other projector has", path.display());
             return Err(SdkError::new(ErrorKind::InvalidOption("projector"), rule));
         }
         if has_vision {

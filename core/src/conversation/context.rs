@@ -33,6 +33,7 @@ const SHRUNK_RESULT: usize = 64;
 /// assert!(plan.tokens_before == plan.tokens_after && plan.dropped_messages.is_empty());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextPlan {
     /// Tokens of the whole history; a lower bound if it is many times longer than the context.
@@ -80,7 +81,7 @@ impl ContextWindow {
             functions,
             constraint,
             report,
-            speech: self.options.speech.mode.resolved(&system_prompt(history)),
+            speech: self.options.speech_mode.resolved(&system_prompt(history)),
             reading: None,
         })
     }

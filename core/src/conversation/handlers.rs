@@ -18,29 +18,17 @@ use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::response::{FunctionError, FunctionOutcome};
 use crate::typed::TypedFunction;
 
-/// Limits on the function calls of one message.
-///
-/// ```
-/// use std::time::Duration;
-/// let options = causerie::RoundOptions { time_limit: Some(Duration::from_secs(5)), in_parallel: true, ..Default::default() };
-/// assert_eq!(options.max_rounds, 8);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoundOptions {
-    /// Maximum number of replies whose calls are run. The calls of the next reply are left to the app, which finds them in
-    /// its `Complete`. Default 8.
-    pub max_rounds: usize,
-    /// How long a function may take. After that the model reads that the function took too long. Default: no limit.
-    pub time_limit: Option<Duration>,
-    /// Whether all calls of a reply are run at once. Default: one after the other. Results come in the order of the calls.
-    pub in_parallel: bool,
-}
-
-impl Default for RoundOptions {
-    fn default() -> Self {
-        Self { max_rounds: 8, time_limit: None, in_parallel: false }
-    }
-}
+__round_options!(options {
+    /// Limits on the function calls of one message.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let options = causerie::RoundOptions { time_limit: Some(Duration::from_secs(5)), in_parallel: true, ..Default::default() };
+    /// assert_eq!(options.max_rounds, 8);
+    /// ```
+    #[derive(Eq)]
+    pub struct RoundOptions
+});
 
 /// Runs a call. The outer error is that of a result which cannot be written, and ends the stream.
 type Closure = Arc<dyn Fn(&SdkFunctionCall) -> Result<Result<Value, FunctionError>> + Send + Sync>;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::checkpoint::Pooling;
@@ -69,7 +70,7 @@ impl EmbeddingModel {
     /// # Errors
     /// [`ErrorKind::ModelNotFound`] if there is nothing at this location, [`ErrorKind::ModelLoad`] for files that are broken,
     /// incomplete or of an unsupported kind.
-    pub fn load(model: impl AsRef<str>) -> Result<Self> {
+    pub fn load(model: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(model, EmbeddingModelOptions::default())
     }
 
@@ -85,8 +86,8 @@ impl EmbeddingModel {
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`].
-    pub fn load_with(model: impl AsRef<str>, options: EmbeddingModelOptions) -> Result<Self> {
-        Self::from_weights(&Weights::open(model.as_ref())?, &options)
+    pub fn load_with(model: impl AsRef<Path>, options: EmbeddingModelOptions) -> Result<Self> {
+        Self::from_weights(&Weights::open(model)?, &options)
     }
 
     pub(super) fn from_weights(weights: &Weights, options: &EmbeddingModelOptions) -> Result<Self> {

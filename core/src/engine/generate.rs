@@ -22,7 +22,7 @@ use crate::engine::transcript::ReplyTranscript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ContentRows, ForwardOutcome, Inputs, SequenceState, Step, TokenChoice, WantedChoice};
-use crate::options::SpeechOptions;
+use crate::options::SpeechSampling;
 use crate::position::{EmbeddedKind, MutualAttention, Position, n_rows_of, tokens};
 use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
@@ -71,7 +71,7 @@ pub(crate) struct Generation {
     /// Whether the reply was ended in a loop.
     pub(super) repeats: bool,
     pub(super) sampler: Sampler,
-    pub(super) speech_options: SpeechOptions,
+    pub(super) speech_sampling: SpeechSampling,
     /// What the reply speaks with; `None` for text alone.
     pub(super) speech: Option<Speech>,
     /// What is read after the prompt, in place of a reply.
@@ -114,7 +114,7 @@ impl Generation {
             repetition: options.stop_on_repetition.unwrap_or(loaded.stops_on_repetition).then(RepetitionFinder::new),
             repeats: false,
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
-            speech_options: options.speech,
+            speech_sampling: options.speech_sampling(),
             speech: None,
             reading: None,
             banned: Vec::new(),

@@ -19,6 +19,7 @@ use crate::position::Position;
 /// assert_eq!(progress.done_tokens(), progress.total_tokens());
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct PrefillProgress {
     counts: Arc<PrefillCounts>,

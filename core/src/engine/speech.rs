@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::media::sound::{SoundOpening, SpokenFrames, SpokenSound};
 use crate::model::speech::{MIXED_START, SOUND_START, TEXT_END};
 use crate::model::{SpokenStream, Voice};
-use crate::options::{SpeechMode, SpeechOptions};
+use crate::options::{SpeechMode, SpeechSampling};
 use crate::position::Position;
 use crate::tokenizer::ModelTokenizer;
 
@@ -79,7 +79,7 @@ impl Speech {
         voice: &Voice,
         tokenizer: &ModelTokenizer,
         mode: SpeechMode,
-        options: &SpeechOptions,
+        sampling: SpeechSampling,
         seed: u64,
     ) -> Result<SpeechBeginning> {
         let token = |spelling: &str| tokenizer.control_ids(spelling).first().copied();
@@ -106,7 +106,7 @@ impl Speech {
                 order,
                 tokens,
                 opening: opening.map_or(SoundOpening::None, |token| tokens.opening(token)),
-                sampler: FrameSampler::new(options.sampling(mode, voice.sampling), seed),
+                sampler: FrameSampler::new(sampling.frames(mode, voice.sampling), seed),
                 hidden: Vec::new(),
                 voice: voice.clone(),
             }),

@@ -15,7 +15,7 @@ impl Generation {
     /// Begins to speak, if the model does, and ends the prompt as the mode demands. A reply that is held to a schema is text.
     pub(super) fn begin_speech(&mut self, mode: SpeechMode, loaded: &LoadedModel) -> Result<()> {
         let Some(voice) = loaded.voice.as_ref().filter(|_| !self.constraint.holds_text()) else { return Ok(()) };
-        let begun = Speech::begin(voice, &loaded.tokenizer, mode, &self.speech_options, self.stats.seed)?;
+        let begun = Speech::begin(voice, &loaded.tokenizer, mode, self.speech_sampling, self.stats.seed)?;
         self.positions.extend(begun.opening.map(Position::Token));
         (self.speech, self.banned) = (begun.speech, begun.banned);
         Ok(())

@@ -9,23 +9,7 @@ const MAX_NAME: usize = 200;
 /// Characters of a name that a message quotes.
 const MAX_QUOTE: usize = 60;
 
-/// Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in front:
-/// models write them best.
-///
-/// ```
-/// use causerie::{FunctionNames, LoadOptions, SdkFunction};
-/// let options = LoadOptions { function_names: FunctionNames::Dotted, ..Default::default() };
-/// let function = SdkFunction::new("calendar.create_event", "Create an event.", vec![]);
-/// assert!(function.check_with(options.function_names).is_ok() && function.check().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FunctionNames {
-    /// Letters, digits, `_` and `-`, at most 200: `create_event`, `get-weather`, `21st_magic_builder`.
-    #[default]
-    Plain,
-    /// Also several such names joined by dots: `calendar.create_event`.
-    Dotted,
-}
+__function_names!(choices);
 
 impl FunctionNames {
     /// Checks a name.

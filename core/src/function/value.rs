@@ -5,6 +5,8 @@ use std::fmt::{self, Write};
 use causerie_jinja::{python_float, write_json_string};
 use indexmap::IndexMap;
 
+use crate::error::{ErrorKind, Result, SdkError};
+
 /// The arguments of a call, in the order in which the model wrote them.
 ///
 /// ```
@@ -20,6 +22,11 @@ pub type Arguments = IndexMap<String, Value>;
 /// use causerie::Value;
 /// let tags = Value::Array(vec!["a".into(), Value::Integer(3), Value::Number(2.0)]);
 /// assert_eq!(tags.to_string(), r#"["a", 3, 2.0]"#);
+///
+/// // From and into values of serde_json.
+/// let place = Value::from(serde_json::json!({"city": "Oslo"}));
+/// assert_eq!(serde_json::Value::try_from(place)?["city"], "Oslo");
+/// # Ok::<(), causerie::SdkError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -179,6 +186,33 @@ impl From<serde_json::Value> for Value {
     }
 }
 
+/// serde_json has integers of 64 bits only: a larger one is [`ErrorKind::Serialization`].
+impl TryFrom<Value> for serde_json::Value {
+    type Error = SdkError;
+
+    fn try_from(value: Value) -> Result<Self> {
+        Ok(match value {
+            Value::Null => Self::Null,
+            Value::Bool(flag) => flag.into(),
+            Value::Integer(integer) => integer.into(),
+            Value::BigInteger(integer) => match integer.digits().parse::<u64>() {
+                Ok(integer) => integer.into(),
+                Err(_) => {
+                    let message = format!("integers must fit 64 bits, found {}", integer.digits());
+                    return Err(SdkError::new(ErrorKind::Serialization, message));
+                }
+            },
+            Value::Number(number) => number.into(),
+            Value::String(text) => text.into(),
+            Value::Array(items) => Self::Array(items.into_iter().map(Self::try_from).collect::<Result<_>>()?),
+            Value::Object(entries) => {
+                let entries = entries.into_iter().map(|(name, value)| Ok((name, Self::try_from(value)?)));
+                Self::Object(entries.collect::<Result<_>>()?)
+            }
+        })
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -285,5 +319,15 @@ mod tests {
         for bad in ["", "-", "09223372036854775808", "92233720368547758080x", "+92233720368547758080"] {
             assert!(BigInteger::from_digits(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn values_of_serde_json_come_back_as_they_were() {
+        let json: serde_json::Value =
+            serde_json::from_str(r#"{"z": [null, true, -3, 18446744073709551615, 0.5, "a"], "a": {}}"#).unwrap();
+        assert_eq!(serde_json::Value::try_from(Value::from(json.clone())).unwrap().to_string(), json.to_string());
+        let large = Value::BigInteger(BigInteger::from_digits("18446744073709551616").unwrap());
+        let err = serde_json::Value::try_from(Value::Array(vec![large])).unwrap_err();
+        assert_eq!(err.to_string(), "integers must fit 64 bits, found 18446744073709551616");
     }
 }

@@ -48,7 +48,7 @@ fn load(record: &str) -> ModelRunner {
     }
     let family = if record.contains("gemma4") { "gemma4-media" } else { "lfm2a" };
     let folder = models().join(family);
-    let projector = Some(folder.join(record).to_str().unwrap().to_owned());
+    let projector = Some(folder.join(record));
     let model = folder.join(format!("{family}-f16.gguf"));
     ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..options }).unwrap()
 }
@@ -254,7 +254,7 @@ fn a_model_without_its_encoder_names_what_it_looked_for() {
     let model = folder.join("LFM2-Audio-F16.gguf");
     fs::copy(models().join("lfm2a/lfm2a-f16.gguf"), &model).unwrap();
     let load = |projector: Option<&Path>| {
-        let projector = projector.map(|path| path.to_str().unwrap().to_owned());
+        let projector = projector.map(Path::to_owned);
         ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..Default::default() })
     };
     let (_, message) = refusal(&load(None).unwrap(), recording("short"));
@@ -276,7 +276,7 @@ fn damaged_projectors_are_errors() {
         use crate::model::Compute;
         use crate::projectors::{PartFiles, find};
         fs::write(&file, bytes).unwrap();
-        match find(&weights, file.to_str(), 32)?.hearing {
+        match find(&weights, Some(&file), 32)?.hearing {
             PartFiles::Found(found, architecture) => {
                 Compute::native(1, CacheType::F32).load_hearing(found.weights(), &architecture)?.check_row_size(32)
             }

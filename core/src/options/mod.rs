@@ -1,17 +1,17 @@
 //! Options of a generation and of loading, and their defaults.
 
-mod range;
+pub(crate) mod limits;
 mod choices;
 mod generation;
 mod sampling;
 mod loading;
 mod speech;
-mod voice;
 
-pub use choices::{ContextPolicy, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
+pub use choices::{
+    CacheType, ContextPolicy, Device, OnBusy, OnCancel, SpeechMode, SpeechVoice, Strictness, ToolCallConstraint,
+    ToolChoice, WeightMemory,
+};
 pub use generation::GenerationOptions;
-pub use loading::{CacheType, Device, LoadOptions, WeightMemory};
+pub use loading::LoadOptions;
 pub use sampling::{Sampling, SamplingDefaults};
-pub(crate) use speech::FrameSampling;
-pub use speech::{SpeechMode, SpeechOptions};
-pub use voice::SpeechVoice;
+pub(crate) use speech::{FrameSampling, SpeechSampling};

@@ -1,6 +1,7 @@
 //! Sampling values: those in effect, and those that a model recommends.
 
 use super::generation::GenerationOptions;
+use super::limits::Limits::{Above, AtLeast, Between};
 use crate::error::Result;
 
 /// Sampling values with every default filled in.
@@ -29,28 +30,19 @@ pub struct Sampling {
     pub frequency_penalty: f32,
 }
 
-/// Sampling values that a model's own files recommend.
-///
-/// ```
-/// use causerie::{LoadOptions, SamplingDefaults};
-///
-/// let generation_defaults = SamplingDefaults { temperature: Some(0.3), min_p: Some(0.15), ..Default::default() };
-/// let options = LoadOptions { generation_defaults, ..Default::default() };
-/// # assert!(options.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SamplingDefaults {
-    /// See [`GenerationOptions::temperature`].
-    pub temperature: Option<f32>,
-    /// See [`GenerationOptions::top_p`].
-    pub top_p: Option<f32>,
-    /// See [`GenerationOptions::top_k`].
-    pub top_k: Option<usize>,
-    /// See [`GenerationOptions::min_p`].
-    pub min_p: Option<f32>,
-    /// See [`GenerationOptions::repetition_penalty`].
-    pub repetition_penalty: Option<f32>,
-}
+__sampling_defaults!(options {
+    /// Sampling values that a model's own files recommend.
+    ///
+    /// ```
+    /// use causerie::{LoadOptions, SamplingDefaults};
+    ///
+    /// let generation_defaults = SamplingDefaults { temperature: Some(0.3), min_p: Some(0.15), ..Default::default() };
+    /// let options = LoadOptions { generation_defaults, ..Default::default() };
+    /// # assert!(options.check().is_ok());
+    /// ```
+    #[derive(Copy)]
+    pub struct SamplingDefaults
+});
 
 impl SamplingDefaults {
     /// These values, or the values of `others` for fields that are `None`.
@@ -66,14 +58,7 @@ impl SamplingDefaults {
 
     /// Checks the values as [`GenerationOptions::check`] does.
     pub(crate) fn check(&self) -> Result<()> {
-        let options = GenerationOptions {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            repetition_penalty: self.repetition_penalty,
-            ..Default::default()
-        };
-        options.check()
+        self.check_limits()
     }
 }
 

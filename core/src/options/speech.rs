@@ -1,45 +1,7 @@
-//! Options of speech.
+//! Speech: how codes of sound are drawn, and the system prompts that models were trained on.
 
-use crate::error::Result;
-use crate::options::range::out_of_range;
-
-/// Whether, and in which order, a model that speaks gives text and sound.
-///
-/// ```
-/// use causerie::{GenerationOptions, SpeechMode, SpeechOptions};
-///
-/// let speech = SpeechOptions { mode: SpeechMode::Interleaved, ..Default::default() };
-/// let options = GenerationOptions { speech, ..Default::default() };
-/// # assert!(options.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SpeechMode {
-    /// As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
-    #[default]
-    Auto,
-    /// Text alone.
-    Off,
-    /// Text, until the model begins to speak: to read a text aloud, or to answer in text.
-    Sequential,
-    /// A few words and their sound in turn: to talk.
-    Interleaved,
-}
-
-/// How a model speaks. Models that do not speak ignore it.
-///
-/// ```
-/// let speech = causerie::SpeechOptions { temperature: Some(0.8), top_k: Some(64), ..Default::default() };
-/// assert_eq!(speech.mode, causerie::SpeechMode::Auto);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SpeechOptions {
-    /// Whether, and in which order, text and sound come. Default: as the system prompt asks.
-    pub mode: SpeechMode,
-    /// Randomness of the choice of sounds; 0 always picks the most probable. Default 1.0 in interleaved replies, 0.8 in others.
-    pub temperature: Option<f32>,
-    /// Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
-    pub top_k: Option<usize>,
-}
+use super::choices::{SpeechMode, SpeechVoice};
+use super::generation::GenerationOptions;
 
 /// How codes of sound are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,9 +33,22 @@ impl SpeechMode {
     }
 }
 
-impl SpeechOptions {
+/// How an app wants codes of sound to be drawn; see [`GenerationOptions`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpeechSampling {
+    temperature: Option<f32>,
+    top_k: Option<usize>,
+}
+
+impl GenerationOptions {
+    pub(crate) fn speech_sampling(&self) -> SpeechSampling {
+        SpeechSampling { temperature: self.speech_temperature, top_k: self.speech_top_k }
+    }
+}
+
+impl SpeechSampling {
     /// How codes are drawn in a mode by a model whose files may say how.
-    pub(crate) fn sampling(&self, mode: SpeechMode, of_files: Option<FrameSampling>) -> FrameSampling {
+    pub(crate) fn frames(&self, mode: SpeechMode, of_files: Option<FrameSampling>) -> FrameSampling {
         let (temperature, top_k) = if mode == SpeechMode::Interleaved { (1.0, 4) } else { (0.8, 64) };
         let default = FrameSampling { temperature, top_k, repetition_penalty: 1.0, penalty_window: 0 };
         let default = of_files.unwrap_or(default);
@@ -83,13 +58,21 @@ impl SpeechOptions {
             ..default
         }
     }
+}
 
-    pub(super) fn check(&self) -> Result<()> {
-        match self.temperature {
-            Some(value) if !(value.is_finite() && 0.0 <= value) => {
-                Err(out_of_range("speech.temperature", value, "0 or more"))
-            }
-            _ => Ok(()),
+impl SpeechVoice {
+    /// The system prompt after which LFM2.5-Audio reads the user's message aloud in this voice. It was trained on these four
+    /// sentences.
+    ///
+    /// ```
+    /// assert_eq!(causerie::SpeechVoice::UkMale.system_prompt(), "Perform TTS. Use the UK male voice.");
+    /// ```
+    pub const fn system_prompt(self) -> &'static str {
+        match self {
+            Self::UsMale => "Perform TTS. Use the US male voice.",
+            Self::UsFemale => "Perform TTS. Use the US female voice.",
+            Self::UkMale => "Perform TTS. Use the UK male voice.",
+            Self::UkFemale => "Perform TTS. Use the UK female voice.",
         }
     }
 }

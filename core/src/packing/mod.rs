@@ -9,7 +9,6 @@ mod partial;
 mod tests;
 mod text;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -44,7 +43,7 @@ pub(crate) fn packed_weights(
     let Some(folder) = options.packed_folder.as_deref().filter(|_| is_on_cpu) else {
         return Ok(None);
     };
-    match folder_weights(Path::new(folder), weights, options.packed_bytes, compute, progress) {
+    match folder_weights(folder, weights, options.packed_bytes, compute, progress) {
         Ok(file) => Ok(file.map(Arc::new).and_then(of_file)),
         Err(err) if err.kind() == ErrorKind::LoadCancelled => Err(err),
         Err(err) => {

@@ -35,7 +35,7 @@ impl TestFolder {
     }
 
     pub(super) fn options(&self, weight_memory: WeightMemory) -> LoadOptions {
-        let packed_folder = Some(self.0.to_str().unwrap().to_owned());
+        let packed_folder = Some(self.0.clone());
         LoadOptions { packed_folder, weight_memory, ..LoadOptions::default() }
     }
 }
@@ -258,7 +258,7 @@ fn a_folder_that_cannot_be_written_is_done_without() {
     assert!(packed(&weights, &folder.options(WeightMemory::Mapped)).is_none());
     let file = folder.path("file");
     fs::write(&file, "").unwrap();
-    let options = LoadOptions { packed_folder: Some(file.to_str().unwrap().to_owned()), ..LoadOptions::default() };
+    let options = LoadOptions { packed_folder: Some(file.clone()), ..LoadOptions::default() };
     assert!(packed(&weights, &options).is_none());
 }
 

@@ -72,13 +72,13 @@ impl<P> PartFiles<'_, P> {
 /// # Errors
 /// [`ErrorKind::ModelLoad`] for a projector that was given, and has no part that can be used. If a manifest names a projector for
 /// each part, both must have theirs.
-pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<ModelParts<'a>> {
+pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&Path>, hidden: usize) -> Result<ModelParts<'a>> {
     let (vision, hearing) = (find_part(weights, given, hidden)?, find_part(weights, given, hidden)?);
     let manifest = weights.origin().manifest().filter(|_| given.is_none());
     if manifest.is_some_and(|manifest| manifest.audio_projector.is_some()) {
         return Ok(ModelParts { vision: named_part(weights, vision)?, hearing: named_part(weights, hearing)? });
     }
-    let path = given.map(Path::new).or_else(|| manifest.and_then(|manifest| manifest.projector.as_deref()));
+    let path = given.or_else(|| manifest.and_then(|manifest| manifest.projector.as_deref()));
     let (vision, hearing) = match (vision, hearing) {
         (Ok(vision), Ok(hearing)) => (vision, hearing),
         (Ok(vision), Err(Unfit::Absent)) => (vision, PartFiles::Missing(HearingArchitecture::ABSENT.to_owned())),
@@ -112,13 +112,13 @@ fn refused(path: Option<&Path>, rule: String) -> SdkError {
 /// Finds one part. The inner error is that of a projector which was given.
 fn find_part<'a, P: ModelPart>(
     weights: &'a Weights,
-    given: Option<&str>,
+    given: Option<&Path>,
     hidden: usize,
 ) -> Result<Result<PartFiles<'a, P>, Unfit>> {
     let architecture = weights.metadata_text("general.architecture")?;
     let decoder = ProjectorTarget { hidden: Some(hidden), architecture };
     if let Some(path) = given {
-        return Ok(named(Path::new(path), ModelOrigin::Disk, decoder));
+        return Ok(named(path, ModelOrigin::Disk, decoder));
     }
     if let Some(path) = weights.origin().manifest().and_then(P::in_manifest) {
         return Ok(named(path, weights.origin().clone(), decoder));

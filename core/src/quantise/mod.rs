@@ -57,7 +57,7 @@ const MAX_WEIGHT: f32 = 65504.0;
 /// As [`ModelRunner::load`](crate::ModelRunner::load) for a model that cannot be read, or whose weights have less than eight
 /// bits; [`ErrorKind::InvalidOption`] if the output exists or cannot be written; [`ErrorKind::LoadCancelled`] after `Break`.
 pub fn quantize(
-    model: &str,
+    model: impl AsRef<Path>,
     gguf_type: GgufType,
     output: impl AsRef<Path>,
     mut progress: impl FnMut(f32) -> ControlFlow<()>,

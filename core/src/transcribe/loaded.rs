@@ -1,5 +1,7 @@
 //! A model in memory with what it needs to hear and to write.
 
+use std::path::Path;
+
 use crate::checkpoint::WhisperCheckpoint;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::media::sound::{MelFilters, MelRules};
@@ -24,7 +26,7 @@ pub(super) struct LoadedTranscriber {
 }
 
 impl LoadedTranscriber {
-    pub(super) fn load(model: &str, options: &TranscriberOptions) -> Result<Self> {
+    pub(super) fn load(model: &Path, options: &TranscriberOptions) -> Result<Self> {
         let TranscriberOptions { device, threads, cache_type, quantize } = options.clone();
         let compute_options = LoadOptions { device, threads, cache_type, ..LoadOptions::default() };
         compute_options.check()?;

@@ -40,7 +40,7 @@ fn golden() -> Golden {
 }
 
 fn files(name: &str) -> SpeechFiles {
-    SpeechFiles::open(&fixture(name)).unwrap()
+    SpeechFiles::open(fixture(name).as_ref()).unwrap()
 }
 
 fn model(name: &str, n_threads: usize) -> WhisperModel {

@@ -1,6 +1,7 @@
 //! Models that write what they hear.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -37,7 +38,7 @@ impl Transcriber {
     ///
     /// # Errors
     /// [`ErrorKind::ModelNotFound`], [`ErrorKind::ModelLoad`] or [`ErrorKind::OutOfMemory`].
-    pub fn load(model: impl AsRef<str>) -> Result<Self> {
+    pub fn load(model: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(model, TranscriberOptions::default())
     }
 
@@ -53,7 +54,7 @@ impl Transcriber {
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`].
-    pub fn load_with(model: impl AsRef<str>, options: TranscriberOptions) -> Result<Self> {
+    pub fn load_with(model: impl AsRef<Path>, options: TranscriberOptions) -> Result<Self> {
         Ok(Self(Arc::new(LoadedTranscriber::load(model.as_ref(), &options)?)))
     }
 

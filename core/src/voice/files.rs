@@ -50,8 +50,8 @@ pub(crate) struct VoiceParts {
 pub(crate) fn find(
     weights: &Weights,
     projector: Option<&Weights>,
-    decoder: Option<&str>,
-    tokenizer: Option<&str>,
+    decoder: Option<&Path>,
+    tokenizer: Option<&Path>,
 ) -> Result<VoiceFiles> {
     let named = weights.origin().manifest().and_then(|manifest| manifest.audio_decoder.as_ref());
     if let (Some(projector), None, None) = (projector, decoder, named)
@@ -65,8 +65,8 @@ pub(crate) fn find(
 /// As [`find`] without a projector file, with the files.
 pub(crate) fn find_with_files(
     weights: &Weights,
-    decoder: Option<&str>,
-    tokenizer: Option<&str>,
+    decoder: Option<&Path>,
+    tokenizer: Option<&Path>,
 ) -> Result<(VoiceFiles, VoiceParts)> {
     let manifest = weights.origin().manifest();
     let named = manifest.and_then(|manifest| manifest.audio_decoder.as_ref());
@@ -100,9 +100,9 @@ pub(crate) fn find_with_files(
 }
 
 /// What writes frames, in a file that was given.
-fn given_frames(path: &str) -> Result<(Weights, FrameCheckpoint)> {
-    let files = open(Path::new(path))?;
-    let frames = FrameCheckpoint::read(&files)?.ok_or_else(|| no_frames(path))?;
+fn given_frames(path: &Path) -> Result<(Weights, FrameCheckpoint)> {
+    let files = open(path)?;
+    let frames = FrameCheckpoint::read(&files)?.ok_or_else(|| no_frames(&path.display().to_string()))?;
     Ok((files, frames))
 }
 
@@ -144,7 +144,7 @@ fn with_codec(
     weights: &Weights,
     frames: FrameCheckpoint,
     mut parts: VoiceParts,
-    given: Option<&str>,
+    given: Option<&Path>,
 ) -> Result<(VoiceFiles, VoiceParts)> {
     let known = parts.decoder.as_ref().unwrap_or(weights);
     let read = |files: &Weights| CodecCheckpoint::read(&[files, known]);
@@ -157,8 +157,8 @@ fn with_codec(
     let manifest = weights.origin().manifest().filter(|_| given.is_none());
     let mut unusable = String::new();
     let found = if let Some(path) = given {
-        let files = open(Path::new(path))?;
-        let codec = read(&files)?.ok_or_else(|| no_codec(path))?;
+        let files = open(path)?;
+        let codec = read(&files)?.ok_or_else(|| no_codec(&path.display().to_string()))?;
         Some((Some(files), codec))
     } else if let Some(part) = manifest.and_then(|manifest| manifest.audio_tokenizer.as_ref()) {
         let named = || {

@@ -14,7 +14,7 @@ use crate::info::ModelInfo;
 use crate::media::sound::{Sound, SoundOpening, SpokenSound};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::model::speech::testing::{depthformer, mimi};
-use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, SpeechOptions, ToolChoice};
+use crate::options::{CacheType, GenerationOptions, LoadOptions, SpeechMode, ToolChoice};
 use crate::response::{Completion, FinishReason, MessageResponse};
 use crate::runner::ModelRunner;
 use crate::voice::VoiceFiles;
@@ -32,7 +32,7 @@ fn model() -> String {
 
 fn load() -> ModelRunner {
     let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
-    ModelRunner::load_with(&model(), options).unwrap()
+    ModelRunner::load_with(model(), options).unwrap()
 }
 
 fn spoken_question() -> ChatMessage {
@@ -41,8 +41,14 @@ fn spoken_question() -> ChatMessage {
 }
 
 fn options(mode: SpeechMode) -> GenerationOptions {
-    let speech = SpeechOptions { mode, temperature: Some(0.0), top_k: None };
-    GenerationOptions { temperature: Some(0.0), max_tokens: Some(40), seed: Some(1), speech, ..Default::default() }
+    GenerationOptions {
+        temperature: Some(0.0),
+        max_tokens: Some(40),
+        seed: Some(1),
+        speech_mode: mode,
+        speech_temperature: Some(0.0),
+        ..Default::default()
+    }
 }
 
 /// The completion of a reply, with its text and its samples as they came.
@@ -73,7 +79,7 @@ fn sound_of(message: &ChatMessage) -> Vec<f32> {
 
 #[test]
 fn a_model_speaks_if_its_vocoder_and_tokenizer_are_beside_it() {
-    let info = ModelInfo::read(&model()).unwrap();
+    let info = ModelInfo::read(model()).unwrap();
     assert!(info.supports_speech && info.supports_audio && info.problems.is_empty(), "{:?}", info.problems);
     assert!(load().info().supports_speech);
     let deaf = fixtures().join("models/lfm2-f32.gguf");
@@ -167,14 +173,14 @@ fn the_first_model_speaks_with_its_codec_in_its_folder() {
 fn a_codec_that_is_missing_or_broken_is_named() {
     let folder = first_model("other.safetensors");
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let info = ModelInfo::read(&path("lfm2a-speech-f16.gguf")).unwrap();
+    let info = ModelInfo::read(path("lfm2a-speech-f16.gguf")).unwrap();
     assert!(!info.supports_speech && info.missing_speech.unwrap().contains("audio_detokenizer"));
     // Named, it is used.
-    let options = LoadOptions { audio_tokenizer: Some(path("other.safetensors")), ..Default::default() };
-    let loaded = ModelRunner::load_with(&path("lfm2a-speech-f16.gguf"), options).unwrap();
+    let options = LoadOptions { audio_tokenizer: Some(path("other.safetensors").into()), ..Default::default() };
+    let loaded = ModelRunner::load_with(path("lfm2a-speech-f16.gguf"), options).unwrap();
     assert!(loaded.info().supports_speech && 0 < loaded.info().memory_estimate(16).speech);
-    let options = LoadOptions { audio_tokenizer: Some(path("lfm2a-speech-f16.gguf")), ..Default::default() };
-    let err = ModelRunner::load_with(&path("lfm2a-speech-f16.gguf"), options).err().unwrap();
+    let options = LoadOptions { audio_tokenizer: Some(path("lfm2a-speech-f16.gguf").into()), ..Default::default() };
+    let err = ModelRunner::load_with(path("lfm2a-speech-f16.gguf"), options).err().unwrap();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     let mut tensors = mimi(4, 2048, 16);
     tensors.retain(|(name, ..)| name != "quantizer.rvq_first.output_proj.weight");

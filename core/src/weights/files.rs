@@ -25,8 +25,8 @@ pub(crate) enum Weights {
 impl Weights {
     /// Opens the model that `model` names: a GGUF file, a folder, a bundle, a manifest, or `<namespace>/<name>` in the local
     /// cache.
-    pub(crate) fn open(model: &str) -> Result<Self> {
-        let path = location::locate(model)?;
+    pub(crate) fn open(model: impl AsRef<Path>) -> Result<Self> {
+        let path = location::locate(model.as_ref())?;
         let origin = ModelOrigin::from_path(&path)?;
         let (path, is_folder) = match origin.manifest() {
             Some(manifest) => (manifest.model.clone(), manifest.is_folder),

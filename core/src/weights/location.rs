@@ -8,8 +8,14 @@ use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_by_nam
 use crate::weights::bundle::Manifest;
 
 /// The GGUF file or the folder that `model` names.
-pub(crate) fn locate(model: &str) -> Result<PathBuf> {
-    locate_in(model, cache_folder().as_deref())
+pub(crate) fn locate(model: &Path) -> Result<PathBuf> {
+    // Names and URLs are Unicode; a path need not be.
+    match model.to_str() {
+        Some(model) => locate_in(model, cache_folder().as_deref()),
+        None if model.is_dir() => in_folder(model),
+        None if model.exists() => Ok(model.to_owned()),
+        None => Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model at {}", model.display()))),
+    }
 }
 
 fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {

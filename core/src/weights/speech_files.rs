@@ -1,5 +1,7 @@
 //! The open files of a speech-to-text model.
 
+use std::path::Path;
+
 use crate::error::Result;
 use crate::weights::files::{Weights, changed};
 use crate::weights::ggml::GgmlFile;
@@ -13,7 +15,7 @@ pub(crate) enum SpeechFiles {
 
 impl SpeechFiles {
     /// Opens the model that `model` names, as [`Weights::open`].
-    pub(crate) fn open(model: &str) -> Result<Self> {
+    pub(crate) fn open(model: &Path) -> Result<Self> {
         let path = location::locate(model)?;
         let file = if path.is_dir() { None } else { GgmlFile::open(&path)? };
         match file {

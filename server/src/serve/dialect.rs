@@ -54,7 +54,7 @@ impl Dialect {
             (Self::Transcriptions, "messages") => "file",
             (Self::Speech | Self::Decisions, "messages") => "input",
             (Self::SystemOne, "messages") => "state",
-            (Self::Speech, "speech.temperature") => "temperature",
+            (Self::Speech, "speech_temperature") => "temperature",
             (Self::Transcriptions, "temperatures") => "temperature",
             (Self::Transcriptions, "has_word_times") => "timestamp_granularities",
             (Self::Messages, "stop_sequences") => "stop_sequences",

@@ -2,9 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use causerie::{
-    ChatMessage, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Sound, SpeechMode, SpeechOptions,
-};
+use causerie::{ChatMessage, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Sound, SpeechMode};
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
@@ -62,7 +60,7 @@ fn reply_of_the_engine() -> (String, Vec<f32>) {
         temperature: Some(0.0),
         seed: Some(SEED),
         max_tokens: Some(MAX_TOKENS),
-        speech: SpeechOptions { mode: SpeechMode::Interleaved, ..Default::default() },
+        speech_mode: SpeechMode::Interleaved,
         ..Default::default()
     };
     let conversation = load().create_conversation("Respond with interleaved text and audio.");

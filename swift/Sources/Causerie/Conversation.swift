@@ -22,7 +22,7 @@ public final class Conversation: Sendable {
     public var history: [ChatMessage] { raw.history() }
 
     /// The runner that created this conversation.
-    public var modelRunner: ModelRunner { raw.modelRunner() }
+    public var modelRunner: ModelRunner { ModelRunner(raw.modelRunner()) }
 
     /// The registered functions.
     public var functions: [SdkFunction] { raw.functions() }
@@ -43,7 +43,7 @@ public final class Conversation: Sendable {
     /// Offers a function to the model. It replaces a function of the same name in place.
     ///
     /// A function that is refused, for example for its name, is the error of the next reply.
-    public func registerFunction(function: SdkFunction) { raw.registerFunction(function: function) }
+    public func registerFunction(function: SdkFunction) { raw.offerFunction(function: function) }
 
     /// Offers functions to the model, all or none. Each replaces a function of the same name in place.
     public func registerFunctions(functions: [SdkFunction]) throws { try raw.registerFunctions(functions: functions) }
@@ -118,7 +118,7 @@ extension ModelRunner {
     public func createConversation(
         systemPrompt: String? = nil, functions: [SdkFunction] = [], handlers: FunctionHandlers? = nil
     ) -> Conversation {
-        let conversation = Conversation(createConversationRaw(systemPrompt: systemPrompt ?? ""), handlers: handlers)
+        let conversation = Conversation(raw.createConversation(systemPrompt: systemPrompt ?? ""), handlers: handlers)
         for function in functions + (handlers?.functions ?? []) { conversation.registerFunction(function: function) }
         return conversation
     }
@@ -141,7 +141,7 @@ extension ModelRunner {
     public func createConversationFromHistory(
         history: [ChatMessage], handlers: FunctionHandlers? = nil
     ) -> Conversation {
-        Conversation(createConversationFromHistoryRaw(history: history), handlers: handlers)
+        Conversation(raw.createConversationFromHistory(history: history), handlers: handlers)
     }
 
     /// Restores a conversation that ``Conversation/saveSession(path:includeCache:)`` saved.
@@ -151,6 +151,6 @@ extension ModelRunner {
     ///   - handlers: as for ``createConversation(systemPrompt:functions:handlers:)``.
     /// - Throws: ``SdkError/Session(reason:fault:)`` for a file that is damaged or belongs to another model.
     public func restoreSession(path: String, handlers: FunctionHandlers? = nil) throws -> Conversation {
-        Conversation(try restoreSessionRaw(path: path), handlers: handlers)
+        Conversation(try raw.restoreSession(path: path), handlers: handlers)
     }
 }

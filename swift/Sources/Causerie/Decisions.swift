@@ -63,15 +63,6 @@ extension DecisionState: ExpressibleByStringLiteral {
     }
 }
 
-extension DecisionOptions {
-    /// Returns these options with one changed: `DecisionOptions().with(\.rotations, 1)`.
-    public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
-        var options = self
-        options[keyPath: option] = value
-        return options
-    }
-}
-
 extension ModelRunner {
     /// Answers questions about a state, with probabilities. No text is generated: the answers are read from the logits
     /// after each question. The state is prefilled once, and stays in the prefix cache for later questions about it.
@@ -103,7 +94,7 @@ extension ModelRunner {
         let cancel = RawDecisionCancel()
         do {
             return try await withTaskCancellationHandler {
-                try await decideRaw(state: state, questions: questions, options: options, cancel: cancel)
+                try await raw.decideUntil(state: state, questions: questions, options: options, cancel: cancel)
             } onCancel: {
                 cancel.cancel()
             }

@@ -20,7 +20,7 @@ public func loadEmbeddingModel(
     try checkCount(options.threads, "threads", expected: "between 1 and 1024")
     try checkCount(options.contextSize, "contextSize", expected: "1 or more")
     Log.start()
-    return try await loadEmbeddingModelRaw(path: path, options: options)
+    return EmbeddingModel(try await rawLoadEmbeddingModel(path: path, options: options))
 }
 
 /// Loads an embedding model from a file or a folder. See ``loadEmbeddingModel(path:options:)``.
@@ -49,7 +49,7 @@ extension EmbeddingModel {
     ///   ``SdkError/PromptExceedsContext(reason:needed:available:)`` for a text that is too long and must not be cut.
     public func embed(_ texts: [String], options: EmbedOptions = EmbedOptions()) async throws -> TextEmbeddings {
         try checkCount(options.dimensions, "dimensions", expected: "1 or more")
-        return try await embedRaw(texts: texts, options: options)
+        return try await raw.embed(texts: texts, options: options)
     }
 
     /// Returns the vectors of the tokens of texts, for models that compare texts token by token.
@@ -59,7 +59,7 @@ extension EmbeddingModel {
     ///   - options: how they are embedded.
     public func embedTokens(_ texts: [String], options: EmbedOptions = EmbedOptions()) async throws -> TokenEmbeddings {
         try checkCount(options.dimensions, "dimensions", expected: "1 or more")
-        return try await embedTokensRaw(texts: texts, options: options)
+        return try await raw.embedTokens(texts: texts, options: options)
     }
 
     /// Ranks documents by how well they fit a query. A document that is too long is cut at its end.
@@ -74,15 +74,6 @@ extension EmbeddingModel {
         query: String, documents: [String], options: RerankOptions = RerankOptions()
     ) async throws -> Ranking {
         try checkCount(options.topN, "topN", expected: "1 or more")
-        return try await rerankRaw(query: query, documents: documents, options: options)
-    }
-}
-
-extension EmbedOptions {
-    /// Returns these options with one changed: `EmbedOptions().with(\.textUse, .query)`.
-    public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
-        var options = self
-        options[keyPath: option] = value
-        return options
+        return try await raw.rerank(query: query, documents: documents, options: options)
     }
 }

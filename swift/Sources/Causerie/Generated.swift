@@ -219,14 +219,14 @@ extension FfiConverterPrimitive {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public static func lift(_ value: FfiType) throws -> SwiftType {
+    static func lift(_ value: FfiType) throws -> SwiftType {
         return value
     }
 
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public static func lower(_ value: SwiftType) -> FfiType {
+    static func lower(_ value: SwiftType) -> FfiType {
         return value
     }
 }
@@ -239,7 +239,7 @@ extension FfiConverterRustBuffer {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public static func lift(_ buf: RustBuffer) throws -> SwiftType {
+    static func lift(_ buf: RustBuffer) throws -> SwiftType {
         var reader = createReader(data: Data(rustBuffer: buf))
         let value = try read(from: &reader)
         if hasRemaining(reader) {
@@ -252,7 +252,7 @@ extension FfiConverterRustBuffer {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    public static func lower(_ value: SwiftType) -> RustBuffer {
+    static func lower(_ value: SwiftType) -> RustBuffer {
           var writer = createWriter()
           write(value, into: &writer)
           return RustBuffer(bytes: writer)
@@ -271,7 +271,7 @@ fileprivate enum UniffiInternalError: LocalizedError {
     case unexpectedStaleHandle
     case rustPanic(_ message: String)
 
-    public var errorDescription: String? {
+    var errorDescription: String? {
         switch self {
         case .bufferOverflow: return "Reading the requested value would read past the end of the buffer"
         case .incompleteData: return "The buffer still has data after lifting its containing value"
@@ -475,11 +475,11 @@ fileprivate struct FfiConverterUInt32: FfiConverterPrimitive {
     typealias FfiType = UInt32
     typealias SwiftType = UInt32
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt32 {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt32 {
         return try lift(readInt(&buf))
     }
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -491,11 +491,11 @@ fileprivate struct FfiConverterUInt64: FfiConverterPrimitive {
     typealias FfiType = UInt64
     typealias SwiftType = UInt64
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt64 {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt64 {
         return try lift(readInt(&buf))
     }
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -507,11 +507,11 @@ fileprivate struct FfiConverterInt64: FfiConverterPrimitive {
     typealias FfiType = Int64
     typealias SwiftType = Int64
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Int64 {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Int64 {
         return try lift(readInt(&buf))
     }
 
-    public static func write(_ value: Int64, into buf: inout [UInt8]) {
+    static func write(_ value: Int64, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -523,11 +523,11 @@ fileprivate struct FfiConverterFloat: FfiConverterPrimitive {
     typealias FfiType = Float
     typealias SwiftType = Float
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Float {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Float {
         return try lift(readFloat(&buf))
     }
 
-    public static func write(_ value: Float, into buf: inout [UInt8]) {
+    static func write(_ value: Float, into buf: inout [UInt8]) {
         writeFloat(&buf, lower(value))
     }
 }
@@ -539,11 +539,11 @@ fileprivate struct FfiConverterDouble: FfiConverterPrimitive {
     typealias FfiType = Double
     typealias SwiftType = Double
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Double {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Double {
         return try lift(readDouble(&buf))
     }
 
-    public static func write(_ value: Double, into buf: inout [UInt8]) {
+    static func write(_ value: Double, into buf: inout [UInt8]) {
         writeDouble(&buf, lower(value))
     }
 }
@@ -555,19 +555,19 @@ fileprivate struct FfiConverterBool : FfiConverter {
     typealias FfiType = Int8
     typealias SwiftType = Bool
 
-    public static func lift(_ value: Int8) throws -> Bool {
+    static func lift(_ value: Int8) throws -> Bool {
         return value != 0
     }
 
-    public static func lower(_ value: Bool) -> Int8 {
+    static func lower(_ value: Bool) -> Int8 {
         return value ? 1 : 0
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Bool {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Bool {
         return try lift(readInt(&buf))
     }
 
-    public static func write(_ value: Bool, into buf: inout [UInt8]) {
+    static func write(_ value: Bool, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -579,7 +579,7 @@ fileprivate struct FfiConverterString: FfiConverter {
     typealias SwiftType = String
     typealias FfiType = RustBuffer
 
-    public static func lift(_ value: RustBuffer) throws -> String {
+    static func lift(_ value: RustBuffer) throws -> String {
         defer {
             value.deallocate()
         }
@@ -594,7 +594,7 @@ fileprivate struct FfiConverterString: FfiConverter {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    public static func lower(_ value: String) -> RustBuffer {
+    static func lower(_ value: String) -> RustBuffer {
         return value.utf8CString.withUnsafeBufferPointer { ptr in
             // The swift string gives us int8_t, we want uint8_t.
             ptr.withMemoryRebound(to: UInt8.self) { ptr in
@@ -605,13 +605,13 @@ fileprivate struct FfiConverterString: FfiConverter {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> String {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> String {
         let len: Int32 = try readInt(&buf)
         // See `lift` above for why we avoid Foundation's NSString-backed decoder here.
         return String(decoding: try readBytes(&buf, count: Int(len)), as: UTF8.self)
     }
 
-    public static func write(_ value: String, into buf: inout [UInt8]) {
+    static func write(_ value: String, into buf: inout [UInt8]) {
         let len = Int32(value.utf8.count)
         writeInt(&buf, len)
         writeBytes(&buf, value.utf8)
@@ -624,17 +624,618 @@ fileprivate struct FfiConverterString: FfiConverter {
 fileprivate struct FfiConverterData: FfiConverterRustBuffer {
     typealias SwiftType = Data
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Data {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Data {
         let len: Int32 = try readInt(&buf)
         return Data(try readBytes(&buf, count: Int(len)))
     }
 
-    public static func write(_ value: Data, into buf: inout [UInt8]) {
+    static func write(_ value: Data, into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         writeBytes(&buf, value)
     }
 }
+
+
+
+
+/**
+ * A conversation with a model.
+ */
+protocol ConversationProtocol: AnyObject, Sendable {
+
+    /**
+     * Adds a message without generating, for example one of several function results.
+     */
+    func appendToHistory(message: ChatMessage) throws
+
+    /**
+     * Creates an independent conversation with the same history.
+     */
+    func fork()  -> RawConversation
+
+    /**
+     * The registered functions.
+     */
+    func functions()  -> [SdkFunction]
+
+    /**
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * functions.
+     */
+    func history()  -> [ChatMessage]
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+    func interrupt(playedUntil: Double)
+
+    /**
+     * Whether a reply is being generated, or waits for its turn.
+     */
+    func isGenerating()  -> Bool
+
+    /**
+     * The runner that created this conversation.
+     */
+    func modelRunner()  -> RawModelRunner
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+    func offerFunction(function: SdkFunction)
+
+    /**
+     * What a reply to the history as it stands would leave out of the prompt with these options.
+     */
+    func planContext(options: GenerationOptions) throws  -> ContextPlan
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+    func prefillProgress()  -> PrefillProgress
+
+    /**
+     * Number of prompt tokens for the history as it stands, including functions.
+     */
+    func promptTokenCount() throws  -> SdkCount
+
+    /**
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
+     */
+    func registerFunctions(functions: [SdkFunction]) throws
+
+    /**
+     * Removes and returns the last message; none if there is none.
+     */
+    func removeLastMessage() throws  -> ChatMessage?
+
+    /**
+     * Saves the conversation to a file, with or without the model's cache of it.
+     */
+    func saveSession(path: String, includeCache: Bool) throws
+
+    /**
+     * Starts the stream of a reply to the history as it stands.
+     */
+    func startContinuation(options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
+     */
+    func startResponse(message: ChatMessage, options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
+     */
+    func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions)  -> RawResponseStream
+
+    /**
+     * Keeps only the first messages of the history.
+     */
+    func truncate(messageCount: SdkCount) throws
+
+    /**
+     * Stops offering a function. Returns false if none has this name.
+     */
+    func unregisterFunction(name: String) throws  -> Bool
+
+}
+/**
+ * A conversation with a model.
+ */
+class RawConversation: ConversationProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_conversation(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_conversation(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Adds a message without generating, for example one of several function results.
+     */
+func appendToHistory(message: ChatMessage)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_append_to_history(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeChatMessage_lower(message),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Creates an independent conversation with the same history.
+     */
+func fork() -> RawConversation  {
+    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_fork(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The registered functions.
+     */
+func functions() -> [SdkFunction]  {
+    return try!  FfiConverterSequenceTypeSdkFunction.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_functions(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * functions.
+     */
+func history() -> [ChatMessage]  {
+    return try!  FfiConverterSequenceTypeChatMessage.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_history(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
+     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
+     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
+     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
+     */
+func interrupt(playedUntil: Double)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_interrupt(
+            self.uniffiCloneHandle(),
+        FfiConverterDouble.lower(playedUntil),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Whether a reply is being generated, or waits for its turn.
+     */
+func isGenerating() -> Bool  {
+    return try!  FfiConverterBool.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_is_generating(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The runner that created this conversation.
+     */
+func modelRunner() -> RawModelRunner  {
+    return try!  FfiConverterTypeModelRunner_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_model_runner(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+func offerFunction(function: SdkFunction)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_offer_function(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * What a reply to the history as it stands would leave out of the prompt with these options.
+     */
+func planContext(options: GenerationOptions)throws  -> ContextPlan  {
+    return try  FfiConverterTypeContextPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_plan_context(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
+     * reply. With function calls, the prompt is that of the current round.
+     */
+func prefillProgress() -> PrefillProgress  {
+    return try!  FfiConverterTypePrefillProgress_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Number of prompt tokens for the history as it stands, including functions.
+     */
+func promptTokenCount()throws  -> SdkCount  {
+    return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
+     */
+func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_register_functions(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceTypeSdkFunction.lower(functions),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Removes and returns the last message; none if there is none.
+     */
+func removeLastMessage()throws  -> ChatMessage?  {
+    return try  FfiConverterOptionTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_remove_last_message(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Saves the conversation to a file, with or without the model's cache of it.
+     */
+func saveSession(path: String, includeCache: Bool)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_save_session(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(path),
+        FfiConverterBool.lower(includeCache),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Starts the stream of a reply to the history as it stands.
+     */
+func startContinuation(options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_continuation(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
+     */
+func startResponse(message: ChatMessage, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_response(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeChatMessage_lower(message),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
+     */
+func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeChatMessage.lower(message),
+        FfiConverterSequenceString.lower(functions),
+        FfiConverterSequenceTypeSdkFunction.lower(offered),
+        FfiConverterTypeRoundOptions_lower(rounds),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Keeps only the first messages of the history.
+     */
+func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_truncate(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkCount_lower(messageCount),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Stops offering a function. Returns false if none has this name.
+     */
+func unregisterFunction(name: String)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_unregister_function(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(name),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeConversation: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawConversation
+
+    static func lift(_ handle: UInt64) throws -> RawConversation {
+        return RawConversation(unsafeFromHandle: handle)
+    }
+
+    static func lower(_ value: RawConversation) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawConversation {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    static func write(_ value: RawConversation, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeConversation_lift(_ handle: UInt64) throws -> RawConversation {
+    return try FfiConverterTypeConversation.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeConversation_lower(_ value: RawConversation) -> UInt64 {
+    return FfiConverterTypeConversation.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Cancels decisions, once.
+ */
+protocol DecisionCancelProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+    func cancel()
+
+}
+/**
+ * Cancels decisions, once.
+ */
+class RawDecisionCancel: DecisionCancelProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_decisioncancel(self.handle, $0) }
+    }
+    /**
+     * Creates a cancel for one call.
+     */
+convenience init() {
+    let handle =
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_decisioncancel_new(uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_decisioncancel(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the call, also one that has not begun.
+     */
+func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_decisioncancel_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeDecisionCancel: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawDecisionCancel
+
+    static func lift(_ handle: UInt64) throws -> RawDecisionCancel {
+        return RawDecisionCancel(unsafeFromHandle: handle)
+    }
+
+    static func lower(_ value: RawDecisionCancel) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawDecisionCancel {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    static func write(_ value: RawDecisionCancel, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeDecisionCancel_lift(_ handle: UInt64) throws -> RawDecisionCancel {
+    return try FfiConverterTypeDecisionCancel.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeDecisionCancel_lower(_ value: RawDecisionCancel) -> UInt64 {
+    return FfiConverterTypeDecisionCancel.lower(value)
+}
+
+
 
 
 
@@ -678,7 +1279,7 @@ protocol DownloadPlanProtocol: AnyObject, Sendable {
 /**
  * The files of one model at one commit, with their digests. As JSON it survives a restart of the app.
  */
-public final class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
+class RawDownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -686,7 +1287,7 @@ public final class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -695,7 +1296,7 @@ public final class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -732,7 +1333,7 @@ public final class DownloadPlan: DownloadPlanProtocol, @unchecked Sendable {
     /**
      * Reads a plan from JSON.
      */
-public static func fromJson(json: String)throws  -> DownloadPlan  {
+static func fromJson(json: String)throws  -> RawDownloadPlan  {
     return try  FfiConverterTypeDownloadPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_constructor_downloadplan_from_json(
@@ -746,7 +1347,7 @@ public static func fromJson(json: String)throws  -> DownloadPlan  {
     /**
      * The commit, by which all files are fetched.
      */
-public func commit() -> String  {
+func commit() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_commit(
@@ -758,7 +1359,7 @@ public func commit() -> String  {
     /**
      * Whether an account must accept the repository's conditions first.
      */
-public func isGated() -> Bool  {
+func isGated() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_is_gated(
@@ -770,7 +1371,7 @@ public func isGated() -> Bool  {
     /**
      * The licence that the repository states.
      */
-public func license() -> String?  {
+func license() -> String?  {
     return try!  FfiConverterOptionString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_license(
@@ -782,7 +1383,7 @@ public func license() -> String?  {
     /**
      * The name of the model.
      */
-public func name() -> String  {
+func name() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_name(
@@ -794,7 +1395,7 @@ public func name() -> String  {
     /**
      * The size of all files in bytes.
      */
-public func size() -> SdkLong  {
+func size() -> SdkLong  {
     return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_size(
@@ -806,7 +1407,7 @@ public func size() -> SdkLong  {
     /**
      * The plan as JSON.
      */
-public func toJson() -> String  {
+func toJson() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadplan_to_json(
@@ -825,22 +1426,22 @@ public func toJson() -> String  {
 #endif
 struct FfiConverterTypeDownloadPlan: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = DownloadPlan
+    typealias SwiftType = RawDownloadPlan
 
-    public static func lift(_ handle: UInt64) throws -> DownloadPlan {
-        return DownloadPlan(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawDownloadPlan {
+        return RawDownloadPlan(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: DownloadPlan) -> UInt64 {
+    static func lower(_ value: RawDownloadPlan) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DownloadPlan {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawDownloadPlan {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: DownloadPlan, into buf: inout [UInt8]) {
+    static func write(_ value: RawDownloadPlan, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -849,14 +1450,14 @@ struct FfiConverterTypeDownloadPlan: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeDownloadPlan_lift(_ handle: UInt64) throws -> DownloadPlan {
+func FfiConverterTypeDownloadPlan_lift(_ handle: UInt64) throws -> RawDownloadPlan {
     return try FfiConverterTypeDownloadPlan.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeDownloadPlan_lower(_ value: DownloadPlan) -> UInt64 {
+func FfiConverterTypeDownloadPlan_lower(_ value: RawDownloadPlan) -> UInt64 {
     return FfiConverterTypeDownloadPlan.lower(value)
 }
 
@@ -890,7 +1491,7 @@ protocol DownloadStreamProtocol: AnyObject, Sendable {
 /**
  * The events of a download. Nothing follows the last one, or an error. Dropping the stream ends the download.
  */
-public final class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
+class RawDownloadStream: DownloadStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -898,7 +1499,7 @@ public final class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -907,7 +1508,7 @@ public final class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -947,7 +1548,7 @@ public final class DownloadStream: DownloadStreamProtocol, @unchecked Sendable {
      * Ends the download soon, with the error `Download` whose fault is `cancelled`. What has arrived is kept. Calling it again,
      * or after the end, does nothing.
      */
-public func cancel()  {try! rustCall() {
+func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadstream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -958,7 +1559,7 @@ public func cancel()  {try! rustCall() {
     /**
      * The next event; none after the last one.
      */
-public func next()async throws  -> PullEvent?  {
+func next()async throws  -> PullEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -977,7 +1578,7 @@ public func next()async throws  -> PullEvent?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-public func nextBlocking()throws  -> PullEvent?  {
+func nextBlocking()throws  -> PullEvent?  {
     return try  FfiConverterOptionTypePullEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_downloadstream_next_blocking(
@@ -996,22 +1597,22 @@ public func nextBlocking()throws  -> PullEvent?  {
 #endif
 struct FfiConverterTypeDownloadStream: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = DownloadStream
+    typealias SwiftType = RawDownloadStream
 
-    public static func lift(_ handle: UInt64) throws -> DownloadStream {
-        return DownloadStream(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawDownloadStream {
+        return RawDownloadStream(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: DownloadStream) -> UInt64 {
+    static func lower(_ value: RawDownloadStream) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DownloadStream {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawDownloadStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: DownloadStream, into buf: inout [UInt8]) {
+    static func write(_ value: RawDownloadStream, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1020,14 +1621,14 @@ struct FfiConverterTypeDownloadStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> DownloadStream {
+func FfiConverterTypeDownloadStream_lift(_ handle: UInt64) throws -> RawDownloadStream {
     return try FfiConverterTypeDownloadStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeDownloadStream_lower(_ value: DownloadStream) -> UInt64 {
+func FfiConverterTypeDownloadStream_lower(_ value: RawDownloadStream) -> UInt64 {
     return FfiConverterTypeDownloadStream.lower(value)
 }
 
@@ -1044,12 +1645,12 @@ protocol EmbeddingModelProtocol: AnyObject, Sendable {
     /**
      * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
      */
-    func embedRaw(texts: [String], options: EmbedOptions) async throws  -> TextEmbeddings
+    func embed(texts: [String], options: EmbedOptions) async throws  -> TextEmbeddings
 
     /**
      * The vectors of the tokens of texts, for models that compare texts token by token.
      */
-    func embedTokensRaw(texts: [String], options: EmbedOptions) async throws  -> TokenEmbeddings
+    func embedTokens(texts: [String], options: EmbedOptions) async throws  -> TokenEmbeddings
 
     /**
      * The description of the model.
@@ -1059,13 +1660,13 @@ protocol EmbeddingModelProtocol: AnyObject, Sendable {
     /**
      * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
      */
-    func rerankRaw(query: String, documents: [String], options: RerankOptions) async throws  -> Ranking
+    func rerank(query: String, documents: [String], options: RerankOptions) async throws  -> Ranking
 
 }
 /**
  * A model in memory that embeds texts, or ranks documents.
  */
-public final class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
+class RawEmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -1073,7 +1674,7 @@ public final class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -1082,7 +1683,7 @@ public final class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1121,7 +1722,7 @@ public final class EmbeddingModel: EmbeddingModelProtocol, @unchecked Sendable {
     /**
      * The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
      */
-func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextEmbeddings  {
+func embed(texts: [String], options: EmbedOptions)async throws  -> TextEmbeddings  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1140,7 +1741,7 @@ func embedRaw(texts: [String], options: EmbedOptions)async throws  -> TextEmbedd
     /**
      * The vectors of the tokens of texts, for models that compare texts token by token.
      */
-func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  -> TokenEmbeddings  {
+func embedTokens(texts: [String], options: EmbedOptions)async throws  -> TokenEmbeddings  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1159,7 +1760,7 @@ func embedTokensRaw(texts: [String], options: EmbedOptions)async throws  -> Toke
     /**
      * The description of the model.
      */
-public func info() -> EmbeddingModelInfo  {
+func info() -> EmbeddingModelInfo  {
     return try!  FfiConverterTypeEmbeddingModelInfo_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_embeddingmodel_info(
@@ -1171,7 +1772,7 @@ public func info() -> EmbeddingModelInfo  {
     /**
      * Ranks documents by how well they fit a query. A document that is too long is cut at its end.
      */
-func rerankRaw(query: String, documents: [String], options: RerankOptions)async throws  -> Ranking  {
+func rerank(query: String, documents: [String], options: RerankOptions)async throws  -> Ranking  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1197,22 +1798,22 @@ func rerankRaw(query: String, documents: [String], options: RerankOptions)async 
 #endif
 struct FfiConverterTypeEmbeddingModel: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = EmbeddingModel
+    typealias SwiftType = RawEmbeddingModel
 
-    public static func lift(_ handle: UInt64) throws -> EmbeddingModel {
-        return EmbeddingModel(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawEmbeddingModel {
+        return RawEmbeddingModel(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: EmbeddingModel) -> UInt64 {
+    static func lower(_ value: RawEmbeddingModel) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModel {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawEmbeddingModel {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: EmbeddingModel, into buf: inout [UInt8]) {
+    static func write(_ value: RawEmbeddingModel, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1221,14 +1822,14 @@ struct FfiConverterTypeEmbeddingModel: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeEmbeddingModel_lift(_ handle: UInt64) throws -> EmbeddingModel {
+func FfiConverterTypeEmbeddingModel_lift(_ handle: UInt64) throws -> RawEmbeddingModel {
     return try FfiConverterTypeEmbeddingModel.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeEmbeddingModel_lower(_ value: EmbeddingModel) -> UInt64 {
+func FfiConverterTypeEmbeddingModel_lower(_ value: RawEmbeddingModel) -> UInt64 {
     return FfiConverterTypeEmbeddingModel.lower(value)
 }
 
@@ -1274,7 +1875,7 @@ protocol HttpSinkProtocol: AnyObject, Sendable {
 /**
  * Receives the answer to one request: its head, the pieces of its body, and its end.
  */
-public final class HttpSink: HttpSinkProtocol, @unchecked Sendable {
+class RawHttpSink: HttpSinkProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -1282,7 +1883,7 @@ public final class HttpSink: HttpSinkProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -1291,7 +1892,7 @@ public final class HttpSink: HttpSinkProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1331,7 +1932,7 @@ public final class HttpSink: HttpSinkProtocol, @unchecked Sendable {
      * Takes the status and the headers, before the body. Returns whether the request is to continue; if not, it must be
      * cancelled.
      */
-public func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
+func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_begin(
@@ -1346,7 +1947,7 @@ public func begin(status: SdkCount, headers: [HttpHeader]) -> Bool  {
      * Takes the failure of the request. It is tried again if that can help, which it cannot if, for example, the server's
      * certificate is not trusted.
      */
-public func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
+func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_fail(
             self.uniffiCloneHandle(),
@@ -1359,7 +1960,7 @@ public func fail(reason: String, isRetryable: Bool)  {try! rustCall() {
     /**
      * Takes the end of the body.
      */
-public func finish()  {try! rustCall() {
+func finish()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_finish(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -1370,7 +1971,7 @@ public func finish()  {try! rustCall() {
     /**
      * Whether the hub still waits for the answer. If not, the request must be cancelled.
      */
-public func isOpen() -> Bool  {
+func isOpen() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_is_open(
@@ -1383,7 +1984,7 @@ public func isOpen() -> Bool  {
      * Takes the next piece of the body, and waits while too many are unwritten. Returns whether the request is to continue;
      * if not, it must be cancelled.
      */
-public func receive(piece: Data) -> Bool  {
+func receive(piece: Data) -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httpsink_receive(
@@ -1403,22 +2004,22 @@ public func receive(piece: Data) -> Bool  {
 #endif
 struct FfiConverterTypeHttpSink: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = HttpSink
+    typealias SwiftType = RawHttpSink
 
-    public static func lift(_ handle: UInt64) throws -> HttpSink {
-        return HttpSink(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawHttpSink {
+        return RawHttpSink(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: HttpSink) -> UInt64 {
+    static func lower(_ value: RawHttpSink) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpSink {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawHttpSink {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: HttpSink, into buf: inout [UInt8]) {
+    static func write(_ value: RawHttpSink, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1427,14 +2028,14 @@ struct FfiConverterTypeHttpSink: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHttpSink_lift(_ handle: UInt64) throws -> HttpSink {
+func FfiConverterTypeHttpSink_lift(_ handle: UInt64) throws -> RawHttpSink {
     return try FfiConverterTypeHttpSink.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHttpSink_lower(_ value: HttpSink) -> UInt64 {
+func FfiConverterTypeHttpSink_lower(_ value: RawHttpSink) -> UInt64 {
     return FfiConverterTypeHttpSink.lower(value)
 }
 
@@ -1449,12 +2050,12 @@ func FfiConverterTypeHttpSink_lower(_ value: HttpSink) -> UInt64 {
  * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
  * the rest (retries, ranges, digests) is done by the hub.
  */
-public protocol HttpTransport: AnyObject, Sendable {
+protocol RawHttpTransport: AnyObject, Sendable {
 
     /**
      * Begins a request and returns. The answer goes to the sink, from any thread.
      */
-    func send(request: HttpRequest, sink: HttpSink) throws
+    func send(request: HttpRequest, sink: RawHttpSink) throws
 
 }
 /**
@@ -1463,7 +2064,7 @@ public protocol HttpTransport: AnyObject, Sendable {
  * Redirects must not be followed, because a token must not reach another server, and content must not be decompressed. All
  * the rest (retries, ranges, digests) is done by the hub.
  */
-class HttpTransportImpl: HttpTransport, @unchecked Sendable {
+class HttpTransportImpl: RawHttpTransport, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -1471,7 +2072,7 @@ class HttpTransportImpl: HttpTransport, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -1480,7 +2081,7 @@ class HttpTransportImpl: HttpTransport, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1519,7 +2120,7 @@ class HttpTransportImpl: HttpTransport, @unchecked Sendable {
     /**
      * Begins a request and returns. The answer goes to the sink, from any thread.
      */
-public func send(request: HttpRequest, sink: HttpSink)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func send(request: HttpRequest, sink: RawHttpSink)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_httptransport_send(
             self.uniffiCloneHandle(),
@@ -1547,14 +2148,14 @@ fileprivate struct UniffiCallbackInterfaceHttpTransport {
             do {
                 try FfiConverterTypeHttpTransport.handleMap.remove(handle: uniffiHandle)
             } catch {
-                print("Uniffi callback interface HttpTransport: handle missing in uniffiFree")
+                print("Uniffi callback interface RawHttpTransport: handle missing in uniffiFree")
             }
         },
         uniffiClone: { (uniffiHandle: UInt64) -> UInt64 in
             do {
                 return try FfiConverterTypeHttpTransport.handleMap.clone(handle: uniffiHandle)
             } catch {
-                fatalError("Uniffi callback interface HttpTransport: handle missing in uniffiClone")
+                fatalError("Uniffi callback interface RawHttpTransport: handle missing in uniffiClone")
             }
         },
         send: { (
@@ -1607,12 +2208,12 @@ private func uniffiCallbackInitHttpTransport() {
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeHttpTransport: FfiConverter {
-    fileprivate static let handleMap = UniffiHandleMap<HttpTransport>()
+    fileprivate static let handleMap = UniffiHandleMap<RawHttpTransport>()
 
     typealias FfiType = UInt64
-    typealias SwiftType = HttpTransport
+    typealias SwiftType = RawHttpTransport
 
-    public static func lift(_ handle: UInt64) throws -> HttpTransport {
+    static func lift(_ handle: UInt64) throws -> RawHttpTransport {
         if ((handle & 1) == 0) {
             // Rust-generated handle, construct a new class that uses the handle to implement the
             // interface
@@ -1623,7 +2224,7 @@ struct FfiConverterTypeHttpTransport: FfiConverter {
         }
     }
 
-    public static func lower(_ value: HttpTransport) -> UInt64 {
+    static func lower(_ value: RawHttpTransport) -> UInt64 {
          if let rustImpl = value as? HttpTransportImpl {
              // Rust-implemented object.  Clone the handle and return it
             return rustImpl.uniffiCloneHandle()
@@ -1633,12 +2234,12 @@ struct FfiConverterTypeHttpTransport: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpTransport {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawHttpTransport {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: HttpTransport, into buf: inout [UInt8]) {
+    static func write(_ value: RawHttpTransport, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1647,14 +2248,14 @@ struct FfiConverterTypeHttpTransport: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHttpTransport_lift(_ handle: UInt64) throws -> HttpTransport {
+func FfiConverterTypeHttpTransport_lift(_ handle: UInt64) throws -> RawHttpTransport {
     return try FfiConverterTypeHttpTransport.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHttpTransport_lower(_ value: HttpTransport) -> UInt64 {
+func FfiConverterTypeHttpTransport_lower(_ value: RawHttpTransport) -> UInt64 {
     return FfiConverterTypeHttpTransport.lower(value)
 }
 
@@ -1681,22 +2282,22 @@ protocol HubProtocol: AnyObject, Sendable {
     /**
      * Makes a model visible whose files are all installed. Returns the file or folder to load.
      */
-    func finish(plan: DownloadPlan) throws  -> String
+    func finish(plan: RawDownloadPlan) throws  -> String
 
     /**
      * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
      */
-    func install(plan: DownloadPlan, file: String) async throws  -> String
+    func install(plan: RawDownloadPlan, file: String) async throws  -> String
 
     /**
      * The bytes of a plan that are not there.
      */
-    func missingBytes(plan: DownloadPlan)  -> SdkLong
+    func missingBytes(plan: RawDownloadPlan)  -> SdkLong
 
     /**
      * The files of a plan that are not there, for an app that fetches them itself.
      */
-    func missingFiles(plan: DownloadPlan)  -> [PlannedFile]
+    func missingFiles(plan: RawDownloadPlan)  -> [PlannedFile]
 
     /**
      * All downloaded models.
@@ -1706,7 +2307,7 @@ protocol HubProtocol: AnyObject, Sendable {
     /**
      * Asks the hub which files a name means now, and what they are. Downloads no model.
      */
-    func plan(name: String) async throws  -> DownloadPlan
+    func plan(name: String) async throws  -> RawDownloadPlan
 
     /**
      * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
@@ -1716,18 +2317,18 @@ protocol HubProtocol: AnyObject, Sendable {
     /**
      * Downloads the files of a plan. Nothing happens before the first event is pulled.
      */
-    func startFetch(plan: DownloadPlan)  -> DownloadStream
+    func startFetch(plan: RawDownloadPlan)  -> RawDownloadStream
 
     /**
      * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
      */
-    func startPull(name: String)  -> DownloadStream
+    func startPull(name: String)  -> RawDownloadStream
 
 }
 /**
  * Downloads models by name. See the crate `causerie-hub`.
  */
-public final class Hub: HubProtocol, @unchecked Sendable {
+class RawHub: HubProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -1735,7 +2336,7 @@ public final class Hub: HubProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -1744,7 +2345,7 @@ public final class Hub: HubProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -1770,7 +2371,7 @@ public final class Hub: HubProtocol, @unchecked Sendable {
      * A hub that is reached by a transport of the platform, or without one by the library's own client. Libraries for phones
      * have no client.
      */
-public convenience init(options: HubOptions, transport: HttpTransport?)throws  {
+convenience init(options: HubOptions, transport: RawHttpTransport?)throws  {
     let handle =
         try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
@@ -1797,7 +2398,7 @@ public convenience init(options: HubOptions, transport: HttpTransport?)throws  {
     /**
      * The folder that models are downloaded into.
      */
-public func cache() -> String  {
+func cache() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_cache(
@@ -1809,7 +2410,7 @@ public func cache() -> String  {
     /**
      * The file or folder of a downloaded model. Sends no request.
      */
-public func find(name: String)throws  -> String  {
+func find(name: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_find(
@@ -1822,7 +2423,7 @@ public func find(name: String)throws  -> String  {
     /**
      * Makes a model visible whose files are all installed. Returns the file or folder to load.
      */
-public func finish(plan: DownloadPlan)throws  -> String  {
+func finish(plan: RawDownloadPlan)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_finish(
@@ -1835,7 +2436,7 @@ public func finish(plan: DownloadPlan)throws  -> String  {
     /**
      * Checks a file that the app has fetched, and moves it to its place. Returns its path in the repository.
      */
-public func install(plan: DownloadPlan, file: String)async throws  -> String  {
+func install(plan: RawDownloadPlan, file: String)async throws  -> String  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1854,7 +2455,7 @@ public func install(plan: DownloadPlan, file: String)async throws  -> String  {
     /**
      * The bytes of a plan that are not there.
      */
-public func missingBytes(plan: DownloadPlan) -> SdkLong  {
+func missingBytes(plan: RawDownloadPlan) -> SdkLong  {
     return try!  FfiConverterTypeSdkLong_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_missing_bytes(
@@ -1867,7 +2468,7 @@ public func missingBytes(plan: DownloadPlan) -> SdkLong  {
     /**
      * The files of a plan that are not there, for an app that fetches them itself.
      */
-public func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
+func missingFiles(plan: RawDownloadPlan) -> [PlannedFile]  {
     return try!  FfiConverterSequenceTypePlannedFile.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_missing_files(
@@ -1880,7 +2481,7 @@ public func missingFiles(plan: DownloadPlan) -> [PlannedFile]  {
     /**
      * All downloaded models.
      */
-public func models() -> [CachedModel]  {
+func models() -> [CachedModel]  {
     return try!  FfiConverterSequenceTypeCachedModel.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_models(
@@ -1892,7 +2493,7 @@ public func models() -> [CachedModel]  {
     /**
      * Asks the hub which files a name means now, and what they are. Downloads no model.
      */
-public func plan(name: String)async throws  -> DownloadPlan  {
+func plan(name: String)async throws  -> RawDownloadPlan  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1911,7 +2512,7 @@ public func plan(name: String)async throws  -> DownloadPlan  {
     /**
      * Removes a model; without tag and revision, everything of its repository. Returns the bytes that this frees.
      */
-public func remove(name: String)throws  -> SdkLong  {
+func remove(name: String)throws  -> SdkLong  {
     return try  FfiConverterTypeSdkLong_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_remove(
@@ -1924,7 +2525,7 @@ public func remove(name: String)throws  -> SdkLong  {
     /**
      * Downloads the files of a plan. Nothing happens before the first event is pulled.
      */
-public func startFetch(plan: DownloadPlan) -> DownloadStream  {
+func startFetch(plan: RawDownloadPlan) -> RawDownloadStream  {
     return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_start_fetch(
@@ -1937,7 +2538,7 @@ public func startFetch(plan: DownloadPlan) -> DownloadStream  {
     /**
      * Downloads a model, as far as it is missing or has changed. Nothing happens before the first event is pulled.
      */
-public func startPull(name: String) -> DownloadStream  {
+func startPull(name: String) -> RawDownloadStream  {
     return try!  FfiConverterTypeDownloadStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_hub_start_pull(
@@ -1957,22 +2558,22 @@ public func startPull(name: String) -> DownloadStream  {
 #endif
 struct FfiConverterTypeHub: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = Hub
+    typealias SwiftType = RawHub
 
-    public static func lift(_ handle: UInt64) throws -> Hub {
-        return Hub(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawHub {
+        return RawHub(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: Hub) -> UInt64 {
+    static func lower(_ value: RawHub) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Hub {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawHub {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: Hub, into buf: inout [UInt8]) {
+    static func write(_ value: RawHub, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1981,15 +2582,264 @@ struct FfiConverterTypeHub: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHub_lift(_ handle: UInt64) throws -> Hub {
+func FfiConverterTypeHub_lift(_ handle: UInt64) throws -> RawHub {
     return try FfiConverterTypeHub.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeHub_lower(_ value: Hub) -> UInt64 {
+func FfiConverterTypeHub_lower(_ value: RawHub) -> UInt64 {
     return FfiConverterTypeHub.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+protocol LiveTranscriptionProtocol: AnyObject, Sendable {
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+    func cancel()
+
+    /**
+     * Says that no more samples come.
+     */
+    func end()
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+    func next() async throws  -> TranscriptEvent?
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+    func nextBlocking() throws  -> TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+    func nextReady() async throws  -> TranscriptEvent?
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+    func nextReadyBlocking() throws  -> TranscriptEvent?
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+    func push(samples: Data) throws
+
+}
+/**
+ * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
+ * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
+ */
+class RawLiveTranscription: LiveTranscriptionProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_livetranscription(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_livetranscription(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
+     * again, or after the end, does nothing.
+     */
+func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Says that no more samples come.
+     */
+func end()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_end(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * The next event, which waits for samples; none after the last one.
+     */
+func next()async throws  -> TranscriptEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_livetranscription_next(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event, for callers that wait on a thread of their own.
+     */
+func nextBlocking()throws  -> TranscriptEvent?  {
+    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * The next event that the samples so far give; none if more are needed, and after the last event.
+     */
+func nextReady()async throws  -> TranscriptEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_livetranscription_next_ready(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The next event that the samples so far give, for callers that wait on a thread of their own.
+     */
+func nextReadyBlocking()throws  -> TranscriptEvent?  {
+    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
+     * `UnsupportedContent` if a sample is NaN or infinite.
+     */
+func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_livetranscription_push(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLiveTranscription: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawLiveTranscription
+
+    static func lift(_ handle: UInt64) throws -> RawLiveTranscription {
+        return RawLiveTranscription(unsafeFromHandle: handle)
+    }
+
+    static func lower(_ value: RawLiveTranscription) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLiveTranscription {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    static func write(_ value: RawLiveTranscription, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLiveTranscription_lift(_ handle: UInt64) throws -> RawLiveTranscription {
+    return try FfiConverterTypeLiveTranscription.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
+    return FfiConverterTypeLiveTranscription.lower(value)
 }
 
 
@@ -2019,7 +2869,7 @@ class LoadProgressImpl: LoadProgress, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -2028,7 +2878,7 @@ class LoadProgressImpl: LoadProgress, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -2067,7 +2917,7 @@ class LoadProgressImpl: LoadProgress, @unchecked Sendable {
     /**
      * Reports the progress of loading, from 0 to 1, and what loading does. Returning false cancels it, and so does an error.
      */
-public func proceed(fraction: Float, phase: LoadPhase)throws  -> Bool  {
+func proceed(fraction: Float, phase: LoadPhase)throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_loadprogress_proceed(
@@ -2161,7 +3011,7 @@ struct FfiConverterTypeLoadProgress: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = LoadProgress
 
-    public static func lift(_ handle: UInt64) throws -> LoadProgress {
+    static func lift(_ handle: UInt64) throws -> LoadProgress {
         if ((handle & 1) == 0) {
             // Rust-generated handle, construct a new class that uses the handle to implement the
             // interface
@@ -2172,7 +3022,7 @@ struct FfiConverterTypeLoadProgress: FfiConverter {
         }
     }
 
-    public static func lower(_ value: LoadProgress) -> UInt64 {
+    static func lower(_ value: LoadProgress) -> UInt64 {
          if let rustImpl = value as? LoadProgressImpl {
              // Rust-implemented object.  Clone the handle and return it
             return rustImpl.uniffiCloneHandle()
@@ -2182,12 +3032,12 @@ struct FfiConverterTypeLoadProgress: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadProgress {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadProgress {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: LoadProgress, into buf: inout [UInt8]) {
+    static func write(_ value: LoadProgress, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -2234,7 +3084,7 @@ class LogSinkImpl: LogSink, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -2243,7 +3093,7 @@ class LogSinkImpl: LogSink, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -2282,11 +3132,11 @@ class LogSinkImpl: LogSink, @unchecked Sendable {
     /**
      * Takes a record. An error is ignored.
      */
-public func write(record: RawLogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func write(record: RawLogRecord)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_logsink_write(
             self.uniffiCloneHandle(),
-        FfiConverterTypeRawLogRecord_lower(record),uniffiCallStatus
+        FfiConverterTypeLogRecord_lower(record),uniffiCallStatus
     )
 }
 }
@@ -2331,7 +3181,7 @@ fileprivate struct UniffiCallbackInterfaceLogSink {
                     throw UniffiInternalError.unexpectedStaleHandle
                 }
                 return try uniffiObj.write(
-                     record: try FfiConverterTypeRawLogRecord_lift(record)
+                     record: try FfiConverterTypeLogRecord_lift(record)
                 )
             }
 
@@ -2372,7 +3222,7 @@ struct FfiConverterTypeLogSink: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = LogSink
 
-    public static func lift(_ handle: UInt64) throws -> LogSink {
+    static func lift(_ handle: UInt64) throws -> LogSink {
         if ((handle & 1) == 0) {
             // Rust-generated handle, construct a new class that uses the handle to implement the
             // interface
@@ -2383,7 +3233,7 @@ struct FfiConverterTypeLogSink: FfiConverter {
         }
     }
 
-    public static func lower(_ value: LogSink) -> UInt64 {
+    static func lower(_ value: LogSink) -> UInt64 {
          if let rustImpl = value as? LogSinkImpl {
              // Rust-implemented object.  Clone the handle and return it
             return rustImpl.uniffiCloneHandle()
@@ -2393,12 +3243,12 @@ struct FfiConverterTypeLogSink: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: LogSink, into buf: inout [UInt8]) {
+    static func write(_ value: LogSink, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -2431,17 +3281,17 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Completes a prompt as it stands.
      */
-    func completeRaw(prompt: String, options: GenerationOptions)  -> RawResponseStream
+    func complete(prompt: String, options: GenerationOptions)  -> RawResponseStream
 
     /**
      * Completes a prompt given as token ids.
      */
-    func completeTokensRaw(prompt: [UInt32], options: GenerationOptions)  -> RawResponseStream
+    func completeTokens(prompt: [UInt32], options: GenerationOptions)  -> RawResponseStream
 
     /**
      * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
      */
-    func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions)  -> RawResponseStream
+    func completeWithImages(prompt: String, images: [Data], options: GenerationOptions)  -> RawResponseStream
 
     /**
      * Context size in tokens, for a prompt and its reply together.
@@ -2451,17 +3301,23 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
-    func createConversationRaw(systemPrompt: String)  -> RawConversation
+    func createConversation(systemPrompt: String)  -> RawConversation
 
     /**
      * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
-    func createConversationFromHistoryRaw(history: [ChatMessage])  -> RawConversation
+    func createConversationFromHistory(history: [ChatMessage])  -> RawConversation
+
+    /**
+     * Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+     * prefix cache. A caller that stops waiting cancels the questions.
+     */
+    func decide(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions) async throws  -> Decisions
 
     /**
      * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
      */
-    func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel) async throws  -> Decisions
+    func decideUntil(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel) async throws  -> Decisions
 
     /**
      * Facts about the model.
@@ -2481,13 +3337,13 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Restores a conversation from a file.
      */
-    func restoreSessionRaw(path: String) throws  -> RawConversation
+    func restoreSession(path: String) throws  -> RawConversation
 
     /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
-    func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions) throws  -> RawResponseStream
+    func speak(text: String, voice: SpeechVoice, options: GenerationOptions) throws  -> RawResponseStream
 
     /**
      * Whether the model's chat template supports functions.
@@ -2508,7 +3364,7 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
 /**
  * A loaded model, which creates conversations.
  */
-public final class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
+class RawModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -2516,7 +3372,7 @@ public final class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -2525,7 +3381,7 @@ public final class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -2564,8 +3420,8 @@ public final class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     /**
      * Completes a prompt as it stands.
      */
-func completeRaw(prompt: String, options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+func complete(prompt: String, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete(
             self.uniffiCloneHandle(),
@@ -2578,8 +3434,8 @@ func completeRaw(prompt: String, options: GenerationOptions) -> RawResponseStrea
     /**
      * Completes a prompt given as token ids.
      */
-func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+func completeTokens(prompt: [UInt32], options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
             self.uniffiCloneHandle(),
@@ -2592,8 +3448,8 @@ func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> RawRespo
     /**
      * Completes a prompt that shows images: they replace, in order, the markers that the chat template prints for images.
      */
-func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
+func completeWithImages(prompt: String, images: [Data], options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_with_images(
             self.uniffiCloneHandle(),
@@ -2607,7 +3463,7 @@ func completeWithImagesRaw(prompt: String, images: [Data], options: GenerationOp
     /**
      * Context size in tokens, for a prompt and its reply together.
      */
-public func contextSize() -> SdkCount  {
+func contextSize() -> SdkCount  {
     return try!  FfiConverterTypeSdkCount_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_context_size(
@@ -2619,8 +3475,8 @@ public func contextSize() -> SdkCount  {
     /**
      * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
-func createConversationRaw(systemPrompt: String) -> RawConversation  {
-    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
+func createConversation(systemPrompt: String) -> RawConversation  {
+    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_create_conversation(
             self.uniffiCloneHandle(),
@@ -2632,8 +3488,8 @@ func createConversationRaw(systemPrompt: String) -> RawConversation  {
     /**
      * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
-func createConversationFromHistoryRaw(history: [ChatMessage]) -> RawConversation  {
-    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
+func createConversationFromHistory(history: [ChatMessage]) -> RawConversation  {
+    return try!  FfiConverterTypeConversation_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_create_conversation_from_history(
             self.uniffiCloneHandle(),
@@ -2643,14 +3499,34 @@ func createConversationFromHistoryRaw(history: [ChatMessage]) -> RawConversation
 }
 
     /**
+     * Answers questions about a state, with probabilities and without generating text. The state is prefilled once, and stays in the
+     * prefix cache. A caller that stops waiting cancels the questions.
+     */
+func decide(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions)async throws  -> Decisions  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_modelrunner_decide(
+                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeDecisions_lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
      * As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
      */
-func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel)async throws  -> Decisions  {
+func decideUntil(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel)async throws  -> Decisions  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_causerie_ffi_fn_method_modelrunner_decide_until(
-                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options),FfiConverterTypeRawDecisionCancel_lower(cancel)
+                        self.uniffiCloneHandle(),FfiConverterTypeDecisionState_lower(state),FfiConverterSequenceTypeDecisionQuestion.lower(questions),FfiConverterTypeDecisionOptions_lower(options),FfiConverterTypeDecisionCancel_lower(cancel)
                 )
             },
             pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
@@ -2664,7 +3540,7 @@ func decideRaw(state: DecisionState, questions: [DecisionQuestion], options: Dec
     /**
      * Facts about the model.
      */
-public func info() -> ModelInfo  {
+func info() -> ModelInfo  {
     return try!  FfiConverterTypeModelInfo_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_info(
@@ -2676,7 +3552,7 @@ public func info() -> ModelInfo  {
     /**
      * The token ids of the prompt for these messages.
      */
-public func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> [UInt32]  {
+func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> [UInt32]  {
     return try  FfiConverterSequenceUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_prompt_tokens(
@@ -2690,7 +3566,7 @@ public func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)thro
     /**
      * Renders the prompt for these messages.
      */
-public func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> String  {
+func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_render_prompt(
@@ -2704,8 +3580,8 @@ public func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)thro
     /**
      * Restores a conversation from a file.
      */
-func restoreSessionRaw(path: String)throws  -> RawConversation  {
-    return try  FfiConverterTypeRawConversation_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func restoreSession(path: String)throws  -> RawConversation  {
+    return try  FfiConverterTypeConversation_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_restore_session(
             self.uniffiCloneHandle(),
@@ -2718,8 +3594,8 @@ func restoreSessionRaw(path: String)throws  -> RawConversation  {
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
      * is read. `UnsupportedContent` if the model does not speak.
      */
-func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)throws  -> RawResponseStream  {
-    return try  FfiConverterTypeRawResponseStream_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func speak(text: String, voice: SpeechVoice, options: GenerationOptions)throws  -> RawResponseStream  {
+    return try  FfiConverterTypeResponseStream_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_speak(
             self.uniffiCloneHandle(),
@@ -2733,7 +3609,7 @@ func speakRaw(text: String, voice: SpeechVoice, options: GenerationOptions)throw
     /**
      * Whether the model's chat template supports functions.
      */
-public func supportsFunctionCalling() -> Bool  {
+func supportsFunctionCalling() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling(
@@ -2745,7 +3621,7 @@ public func supportsFunctionCalling() -> Bool  {
     /**
      * The token ids of a prompt given as text.
      */
-public func tokenize(prompt: String)throws  -> [UInt32]  {
+func tokenize(prompt: String)throws  -> [UInt32]  {
     return try  FfiConverterSequenceUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_tokenize(
@@ -2758,7 +3634,7 @@ public func tokenize(prompt: String)throws  -> [UInt32]  {
     /**
      * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
-public func unload()async throws   {
+func unload()async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -2784,22 +3660,22 @@ public func unload()async throws   {
 #endif
 struct FfiConverterTypeModelRunner: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = ModelRunner
+    typealias SwiftType = RawModelRunner
 
-    public static func lift(_ handle: UInt64) throws -> ModelRunner {
-        return ModelRunner(unsafeFromHandle: handle)
+    static func lift(_ handle: UInt64) throws -> RawModelRunner {
+        return RawModelRunner(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: ModelRunner) -> UInt64 {
+    static func lower(_ value: RawModelRunner) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ModelRunner {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawModelRunner {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: ModelRunner, into buf: inout [UInt8]) {
+    static func write(_ value: RawModelRunner, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -2808,865 +3684,15 @@ struct FfiConverterTypeModelRunner: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeModelRunner_lift(_ handle: UInt64) throws -> ModelRunner {
+func FfiConverterTypeModelRunner_lift(_ handle: UInt64) throws -> RawModelRunner {
     return try FfiConverterTypeModelRunner.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
+func FfiConverterTypeModelRunner_lower(_ value: RawModelRunner) -> UInt64 {
     return FfiConverterTypeModelRunner.lower(value)
-}
-
-
-
-
-
-
-/**
- * A conversation with a model.
- */
-protocol RawConversationProtocol: AnyObject, Sendable {
-
-    /**
-     * Adds a message without generating, for example one of several function results.
-     */
-    func appendToHistory(message: ChatMessage) throws
-
-    /**
-     * Creates an independent conversation with the same history.
-     */
-    func fork()  -> RawConversation
-
-    /**
-     * The registered functions.
-     */
-    func functions()  -> [SdkFunction]
-
-    /**
-     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
-     * functions.
-     */
-    func history()  -> [ChatMessage]
-
-    /**
-     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
-     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
-     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
-     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
-     */
-    func interrupt(playedUntil: Double)
-
-    /**
-     * Whether a reply is being generated, or waits for its turn.
-     */
-    func isGenerating()  -> Bool
-
-    /**
-     * The runner that created this conversation.
-     */
-    func modelRunner()  -> ModelRunner
-
-    /**
-     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
-     * reply reports the error, once.
-     */
-    func registerFunction(function: SdkFunction)
-
-    /**
-     * What a reply to the history as it stands would leave out of the prompt with these options.
-     */
-    func planContext(options: GenerationOptions) throws  -> ContextPlan
-
-    /**
-     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
-     * reply. With function calls, the prompt is that of the current round.
-     */
-    func prefillProgress()  -> PrefillProgress
-
-    /**
-     * Number of prompt tokens for the history as it stands, including functions.
-     */
-    func promptTokenCount() throws  -> SdkCount
-
-    /**
-     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
-     */
-    func registerFunctions(functions: [SdkFunction]) throws
-
-    /**
-     * Removes and returns the last message; none if there is none.
-     */
-    func removeLastMessage() throws  -> ChatMessage?
-
-    /**
-     * Saves the conversation to a file, with or without the model's cache of it.
-     */
-    func saveSession(path: String, includeCache: Bool) throws
-
-    /**
-     * Starts the stream of a reply to the history as it stands.
-     */
-    func startContinuation(options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
-     */
-    func startResponse(message: ChatMessage, options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
-     * offered are registered when the reply begins.
-     */
-    func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions)  -> RawResponseStream
-
-    /**
-     * Keeps only the first messages of the history.
-     */
-    func truncate(messageCount: SdkCount) throws
-
-    /**
-     * Stops offering a function. Returns false if none has this name.
-     */
-    func unregisterFunction(name: String) throws  -> Bool
-
-}
-/**
- * A conversation with a model.
- */
-class RawConversation: RawConversationProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_conversation(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_conversation(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Adds a message without generating, for example one of several function results.
-     */
-public func appendToHistory(message: ChatMessage)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_append_to_history(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeChatMessage_lower(message),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Creates an independent conversation with the same history.
-     */
-public func fork() -> RawConversation  {
-    return try!  FfiConverterTypeRawConversation_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_fork(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * The registered functions.
-     */
-public func functions() -> [SdkFunction]  {
-    return try!  FfiConverterSequenceTypeSdkFunction.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_functions(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
-     * functions.
-     */
-public func history() -> [ChatMessage]  {
-    return try!  FfiConverterSequenceTypeChatMessage.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_history(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Interrupts the reply that the listener hears, at the end of what was played: seconds from the beginning of the sound of the
-     * replies to the last message of the user. A reply under way is cancelled, and the message of the reply is cut to what was
-     * heard: all up to the last frame of which something was played, also the text before it. If nothing was heard, no message
-     * remains. Calls stay, and a reply without sound keeps its text. The next reply goes on from the prefix cache.
-     */
-public func interrupt(playedUntil: Double)  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_interrupt(
-            self.uniffiCloneHandle(),
-        FfiConverterDouble.lower(playedUntil),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Whether a reply is being generated, or waits for its turn.
-     */
-public func isGenerating() -> Bool  {
-    return try!  FfiConverterBool.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_is_generating(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * The runner that created this conversation.
-     */
-public func modelRunner() -> ModelRunner  {
-    return try!  FfiConverterTypeModelRunner_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_model_runner(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
-     * reply reports the error, once.
-     */
-public func registerFunction(function: SdkFunction)  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_offer_function(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * What a reply to the history as it stands would leave out of the prompt with these options.
-     */
-public func planContext(options: GenerationOptions)throws  -> ContextPlan  {
-    return try  FfiConverterTypeContextPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_plan_context(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * How much of the latest reply's prompt is prefilled, to show while its first event is awaited. All zeros before the first
-     * reply. With function calls, the prompt is that of the current round.
-     */
-public func prefillProgress() -> PrefillProgress  {
-    return try!  FfiConverterTypePrefillProgress_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_prefill_progress(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Number of prompt tokens for the history as it stands, including functions.
-     */
-public func promptTokenCount()throws  -> SdkCount  {
-    return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
-     */
-public func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_register_functions(
-            self.uniffiCloneHandle(),
-        FfiConverterSequenceTypeSdkFunction.lower(functions),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Removes and returns the last message; none if there is none.
-     */
-public func removeLastMessage()throws  -> ChatMessage?  {
-    return try  FfiConverterOptionTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_remove_last_message(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Saves the conversation to a file, with or without the model's cache of it.
-     */
-public func saveSession(path: String, includeCache: Bool)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_save_session(
-            self.uniffiCloneHandle(),
-        FfiConverterString.lower(path),
-        FfiConverterBool.lower(includeCache),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Starts the stream of a reply to the history as it stands.
-     */
-public func startContinuation(options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_continuation(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
-     */
-public func startResponse(message: ChatMessage, options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_response(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeChatMessage_lower(message),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
-     * offered are registered when the reply begins.
-     */
-public func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RawRoundOptions, options: GenerationOptions) -> RawResponseStream  {
-    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
-            self.uniffiCloneHandle(),
-        FfiConverterOptionTypeChatMessage.lower(message),
-        FfiConverterSequenceString.lower(functions),
-        FfiConverterSequenceTypeSdkFunction.lower(offered),
-        FfiConverterTypeRawRoundOptions_lower(rounds),
-        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Keeps only the first messages of the history.
-     */
-public func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_truncate(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSdkCount_lower(messageCount),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Stops offering a function. Returns false if none has this name.
-     */
-public func unregisterFunction(name: String)throws  -> Bool  {
-    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_unregister_function(
-            self.uniffiCloneHandle(),
-        FfiConverterString.lower(name),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRawConversation: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = RawConversation
-
-    public static func lift(_ handle: UInt64) throws -> RawConversation {
-        return RawConversation(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: RawConversation) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawConversation {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: RawConversation, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawConversation_lift(_ handle: UInt64) throws -> RawConversation {
-    return try FfiConverterTypeRawConversation.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawConversation_lower(_ value: RawConversation) -> UInt64 {
-    return FfiConverterTypeRawConversation.lower(value)
-}
-
-
-
-
-
-
-/**
- * Cancels decisions, once.
- */
-protocol RawDecisionCancelProtocol: AnyObject, Sendable {
-
-    /**
-     * Ends the call, also one that has not begun.
-     */
-    func cancel()
-
-}
-/**
- * Cancels decisions, once.
- */
-class RawDecisionCancel: RawDecisionCancelProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_decisioncancel(self.handle, $0) }
-    }
-    /**
-     * Creates a cancel for one call.
-     */
-public convenience init() {
-    let handle =
-        try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_constructor_decisioncancel_new(uniffiCallStatus
-    )
-}
-    self.init(unsafeFromHandle: handle)
-}
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_decisioncancel(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Ends the call, also one that has not begun.
-     */
-public func cancel()  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_decisioncancel_cancel(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRawDecisionCancel: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = RawDecisionCancel
-
-    public static func lift(_ handle: UInt64) throws -> RawDecisionCancel {
-        return RawDecisionCancel(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: RawDecisionCancel) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawDecisionCancel {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: RawDecisionCancel, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawDecisionCancel_lift(_ handle: UInt64) throws -> RawDecisionCancel {
-    return try FfiConverterTypeRawDecisionCancel.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawDecisionCancel_lower(_ value: RawDecisionCancel) -> UInt64 {
-    return FfiConverterTypeRawDecisionCancel.lower(value)
-}
-
-
-
-
-
-
-/**
- * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
- * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
- */
-protocol RawLiveTranscriptionProtocol: AnyObject, Sendable {
-
-    /**
-     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
-     * again, or after the end, does nothing.
-     */
-    func cancel()
-
-    /**
-     * Says that no more samples come.
-     */
-    func end()
-
-    /**
-     * The next event, which waits for samples; none after the last one.
-     */
-    func next() async throws  -> TranscriptEvent?
-
-    /**
-     * The next event, for callers that wait on a thread of their own.
-     */
-    func nextBlocking() throws  -> TranscriptEvent?
-
-    /**
-     * The next event that the samples so far give; none if more are needed, and after the last event.
-     */
-    func nextReady() async throws  -> TranscriptEvent?
-
-    /**
-     * The next event that the samples so far give, for callers that wait on a thread of their own.
-     */
-    func nextReadyBlocking() throws  -> TranscriptEvent?
-
-    /**
-     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
-     * `UnsupportedContent` if a sample is NaN or infinite.
-     */
-    func push(samples: Data) throws
-
-}
-/**
- * A transcription of samples that are pushed as they come. Pushing only keeps them. The events are computed while they are pulled:
- * segments that do not change any more, and the text after them so far. Dropping it stops the computation.
- */
-class RawLiveTranscription: RawLiveTranscriptionProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_livetranscription(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_livetranscription(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
-     * again, or after the end, does nothing.
-     */
-public func cancel()  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_livetranscription_cancel(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Says that no more samples come.
-     */
-public func end()  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_livetranscription_end(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * The next event, which waits for samples; none after the last one.
-     */
-public func next()async throws  -> TranscriptEvent?  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_causerie_ffi_fn_method_livetranscription_next(
-                        self.uniffiCloneHandle()
-                )
-            },
-            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
-            errorHandler: FfiConverterTypeSdkError_lift
-        )
-}
-
-    /**
-     * The next event, for callers that wait on a thread of their own.
-     */
-public func nextBlocking()throws  -> TranscriptEvent?  {
-    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_livetranscription_next_blocking(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * The next event that the samples so far give; none if more are needed, and after the last event.
-     */
-public func nextReady()async throws  -> TranscriptEvent?  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_causerie_ffi_fn_method_livetranscription_next_ready(
-                        self.uniffiCloneHandle()
-                )
-            },
-            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeTranscriptEvent.lift,
-            errorHandler: FfiConverterTypeSdkError_lift
-        )
-}
-
-    /**
-     * The next event that the samples so far give, for callers that wait on a thread of their own.
-     */
-public func nextReadyBlocking()throws  -> TranscriptEvent?  {
-    return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_livetranscription_next_ready_blocking(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Adds samples of one channel: 32-bit floats in little-endian order. After the end, they are ignored. It never waits.
-     * `UnsupportedContent` if a sample is NaN or infinite.
-     */
-public func push(samples: Data)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_livetranscription_push(
-            self.uniffiCloneHandle(),
-        FfiConverterData.lower(samples),uniffiCallStatus
-    )
-}
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRawLiveTranscription: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = RawLiveTranscription
-
-    public static func lift(_ handle: UInt64) throws -> RawLiveTranscription {
-        return RawLiveTranscription(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: RawLiveTranscription) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLiveTranscription {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: RawLiveTranscription, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLiveTranscription_lift(_ handle: UInt64) throws -> RawLiveTranscription {
-    return try FfiConverterTypeRawLiveTranscription.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -> UInt64 {
-    return FfiConverterTypeRawLiveTranscription.lower(value)
 }
 
 
@@ -3678,7 +3704,7 @@ func FfiConverterTypeRawLiveTranscription_lower(_ value: RawLiveTranscription) -
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
-protocol RawResponseStreamProtocol: AnyObject, Sendable {
+protocol ResponseStreamProtocol: AnyObject, Sendable {
 
     /**
      * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
@@ -3712,7 +3738,7 @@ protocol RawResponseStreamProtocol: AnyObject, Sendable {
  * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
  * stream stops the reply.
  */
-class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
+class RawResponseStream: ResponseStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -3720,7 +3746,7 @@ class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -3729,7 +3755,7 @@ class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3769,11 +3795,11 @@ class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
      * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there, and ends the reply
      * with an error if a result is not JSON.
      */
-public func answer(outcomes: [RawFunctionOutcome])  {try! rustCall() {
+func answer(outcomes: [RawFunctionOutcome])  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_answer(
             self.uniffiCloneHandle(),
-        FfiConverterSequenceTypeRawFunctionOutcome.lower(outcomes),uniffiCallStatus
+        FfiConverterSequenceTypeFunctionOutcome.lower(outcomes),uniffiCallStatus
     )
 }
 }
@@ -3782,7 +3808,7 @@ public func answer(outcomes: [RawFunctionOutcome])  {try! rustCall() {
      * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
      * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */
-public func cancel()  {try! rustCall() {
+func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3793,7 +3819,7 @@ public func cancel()  {try! rustCall() {
     /**
      * Claims the stream for one reader.
      */
-public func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_claim(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3804,7 +3830,7 @@ public func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift
     /**
      * The next event; none after the last one.
      */
-public func next()async throws  -> RawMessageResponse?  {
+func next()async throws  -> RawMessageResponse?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3815,7 +3841,7 @@ public func next()async throws  -> RawMessageResponse?  {
             pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeRawMessageResponse.lift,
+            liftFunc: FfiConverterOptionTypeMessageResponse.lift,
             errorHandler: FfiConverterTypeSdkError_lift
         )
 }
@@ -3823,8 +3849,8 @@ public func next()async throws  -> RawMessageResponse?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-public func nextBlocking()throws  -> RawMessageResponse?  {
-    return try  FfiConverterOptionTypeRawMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+func nextBlocking()throws  -> RawMessageResponse?  {
+    return try  FfiConverterOptionTypeMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_next_blocking(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3840,24 +3866,24 @@ public func nextBlocking()throws  -> RawMessageResponse?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawResponseStream: FfiConverter {
+struct FfiConverterTypeResponseStream: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = RawResponseStream
 
-    public static func lift(_ handle: UInt64) throws -> RawResponseStream {
+    static func lift(_ handle: UInt64) throws -> RawResponseStream {
         return RawResponseStream(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: RawResponseStream) -> UInt64 {
+    static func lower(_ value: RawResponseStream) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawResponseStream {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawResponseStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: RawResponseStream, into buf: inout [UInt8]) {
+    static func write(_ value: RawResponseStream, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -3866,15 +3892,362 @@ struct FfiConverterTypeRawResponseStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawResponseStream_lift(_ handle: UInt64) throws -> RawResponseStream {
-    return try FfiConverterTypeRawResponseStream.lift(handle)
+func FfiConverterTypeResponseStream_lift(_ handle: UInt64) throws -> RawResponseStream {
+    return try FfiConverterTypeResponseStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
-    return FfiConverterTypeRawResponseStream.lower(value)
+func FfiConverterTypeResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
+    return FfiConverterTypeResponseStream.lower(value)
+}
+
+
+
+
+
+
+/**
+ * Writes a file of sound while its samples come.
+ */
+protocol SoundFileWriterProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */
+    func finish()  -> Data
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */
+    func push(samples: Data)  -> Data
+
+}
+/**
+ * Writes a file of sound while its samples come.
+ */
+class RawSoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_soundfilewriter(self.handle, $0) }
+    }
+    /**
+     * Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate.
+     */
+convenience init(format: SoundFormat, sampleRate: SdkCount)throws  {
+    let handle =
+        try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_constructor_soundfilewriter_new(
+        FfiConverterTypeSoundFormat_lower(format),
+        FfiConverterTypeSdkCount_lower(sampleRate),uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_soundfilewriter(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends the file, and returns its last bytes.
+     */
+func finish() -> Data  {
+    return try!  FfiConverterData.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_soundfilewriter_finish(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
+     */
+func push(samples: Data) -> Data  {
+    return try!  FfiConverterData.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_soundfilewriter_push(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeSoundFileWriter: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawSoundFileWriter
+
+    static func lift(_ handle: UInt64) throws -> RawSoundFileWriter {
+        return RawSoundFileWriter(unsafeFromHandle: handle)
+    }
+
+    static func lower(_ value: RawSoundFileWriter) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawSoundFileWriter {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    static func write(_ value: RawSoundFileWriter, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeSoundFileWriter_lift(_ handle: UInt64) throws -> RawSoundFileWriter {
+    return try FfiConverterTypeSoundFileWriter.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeSoundFileWriter_lower(_ value: RawSoundFileWriter) -> UInt64 {
+    return FfiConverterTypeSoundFileWriter.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+protocol TranscriberProtocol: AnyObject, Sendable {
+
+    /**
+     * The codes of the languages that the model knows.
+     */
+    func languages()  -> [String]
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+    func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions) throws  -> RawLiveTranscription
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */
+    func startTranscription(file: Data, options: TranscribeOptions)  -> RawTranscriptStream
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */
+    func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions)  -> RawTranscriptStream
+
+}
+/**
+ * A Whisper model in memory, which writes what it hears.
+ */
+class RawTranscriber: TranscriberProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    struct NoHandle {
+        init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriber(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_transcriber(handle, $0) }
+    }
+
+
+
+
+    /**
+     * The codes of the languages that the model knows.
+     */
+func languages() -> [String]  {
+    return try!  FfiConverterSequenceString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_languages(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of samples that are pushed as they come.
+     */
+func startLiveTranscription(sampleRate: Int64, options: TranscribeOptions)throws  -> RawLiveTranscription  {
+    return try  FfiConverterTypeLiveTranscription_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(
+            self.uniffiCloneHandle(),
+        FfiConverterInt64.lower(sampleRate),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
+     */
+func startTranscription(file: Data, options: TranscribeOptions) -> RawTranscriptStream  {
+    return try!  FfiConverterTypeTranscriptStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_transcription(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(file),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
+     */
+func startTranscriptionOfSamples(samples: Data, sampleRate: Int64, options: TranscribeOptions) -> RawTranscriptStream  {
+    return try!  FfiConverterTypeTranscriptStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(
+            self.uniffiCloneHandle(),
+        FfiConverterData.lower(samples),
+        FfiConverterInt64.lower(sampleRate),
+        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeTranscriber: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawTranscriber
+
+    static func lift(_ handle: UInt64) throws -> RawTranscriber {
+        return RawTranscriber(unsafeFromHandle: handle)
+    }
+
+    static func lower(_ value: RawTranscriber) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawTranscriber {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    static func write(_ value: RawTranscriber, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeTranscriber_lift(_ handle: UInt64) throws -> RawTranscriber {
+    return try FfiConverterTypeTranscriber.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeTranscriber_lower(_ value: RawTranscriber) -> UInt64 {
+    return FfiConverterTypeTranscriber.lower(value)
 }
 
 
@@ -3886,7 +4259,7 @@ func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt
  * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
  * the stream stops the computation.
  */
-protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
+protocol TranscriptStreamProtocol: AnyObject, Sendable {
 
     /**
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
@@ -3909,7 +4282,7 @@ protocol RawTranscriptStreamProtocol: AnyObject, Sendable {
  * The events of a transcription. Nothing is computed before the first pull, and nothing follows the last event or an error. Dropping
  * the stream stops the computation.
  */
-class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
+class RawTranscriptStream: TranscriptStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -3917,7 +4290,7 @@ class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
     @_documentation(visibility: private)
 #endif
     struct NoHandle {
-        public init() {}
+        init() {}
     }
 
     // TODO: We'd like this to be `private` but for Swifty reasons,
@@ -3926,7 +4299,7 @@ class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
 #if swift(>=5.8)
     @_documentation(visibility: private)
 #endif
-    init(unsafeFromHandle handle: UInt64) {
+    required init(unsafeFromHandle handle: UInt64) {
         self.handle = handle
     }
 
@@ -3966,7 +4339,7 @@ class RawTranscriptStream: RawTranscriptStreamProtocol, @unchecked Sendable {
      * Stops the transcription within a piece of the computation. It then ends with a `Complete` of the segments before. Calling it
      * again, or after the end, does nothing.
      */
-public func cancel()  {try! rustCall() {
+func cancel()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriptstream_cancel(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3977,7 +4350,7 @@ public func cancel()  {try! rustCall() {
     /**
      * The next event; none after the last one.
      */
-public func next()async throws  -> TranscriptEvent?  {
+func next()async throws  -> TranscriptEvent?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -3996,7 +4369,7 @@ public func next()async throws  -> TranscriptEvent?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-public func nextBlocking()throws  -> TranscriptEvent?  {
+func nextBlocking()throws  -> TranscriptEvent?  {
     return try  FfiConverterOptionTypeTranscriptEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_transcriptstream_next_blocking(
@@ -4013,24 +4386,24 @@ public func nextBlocking()throws  -> TranscriptEvent?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawTranscriptStream: FfiConverter {
+struct FfiConverterTypeTranscriptStream: FfiConverter {
     typealias FfiType = UInt64
     typealias SwiftType = RawTranscriptStream
 
-    public static func lift(_ handle: UInt64) throws -> RawTranscriptStream {
+    static func lift(_ handle: UInt64) throws -> RawTranscriptStream {
         return RawTranscriptStream(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: RawTranscriptStream) -> UInt64 {
+    static func lower(_ value: RawTranscriptStream) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawTranscriptStream {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawTranscriptStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: RawTranscriptStream, into buf: inout [UInt8]) {
+    static func write(_ value: RawTranscriptStream, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -4039,423 +4412,23 @@ struct FfiConverterTypeRawTranscriptStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawTranscriptStream_lift(_ handle: UInt64) throws -> RawTranscriptStream {
-    return try FfiConverterTypeRawTranscriptStream.lift(handle)
+func FfiConverterTypeTranscriptStream_lift(_ handle: UInt64) throws -> RawTranscriptStream {
+    return try FfiConverterTypeTranscriptStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
-    return FfiConverterTypeRawTranscriptStream.lower(value)
+func FfiConverterTypeTranscriptStream_lower(_ value: RawTranscriptStream) -> UInt64 {
+    return FfiConverterTypeTranscriptStream.lower(value)
 }
 
-
-
-
-
-
-/**
- * Writes a file of sound while its samples come.
- */
-protocol SoundFileWriterProtocol: AnyObject, Sendable {
-
-    /**
-     * Ends the file, and returns its last bytes.
-     */
-    func finish()  -> Data
-
-    /**
-     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
-     */
-    func pushRaw(samples: Data)  -> Data
-
-}
-/**
- * Writes a file of sound while its samples come.
- */
-public final class SoundFileWriter: SoundFileWriterProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_soundfilewriter(self.handle, $0) }
-    }
-    /**
-     * Begins a file with so many samples per second. `UnsupportedContent` if no sound has the rate.
-     */
-public convenience init(format: SoundFormat, sampleRate: SdkCount)throws  {
-    let handle =
-        try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_constructor_soundfilewriter_new(
-        FfiConverterTypeSoundFormat_lower(format),
-        FfiConverterTypeSdkCount_lower(sampleRate),uniffiCallStatus
-    )
-}
-    self.init(unsafeFromHandle: handle)
-}
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_soundfilewriter(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Ends the file, and returns its last bytes.
-     */
-public func finish() -> Data  {
-    return try!  FfiConverterData.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_soundfilewriter_finish(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Adds samples, and returns the bytes of the file that are complete. After the end of the file, there are none.
-     */
-func pushRaw(samples: Data) -> Data  {
-    return try!  FfiConverterData.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_soundfilewriter_push(
-            self.uniffiCloneHandle(),
-        FfiConverterData.lower(samples),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeSoundFileWriter: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = SoundFileWriter
-
-    public static func lift(_ handle: UInt64) throws -> SoundFileWriter {
-        return SoundFileWriter(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: SoundFileWriter) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFileWriter {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: SoundFileWriter, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeSoundFileWriter_lift(_ handle: UInt64) throws -> SoundFileWriter {
-    return try FfiConverterTypeSoundFileWriter.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeSoundFileWriter_lower(_ value: SoundFileWriter) -> UInt64 {
-    return FfiConverterTypeSoundFileWriter.lower(value)
-}
-
-
-
-
-
-
-/**
- * A Whisper model in memory, which writes what it hears.
- */
-protocol TranscriberProtocol: AnyObject, Sendable {
-
-    /**
-     * The codes of the languages that the model knows.
-     */
-    func languages()  -> [String]
-
-    /**
-     * Starts the transcription of samples that are pushed as they come.
-     */
-    func startLiveTranscriptionRaw(sampleRate: Int64, options: TranscribeOptions) throws  -> RawLiveTranscription
-
-    /**
-     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
-     */
-    func startTranscriptionRaw(file: Data, options: TranscribeOptions)  -> RawTranscriptStream
-
-    /**
-     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
-     */
-    func startTranscriptionOfSamplesRaw(samples: Data, sampleRate: Int64, options: TranscribeOptions)  -> RawTranscriptStream
-
-}
-/**
- * A Whisper model in memory, which writes what it hears.
- */
-public final class Transcriber: TranscriberProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_transcriber(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_transcriber(handle, $0) }
-    }
-
-
-
-
-    /**
-     * The codes of the languages that the model knows.
-     */
-public func languages() -> [String]  {
-    return try!  FfiConverterSequenceString.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_transcriber_languages(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the transcription of samples that are pushed as they come.
-     */
-func startLiveTranscriptionRaw(sampleRate: Int64, options: TranscribeOptions)throws  -> RawLiveTranscription  {
-    return try  FfiConverterTypeRawLiveTranscription_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_transcriber_start_live_transcription(
-            self.uniffiCloneHandle(),
-        FfiConverterInt64.lower(sampleRate),
-        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the transcription of a WAV, FLAC, MP3 or Ogg Opus file. Each language wraps it in a stream of its own.
-     */
-func startTranscriptionRaw(file: Data, options: TranscribeOptions) -> RawTranscriptStream  {
-    return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_transcriber_start_transcription(
-            self.uniffiCloneHandle(),
-        FfiConverterData.lower(file),
-        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Starts the transcription of samples of one channel: 32-bit floats in little-endian order.
-     */
-func startTranscriptionOfSamplesRaw(samples: Data, sampleRate: Int64, options: TranscribeOptions) -> RawTranscriptStream  {
-    return try!  FfiConverterTypeRawTranscriptStream_lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_transcriber_start_transcription_of_samples(
-            self.uniffiCloneHandle(),
-        FfiConverterData.lower(samples),
-        FfiConverterInt64.lower(sampleRate),
-        FfiConverterTypeTranscribeOptions_lower(options),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeTranscriber: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = Transcriber
-
-    public static func lift(_ handle: UInt64) throws -> Transcriber {
-        return Transcriber(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: Transcriber) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcriber {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: Transcriber, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeTranscriber_lift(_ handle: UInt64) throws -> Transcriber {
-    return try FfiConverterTypeTranscriber.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeTranscriber_lower(_ value: Transcriber) -> UInt64 {
-    return FfiConverterTypeTranscriber.lower(value)
-}
-
-
-
-
-/**
- * A model in the cache.
- */
-public struct CachedModel: Equatable, Hashable {
-    /**
-     * A name that loads this model.
-     */
-    public var name: String
-    /**
-     * The commit that its files are of.
-     */
-    public var commit: String
-    /**
-     * The size of its files in bytes.
-     */
-    public var size: SdkLong
-    /**
-     * The file or folder to load.
-     */
-    public var path: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * A name that loads this model.
-         */name: String,
-        /**
-         * The commit that its files are of.
-         */commit: String,
-        /**
-         * The size of its files in bytes.
-         */size: SdkLong,
-        /**
-         * The file or folder to load.
-         */path: String) {
-        self.name = name
-        self.commit = commit
-        self.size = size
-        self.path = path
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension CachedModel: Sendable {}
-#endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CachedModel {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CachedModel {
         return
             try CachedModel(
                 name: FfiConverterString.read(from: &buf),
@@ -4465,7 +4438,7 @@ struct FfiConverterTypeCachedModel: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: CachedModel, into buf: inout [UInt8]) {
+    static func write(_ value: CachedModel, into buf: inout [UInt8]) {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterString.write(value.commit, into: &buf)
         FfiConverterTypeSdkLong.write(value.size, into: &buf)
@@ -4489,110 +4462,11 @@ func FfiConverterTypeCachedModel_lower(_ value: CachedModel) -> RustBuffer {
 }
 
 
-/**
- * One message of a conversation.
- */
-public struct ChatMessage: Equatable, Hashable {
-    /**
-     * The author.
-     */
-    public var role: ChatMessageRole
-    /**
-     * The parts, in order. Empty for a reply that holds only calls.
-     */
-    public var content: [ChatMessageContent]
-    /**
-     * The model's reasoning.
-     */
-    public var reasoningContent: String?
-    /**
-     * On an assistant message, the calls it made, in order.
-     */
-    public var functionCalls: [SdkFunctionCall]?
-    /**
-     * On an assistant message, call text that could not be delivered.
-     */
-    public var rejectedCalls: [RejectedCall]
-    /**
-     * On the system message, the registered functions, so that a history carries its functions with it.
-     */
-    public var functions: [SdkFunction]
-    /**
-     * Whether a cancel cut the reply short.
-     */
-    public var incomplete: Bool
-    /**
-     * On a tool message, the call that it answers.
-     */
-    public var toolCallId: String?
-    /**
-     * The name of the author, or of the function that was called.
-     */
-    public var name: String?
-    /**
-     * Unknown fields of an imported message, as the text of a JSON object. They are exported again.
-     */
-    public var extra: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The author.
-         */role: ChatMessageRole,
-        /**
-         * The parts, in order. Empty for a reply that holds only calls.
-         */content: [ChatMessageContent],
-        /**
-         * The model's reasoning.
-         */reasoningContent: String? = nil,
-        /**
-         * On an assistant message, the calls it made, in order.
-         */functionCalls: [SdkFunctionCall]? = nil,
-        /**
-         * On an assistant message, call text that could not be delivered.
-         */rejectedCalls: [RejectedCall] = [],
-        /**
-         * On the system message, the registered functions, so that a history carries its functions with it.
-         */functions: [SdkFunction] = [],
-        /**
-         * Whether a cancel cut the reply short.
-         */incomplete: Bool = false,
-        /**
-         * On a tool message, the call that it answers.
-         */toolCallId: String? = nil,
-        /**
-         * The name of the author, or of the function that was called.
-         */name: String? = nil,
-        /**
-         * Unknown fields of an imported message, as the text of a JSON object. They are exported again.
-         */extra: String = "{}") {
-        self.role = role
-        self.content = content
-        self.reasoningContent = reasoningContent
-        self.functionCalls = functionCalls
-        self.rejectedCalls = rejectedCalls
-        self.functions = functions
-        self.incomplete = incomplete
-        self.toolCallId = toolCallId
-        self.name = name
-        self.extra = extra
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ChatMessage: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeChatMessage: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessage {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessage {
         return
             try ChatMessage(
                 role: FfiConverterTypeChatMessageRole.read(from: &buf),
@@ -4608,7 +4482,7 @@ struct FfiConverterTypeChatMessage: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: ChatMessage, into buf: inout [UInt8]) {
+    static func write(_ value: ChatMessage, into buf: inout [UInt8]) {
         FfiConverterTypeChatMessageRole.write(value.role, into: &buf)
         FfiConverterSequenceTypeChatMessageContent.write(value.content, into: &buf)
         FfiConverterOptionString.write(value.reasoningContent, into: &buf)
@@ -4638,62 +4512,11 @@ func FfiConverterTypeChatMessage_lower(_ value: ChatMessage) -> RustBuffer {
 }
 
 
-/**
- * What a prompt leaves out of a history. Messages are given by their index.
- */
-public struct ContextPlan: Equatable, Hashable {
-    /**
-     * Tokens of the whole history.
-     */
-    public var tokensBefore: SdkCount
-    /**
-     * Tokens of the prompt.
-     */
-    public var tokensAfter: SdkCount
-    /**
-     * Messages left out.
-     */
-    public var droppedMessages: [SdkCount]
-    /**
-     * Function results that are cut short.
-     */
-    public var shrunkMessages: [SdkCount]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Tokens of the whole history.
-         */tokensBefore: SdkCount,
-        /**
-         * Tokens of the prompt.
-         */tokensAfter: SdkCount,
-        /**
-         * Messages left out.
-         */droppedMessages: [SdkCount],
-        /**
-         * Function results that are cut short.
-         */shrunkMessages: [SdkCount]) {
-        self.tokensBefore = tokensBefore
-        self.tokensAfter = tokensAfter
-        self.droppedMessages = droppedMessages
-        self.shrunkMessages = shrunkMessages
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ContextPlan: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPlan {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPlan {
         return
             try ContextPlan(
                 tokensBefore: FfiConverterTypeSdkCount.read(from: &buf),
@@ -4703,7 +4526,7 @@ struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: ContextPlan, into buf: inout [UInt8]) {
+    static func write(_ value: ContextPlan, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.tokensBefore, into: &buf)
         FfiConverterTypeSdkCount.write(value.tokensAfter, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.droppedMessages, into: &buf)
@@ -4727,62 +4550,11 @@ func FfiConverterTypeContextPlan_lower(_ value: ContextPlan) -> RustBuffer {
 }
 
 
-/**
- * The answer to one question.
- */
-public struct DecisionAnswer: Equatable, Hashable {
-    /**
-     * The name of the question.
-     */
-    public var name: String?
-    /**
-     * The answer.
-     */
-    public var outcome: DecisionOutcome
-    /**
-     * The probability with which the model would have written one of the labels. The smaller it is, the less the answer says.
-     */
-    public var labelProbability: Double
-    /**
-     * Whether that reaches the option's limit. If not, the outcome says next to nothing.
-     */
-    public var isAnswered: Bool
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The name of the question.
-         */name: String?,
-        /**
-         * The answer.
-         */outcome: DecisionOutcome,
-        /**
-         * The probability with which the model would have written one of the labels. The smaller it is, the less the answer says.
-         */labelProbability: Double,
-        /**
-         * Whether that reaches the option's limit. If not, the outcome says next to nothing.
-         */isAnswered: Bool) {
-        self.name = name
-        self.outcome = outcome
-        self.labelProbability = labelProbability
-        self.isAnswered = isAnswered
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionAnswer: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionAnswer {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionAnswer {
         return
             try DecisionAnswer(
                 name: FfiConverterOptionString.read(from: &buf),
@@ -4792,7 +4564,7 @@ struct FfiConverterTypeDecisionAnswer: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionAnswer, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionAnswer, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.name, into: &buf)
         FfiConverterTypeDecisionOutcome.write(value.outcome, into: &buf)
         FfiConverterDouble.write(value.labelProbability, into: &buf)
@@ -4816,46 +4588,11 @@ func FfiConverterTypeDecisionAnswer_lower(_ value: DecisionAnswer) -> RustBuffer
 }
 
 
-/**
- * A choice, or a level of a score.
- */
-public struct DecisionLabel: Equatable, Hashable {
-    /**
-     * Its name.
-     */
-    public var label: String
-    /**
-     * What it means.
-     */
-    public var description: String?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Its name.
-         */label: String,
-        /**
-         * What it means.
-         */description: String? = nil) {
-        self.label = label
-        self.description = description
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionLabel: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionLabel {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionLabel {
         return
             try DecisionLabel(
                 label: FfiConverterString.read(from: &buf),
@@ -4863,7 +4600,7 @@ struct FfiConverterTypeDecisionLabel: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionLabel, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionLabel, into buf: inout [UInt8]) {
         FfiConverterString.write(value.label, into: &buf)
         FfiConverterOptionString.write(value.description, into: &buf)
     }
@@ -4885,58 +4622,11 @@ func FfiConverterTypeDecisionLabel_lower(_ value: DecisionLabel) -> RustBuffer {
 }
 
 
-/**
- * How decisions are read.
- */
-public struct DecisionOptions: Equatable, Hashable {
-    /**
-     * Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind.
-     */
-    public var temperature: DecisionTemperatures?
-    /**
-     * The orders in which the labels of a choice are shown; their log-probabilities are averaged. Each costs as much as a question.
-     * Default: 2 for chat models, 1 for decision models.
-     */
-    public var rotations: SdkCount?
-    /**
-     * The least probability of all labels together. Below it, the model would have written something else, and the answer says that
-     * it is not answered. Default: 0.1 for chat models, 0 for decision models.
-     */
-    public var minLabelProbability: Double?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind.
-         */temperature: DecisionTemperatures? = nil,
-        /**
-         * The orders in which the labels of a choice are shown; their log-probabilities are averaged. Each costs as much as a question.
-         * Default: 2 for chat models, 1 for decision models.
-         */rotations: SdkCount? = nil,
-        /**
-         * The least probability of all labels together. Below it, the model would have written something else, and the answer says that
-         * it is not answered. Default: 0.1 for chat models, 0 for decision models.
-         */minLabelProbability: Double? = nil) {
-        self.temperature = temperature
-        self.rotations = rotations
-        self.minLabelProbability = minLabelProbability
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOptions {
         return
             try DecisionOptions(
                 temperature: FfiConverterOptionTypeDecisionTemperatures.read(from: &buf),
@@ -4945,7 +4635,7 @@ struct FfiConverterTypeDecisionOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionOptions, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeDecisionTemperatures.write(value.temperature, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.rotations, into: &buf)
         FfiConverterOptionDouble.write(value.minLabelProbability, into: &buf)
@@ -4968,54 +4658,11 @@ func FfiConverterTypeDecisionOptions_lower(_ value: DecisionOptions) -> RustBuff
 }
 
 
-/**
- * A question about a state.
- */
-public struct DecisionQuestion: Equatable, Hashable {
-    /**
-     * The question itself: text, and images for a model that takes them.
-     */
-    public var instructions: [ChatMessageContent]
-    /**
-     * What can be answered.
-     */
-    public var kind: DecisionKind
-    /**
-     * Names the question in its answer.
-     */
-    public var name: String?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The question itself: text, and images for a model that takes them.
-         */instructions: [ChatMessageContent],
-        /**
-         * What can be answered.
-         */kind: DecisionKind,
-        /**
-         * Names the question in its answer.
-         */name: String? = nil) {
-        self.instructions = instructions
-        self.kind = kind
-        self.name = name
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionQuestion: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionQuestion {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionQuestion {
         return
             try DecisionQuestion(
                 instructions: FfiConverterSequenceTypeChatMessageContent.read(from: &buf),
@@ -5024,7 +4671,7 @@ struct FfiConverterTypeDecisionQuestion: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionQuestion, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionQuestion, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeChatMessageContent.write(value.instructions, into: &buf)
         FfiConverterTypeDecisionKind.write(value.kind, into: &buf)
         FfiConverterOptionString.write(value.name, into: &buf)
@@ -5047,54 +4694,11 @@ func FfiConverterTypeDecisionQuestion_lower(_ value: DecisionQuestion) -> RustBu
 }
 
 
-/**
- * A temperature for each kind of question.
- */
-public struct DecisionTemperatures: Equatable, Hashable {
-    /**
-     * For questions that are answered by yes or no.
-     */
-    public var predicate: Double
-    /**
-     * For choices.
-     */
-    public var choice: Double
-    /**
-     * For scores.
-     */
-    public var score: Double
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * For questions that are answered by yes or no.
-         */predicate: Double = Double(1.0),
-        /**
-         * For choices.
-         */choice: Double = Double(1.0),
-        /**
-         * For scores.
-         */score: Double = Double(1.0)) {
-        self.predicate = predicate
-        self.choice = choice
-        self.score = score
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionTemperatures: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionTemperatures {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionTemperatures {
         return
             try DecisionTemperatures(
                 predicate: FfiConverterDouble.read(from: &buf),
@@ -5103,7 +4707,7 @@ struct FfiConverterTypeDecisionTemperatures: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionTemperatures, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionTemperatures, into buf: inout [UInt8]) {
         FfiConverterDouble.write(value.predicate, into: &buf)
         FfiConverterDouble.write(value.choice, into: &buf)
         FfiConverterDouble.write(value.score, into: &buf)
@@ -5126,48 +4730,11 @@ func FfiConverterTypeDecisionTemperatures_lower(_ value: DecisionTemperatures) -
 }
 
 
-/**
- * The tokens of decisions.
- */
-public struct DecisionUsage: Equatable, Hashable {
-    /**
-     * Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
-     * which share nothing.
-     */
-    public var inputTokens: SdkCount
-    /**
-     * The part of them that was computed for earlier requests.
-     */
-    public var cachedTokens: SdkCount
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Tokens of all prompts; what they have in common counts once, except for decision models of types lfm2-d1-omni and lfm3-d1,
-         * which share nothing.
-         */inputTokens: SdkCount,
-        /**
-         * The part of them that was computed for earlier requests.
-         */cachedTokens: SdkCount) {
-        self.inputTokens = inputTokens
-        self.cachedTokens = cachedTokens
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionUsage: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionUsage {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionUsage {
         return
             try DecisionUsage(
                 inputTokens: FfiConverterTypeSdkCount.read(from: &buf),
@@ -5175,7 +4742,7 @@ struct FfiConverterTypeDecisionUsage: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: DecisionUsage, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionUsage, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.inputTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.cachedTokens, into: &buf)
     }
@@ -5197,46 +4764,11 @@ func FfiConverterTypeDecisionUsage_lower(_ value: DecisionUsage) -> RustBuffer {
 }
 
 
-/**
- * The answers to questions about one state.
- */
-public struct Decisions: Equatable, Hashable {
-    /**
-     * One answer for each question, in the order of the questions.
-     */
-    public var answers: [DecisionAnswer]
-    /**
-     * The tokens that they took.
-     */
-    public var usage: DecisionUsage
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * One answer for each question, in the order of the questions.
-         */answers: [DecisionAnswer],
-        /**
-         * The tokens that they took.
-         */usage: DecisionUsage) {
-        self.answers = answers
-        self.usage = usage
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Decisions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Decisions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Decisions {
         return
             try Decisions(
                 answers: FfiConverterSequenceTypeDecisionAnswer.read(from: &buf),
@@ -5244,7 +4776,7 @@ struct FfiConverterTypeDecisions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Decisions, into buf: inout [UInt8]) {
+    static func write(_ value: Decisions, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeDecisionAnswer.write(value.answers, into: &buf)
         FfiConverterTypeDecisionUsage.write(value.usage, into: &buf)
     }
@@ -5266,62 +4798,11 @@ func FfiConverterTypeDecisions_lower(_ value: Decisions) -> RustBuffer {
 }
 
 
-/**
- * A finding about a call or one of its arguments.
- */
-public struct Diagnostic: Equatable, Hashable {
-    /**
-     * The code of the finding: `missing_required`, `wrong_type`, …
-     */
-    public var code: String
-    /**
-     * The severity.
-     */
-    public var severity: Severity
-    /**
-     * The path, such as `config.items[2].id`; empty for the call as a whole.
-     */
-    public var path: String
-    /**
-     * One readable line, which may be sent back to the model.
-     */
-    public var text: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The code of the finding: `missing_required`, `wrong_type`, …
-         */code: String,
-        /**
-         * The severity.
-         */severity: Severity,
-        /**
-         * The path, such as `config.items[2].id`; empty for the call as a whole.
-         */path: String,
-        /**
-         * One readable line, which may be sent back to the model.
-         */text: String) {
-        self.code = code
-        self.severity = severity
-        self.path = path
-        self.text = text
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Diagnostic: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDiagnostic: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Diagnostic {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Diagnostic {
         return
             try Diagnostic(
                 code: FfiConverterString.read(from: &buf),
@@ -5331,7 +4812,7 @@ struct FfiConverterTypeDiagnostic: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Diagnostic, into buf: inout [UInt8]) {
+    static func write(_ value: Diagnostic, into buf: inout [UInt8]) {
         FfiConverterString.write(value.code, into: &buf)
         FfiConverterTypeSeverity.write(value.severity, into: &buf)
         FfiConverterString.write(value.path, into: &buf)
@@ -5355,74 +4836,11 @@ func FfiConverterTypeDiagnostic_lower(_ value: Diagnostic) -> RustBuffer {
 }
 
 
-/**
- * How texts are embedded.
- */
-public struct EmbedOptions: Equatable, Hashable {
-    /**
-     * What the texts are used for, which chooses the prompt in the model's files. Default: unspecified.
-     */
-    public var textUse: TextUse?
-    /**
-     * Text that is put before each text, instead of the prompt in the model's files. Models in GGUF files have no prompts: the
-     * model's description says which it needs.
-     */
-    public var prompt: String?
-    /**
-     * Values of a vector to keep, of which at least one. The shorter vector is brought to the length 1 again. Only models that were
-     * trained for it keep most of their quality. Default: all.
-     */
-    public var dimensions: SdkCount?
-    /**
-     * Whether vectors are brought to the length 1. Default: as the model's files say; for a GGUF file, yes.
-     */
-    public var normalises: Bool?
-    /**
-     * Whether a text that is too long is cut at its end. Otherwise it is an error.
-     */
-    public var truncates: Bool
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * What the texts are used for, which chooses the prompt in the model's files. Default: unspecified.
-         */textUse: TextUse? = nil,
-        /**
-         * Text that is put before each text, instead of the prompt in the model's files. Models in GGUF files have no prompts: the
-         * model's description says which it needs.
-         */prompt: String? = nil,
-        /**
-         * Values of a vector to keep, of which at least one. The shorter vector is brought to the length 1 again. Only models that were
-         * trained for it keep most of their quality. Default: all.
-         */dimensions: SdkCount? = nil,
-        /**
-         * Whether vectors are brought to the length 1. Default: as the model's files say; for a GGUF file, yes.
-         */normalises: Bool? = nil,
-        /**
-         * Whether a text that is too long is cut at its end. Otherwise it is an error.
-         */truncates: Bool = true) {
-        self.textUse = textUse
-        self.prompt = prompt
-        self.dimensions = dimensions
-        self.normalises = normalises
-        self.truncates = truncates
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension EmbedOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbedOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbedOptions {
         return
             try EmbedOptions(
                 textUse: FfiConverterOptionTypeTextUse.read(from: &buf),
@@ -5433,7 +4851,7 @@ struct FfiConverterTypeEmbedOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: EmbedOptions, into buf: inout [UInt8]) {
+    static func write(_ value: EmbedOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeTextUse.write(value.textUse, into: &buf)
         FfiConverterOptionString.write(value.prompt, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.dimensions, into: &buf)
@@ -5458,86 +4876,11 @@ func FfiConverterTypeEmbedOptions_lower(_ value: EmbedOptions) -> RustBuffer {
 }
 
 
-/**
- * What an embedding model is and can do.
- */
-public struct EmbeddingModelInfo: Equatable, Hashable {
-    /**
-     * The model family, as the files name it: `bert`, `qwen3`.
-     */
-    public var architecture: String
-    /**
-     * Values of a vector.
-     */
-    public var dimensions: SdkCount
-    /**
-     * Tokens of a text at most, with the tokens around it.
-     */
-    public var maxTokens: SdkCount
-    /**
-     * Whether texts have one vector.
-     */
-    public var embeds: Bool
-    /**
-     * Whether each token has a vector.
-     */
-    public var embedsTokens: Bool
-    /**
-     * Whether the model ranks.
-     */
-    public var ranks: Bool
-    /**
-     * The names of the prompts in the model's files.
-     */
-    public var prompts: [String]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The model family, as the files name it: `bert`, `qwen3`.
-         */architecture: String,
-        /**
-         * Values of a vector.
-         */dimensions: SdkCount,
-        /**
-         * Tokens of a text at most, with the tokens around it.
-         */maxTokens: SdkCount,
-        /**
-         * Whether texts have one vector.
-         */embeds: Bool,
-        /**
-         * Whether each token has a vector.
-         */embedsTokens: Bool,
-        /**
-         * Whether the model ranks.
-         */ranks: Bool,
-        /**
-         * The names of the prompts in the model's files.
-         */prompts: [String]) {
-        self.architecture = architecture
-        self.dimensions = dimensions
-        self.maxTokens = maxTokens
-        self.embeds = embeds
-        self.embedsTokens = embedsTokens
-        self.ranks = ranks
-        self.prompts = prompts
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension EmbeddingModelInfo: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelInfo {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelInfo {
         return
             try EmbeddingModelInfo(
                 architecture: FfiConverterString.read(from: &buf),
@@ -5550,7 +4893,7 @@ struct FfiConverterTypeEmbeddingModelInfo: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: EmbeddingModelInfo, into buf: inout [UInt8]) {
+    static func write(_ value: EmbeddingModelInfo, into buf: inout [UInt8]) {
         FfiConverterString.write(value.architecture, into: &buf)
         FfiConverterTypeSdkCount.write(value.dimensions, into: &buf)
         FfiConverterTypeSdkCount.write(value.maxTokens, into: &buf)
@@ -5577,56 +4920,11 @@ func FfiConverterTypeEmbeddingModelInfo_lower(_ value: EmbeddingModelInfo) -> Ru
 }
 
 
-/**
- * Options for loading an embedding model.
- */
-public struct EmbeddingModelOptions: Equatable, Hashable {
-    /**
-     * The device that computes. Default: the CPU.
-     */
-    public var device: Device?
-    /**
-     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-     */
-    public var threads: SdkCount?
-    /**
-     * Tokens of a text at most, if the model can read more. A model that reads in both directions holds a whole text in memory.
-     * Default: 8,192.
-     */
-    public var contextSize: SdkCount?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The device that computes. Default: the CPU.
-         */device: Device? = nil,
-        /**
-         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-         */threads: SdkCount? = nil,
-        /**
-         * Tokens of a text at most, if the model can read more. A model that reads in both directions holds a whole text in memory.
-         * Default: 8,192.
-         */contextSize: SdkCount? = nil) {
-        self.device = device
-        self.threads = threads
-        self.contextSize = contextSize
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension EmbeddingModelOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EmbeddingModelOptions {
         return
             try EmbeddingModelOptions(
                 device: FfiConverterOptionTypeDevice.read(from: &buf),
@@ -5635,7 +4933,7 @@ struct FfiConverterTypeEmbeddingModelOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: EmbeddingModelOptions, into buf: inout [UInt8]) {
+    static func write(_ value: EmbeddingModelOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
@@ -5658,298 +4956,11 @@ func FfiConverterTypeEmbeddingModelOptions_lower(_ value: EmbeddingModelOptions)
 }
 
 
-/**
- * Options for generating a reply. An absent option takes the model's default, or else the default given here.
- */
-public struct GenerationOptions: Equatable, Hashable {
-    /**
-     * The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
-     */
-    public var functionCallParser: FunctionCallParser?
-    /**
-     * Whether calls that needed repairs are delivered or rejected. Default: delivered.
-     */
-    public var parserStrictness: Strictness?
-    /**
-     * Randomness; 0 always takes the most probable token. Default 1.0.
-     */
-    public var temperature: Float?
-    /**
-     * Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
-     */
-    public var topP: Float?
-    /**
-     * Keeps the k most probable tokens; 0 keeps all. Default 50.
-     */
-    public var topK: SdkCount?
-    /**
-     * Keeps tokens with at least this fraction of the highest probability. Default 0.
-     */
-    public var minP: Float?
-    /**
-     * Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
-     */
-    public var repetitionPenalty: Float?
-    /**
-     * Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
-     */
-    public var presencePenalty: Float?
-    /**
-     * Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
-     */
-    public var frequencyPenalty: Float?
-    /**
-     * Added to the logits of tokens, by token id, from -100 to 100. Default: none.
-     */
-    public var logitBias: [SdkCount: Float]?
-    /**
-     * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
-     */
-    public var logprobs: SdkCount?
-    /**
-     * The seed of sampling. Default: a random one, which is reported with the reply.
-     */
-    public var rngSeed: SdkLong?
-    /**
-     * Maximum number of tokens in the reply. Default: until the model ends or the context is full.
-     */
-    public var maxTokens: SdkCount?
-    /**
-     * Strings that end the reply. They are not part of it.
-     */
-    public var stopSequences: [String]
-    /**
-     * Whether functions are called. Default: the model decides.
-     */
-    public var toolChoice: ToolChoice?
-    /**
-     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
-     * diagnostic.
-     */
-    public var parallelToolCalls: Bool
-    /**
-     * Names of the offered functions that may be called. Default: all.
-     */
-    public var allowedTools: [String]?
-    /**
-     * Whether calls are constrained to the declared functions. Default: off.
-     */
-    public var toolCallConstraint: ToolCallConstraint?
-    /**
-     * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
-     */
-    public var jsonSchemaConstraint: String?
-    /**
-     * Adds that schema to the prompt. It does not join the history.
-     */
-    public var injectSchemaIntoPrompt: Bool
-    /**
-     * Continues the last message of the history, which must be a reply without calls. The events report the new text only.
-     */
-    public var continueFinalMessage: Bool
-    /**
-     * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
-     */
-    public var enableThinking: Bool
-    /**
-     * Delivers reasoning within the text, between `<think>` and `</think>`.
-     */
-    public var inlineThinkingTags: Bool
-    /**
-     * Additional variables for the chat template.
-     */
-    public var templateVariables: JsonObject?
-    /**
-     * Ends the reply after its first block of calls.
-     */
-    public var stopAfterToolCalls: Bool
-    /**
-     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
-     * for others.
-     */
-    public var stopOnRepetition: Bool?
-    /**
-     * Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
-     */
-    public var speechMode: SpeechMode?
-    /**
-     * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
-     */
-    public var speechTemperature: Float?
-    /**
-     * Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
-     */
-    public var speechTopK: SdkCount?
-    /**
-     * What remains of a cancelled reply in the history. Default: the text so far.
-     */
-    public var onCancel: OnCancel?
-    /**
-     * What a request does while another reply of the conversation is being generated. Default: it fails.
-     */
-    public var onBusy: OnBusy?
-    /**
-     * How a history that does not fit the context is treated. Default: an error.
-     */
-    public var contextPolicy: ContextPolicy?
-    /**
-     * Milliseconds after which the reply is cancelled. Default: never.
-     */
-    public var timeoutMilliseconds: SdkLong?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
-         */functionCallParser: FunctionCallParser?,
-        /**
-         * Whether calls that needed repairs are delivered or rejected. Default: delivered.
-         */parserStrictness: Strictness? = nil,
-        /**
-         * Randomness; 0 always takes the most probable token. Default 1.0.
-         */temperature: Float? = nil,
-        /**
-         * Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
-         */topP: Float? = nil,
-        /**
-         * Keeps the k most probable tokens; 0 keeps all. Default 50.
-         */topK: SdkCount? = nil,
-        /**
-         * Keeps tokens with at least this fraction of the highest probability. Default 0.
-         */minP: Float? = nil,
-        /**
-         * Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
-         */repetitionPenalty: Float? = nil,
-        /**
-         * Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
-         */presencePenalty: Float? = nil,
-        /**
-         * Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
-         */frequencyPenalty: Float? = nil,
-        /**
-         * Added to the logits of tokens, by token id, from -100 to 100. Default: none.
-         */logitBias: [SdkCount: Float]? = nil,
-        /**
-         * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
-         */logprobs: SdkCount? = nil,
-        /**
-         * The seed of sampling. Default: a random one, which is reported with the reply.
-         */rngSeed: SdkLong? = nil,
-        /**
-         * Maximum number of tokens in the reply. Default: until the model ends or the context is full.
-         */maxTokens: SdkCount? = nil,
-        /**
-         * Strings that end the reply. They are not part of it.
-         */stopSequences: [String] = [],
-        /**
-         * Whether functions are called. Default: the model decides.
-         */toolChoice: ToolChoice? = nil,
-        /**
-         * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
-         * diagnostic.
-         */parallelToolCalls: Bool = true,
-        /**
-         * Names of the offered functions that may be called. Default: all.
-         */allowedTools: [String]? = nil,
-        /**
-         * Whether calls are constrained to the declared functions. Default: off.
-         */toolCallConstraint: ToolCallConstraint? = nil,
-        /**
-         * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
-         */jsonSchemaConstraint: String? = nil,
-        /**
-         * Adds that schema to the prompt. It does not join the history.
-         */injectSchemaIntoPrompt: Bool = true,
-        /**
-         * Continues the last message of the history, which must be a reply without calls. The events report the new text only.
-         */continueFinalMessage: Bool = false,
-        /**
-         * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
-         */enableThinking: Bool = false,
-        /**
-         * Delivers reasoning within the text, between `<think>` and `</think>`.
-         */inlineThinkingTags: Bool = false,
-        /**
-         * Additional variables for the chat template.
-         */templateVariables: JsonObject? = nil,
-        /**
-         * Ends the reply after its first block of calls.
-         */stopAfterToolCalls: Bool = false,
-        /**
-         * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
-         * for others.
-         */stopOnRepetition: Bool? = nil,
-        /**
-         * Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks.
-         */speechMode: SpeechMode? = nil,
-        /**
-         * Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others.
-         */speechTemperature: Float? = nil,
-        /**
-         * Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others.
-         */speechTopK: SdkCount? = nil,
-        /**
-         * What remains of a cancelled reply in the history. Default: the text so far.
-         */onCancel: OnCancel? = nil,
-        /**
-         * What a request does while another reply of the conversation is being generated. Default: it fails.
-         */onBusy: OnBusy? = nil,
-        /**
-         * How a history that does not fit the context is treated. Default: an error.
-         */contextPolicy: ContextPolicy? = nil,
-        /**
-         * Milliseconds after which the reply is cancelled. Default: never.
-         */timeoutMilliseconds: SdkLong? = nil) {
-        self.functionCallParser = functionCallParser
-        self.parserStrictness = parserStrictness
-        self.temperature = temperature
-        self.topP = topP
-        self.topK = topK
-        self.minP = minP
-        self.repetitionPenalty = repetitionPenalty
-        self.presencePenalty = presencePenalty
-        self.frequencyPenalty = frequencyPenalty
-        self.logitBias = logitBias
-        self.logprobs = logprobs
-        self.rngSeed = rngSeed
-        self.maxTokens = maxTokens
-        self.stopSequences = stopSequences
-        self.toolChoice = toolChoice
-        self.parallelToolCalls = parallelToolCalls
-        self.allowedTools = allowedTools
-        self.toolCallConstraint = toolCallConstraint
-        self.jsonSchemaConstraint = jsonSchemaConstraint
-        self.injectSchemaIntoPrompt = injectSchemaIntoPrompt
-        self.continueFinalMessage = continueFinalMessage
-        self.enableThinking = enableThinking
-        self.inlineThinkingTags = inlineThinkingTags
-        self.templateVariables = templateVariables
-        self.stopAfterToolCalls = stopAfterToolCalls
-        self.stopOnRepetition = stopOnRepetition
-        self.speechMode = speechMode
-        self.speechTemperature = speechTemperature
-        self.speechTopK = speechTopK
-        self.onCancel = onCancel
-        self.onBusy = onBusy
-        self.contextPolicy = contextPolicy
-        self.timeoutMilliseconds = timeoutMilliseconds
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension GenerationOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationOptions {
         return
             try GenerationOptions(
                 functionCallParser: FfiConverterOptionTypeFunctionCallParser.read(from: &buf),
@@ -5965,9 +4976,11 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 logprobs: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 rngSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 maxTokens: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                ignoreEnd: FfiConverterBool.read(from: &buf),
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
                 toolChoice: FfiConverterOptionTypeToolChoice.read(from: &buf),
                 parallelToolCalls: FfiConverterBool.read(from: &buf),
+                offeredFunctions: FfiConverterOptionSequenceString.read(from: &buf),
                 allowedTools: FfiConverterOptionSequenceString.read(from: &buf),
                 toolCallConstraint: FfiConverterOptionTypeToolCallConstraint.read(from: &buf),
                 jsonSchemaConstraint: FfiConverterOptionString.read(from: &buf),
@@ -5988,7 +5001,7 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: GenerationOptions, into buf: inout [UInt8]) {
+    static func write(_ value: GenerationOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterOptionTypeStrictness.write(value.parserStrictness, into: &buf)
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
@@ -6002,9 +5015,11 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkCount.write(value.logprobs, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.rngSeed, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.maxTokens, into: &buf)
+        FfiConverterBool.write(value.ignoreEnd, into: &buf)
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
         FfiConverterOptionTypeToolChoice.write(value.toolChoice, into: &buf)
         FfiConverterBool.write(value.parallelToolCalls, into: &buf)
+        FfiConverterOptionSequenceString.write(value.offeredFunctions, into: &buf)
         FfiConverterOptionSequenceString.write(value.allowedTools, into: &buf)
         FfiConverterOptionTypeToolCallConstraint.write(value.toolCallConstraint, into: &buf)
         FfiConverterOptionString.write(value.jsonSchemaConstraint, into: &buf)
@@ -6041,198 +5056,11 @@ func FfiConverterTypeGenerationOptions_lower(_ value: GenerationOptions) -> Rust
 }
 
 
-/**
- * Counts and times of one generation. Times are in seconds.
- */
-public struct GenerationStats: Equatable, Hashable {
-    /**
-     * Tokens of the prompt.
-     */
-    public var promptTokens: SdkCount
-    /**
-     * Prompt tokens taken from the prefix cache instead of being prefilled.
-     */
-    public var cachedPromptTokens: SdkCount
-    /**
-     * Tokens of the prompt that are sound: rows of 80 ms, for example.
-     */
-    public var audioTokens: SdkCount
-    /**
-     * Tokens that the model wrote, including calls and reasoning.
-     */
-    public var completionTokens: SdkCount
-    /**
-     * Completion tokens that are sound: frames of 80 ms, for example.
-     */
-    public var spokenTokens: SdkCount
-    /**
-     * Completion tokens in reasoning.
-     */
-    public var reasoningTokens: SdkCount
-    /**
-     * Completion tokens in blocks of calls.
-     */
-    public var callTokens: SdkCount
-    /**
-     * Completion tokens that the constraint forced, so that no sampling was needed.
-     */
-    public var forcedTokens: SdkCount
-    /**
-     * Draft tokens that the model verified (speculative decoding).
-     */
-    public var draftedTokens: SdkCount
-    /**
-     * Draft tokens that were accepted.
-     */
-    public var acceptedDraftTokens: SdkCount
-    /**
-     * Time spent computing which tokens the constraint allows; a part of the other times.
-     */
-    public var constraintTime: Double
-    /**
-     * Tokens of prompt and reply together.
-     */
-    public var totalTokens: SdkCount
-    /**
-     * Time in the request queue.
-     */
-    public var queueTime: Double
-    /**
-     * Time from the request to the first token written.
-     */
-    public var timeToFirstToken: Double
-    /**
-     * Time spent prefilling the prompt.
-     */
-    public var prefillTime: Double
-    /**
-     * Time spent decoding.
-     */
-    public var decodeTime: Double
-    /**
-     * Tokens written per second of decoding.
-     */
-    public var tokensPerSecond: Double
-    /**
-     * The seed that was used.
-     */
-    public var seed: SdkLong
-    /**
-     * The sampling values that were used.
-     */
-    public var sampling: Sampling
-    /**
-     * Tokens that the context can hold.
-     */
-    public var contextSize: SdkCount
-    /**
-     * Peak memory of the whole process so far, in bytes; absent where the system does not report it.
-     */
-    public var peakMemory: SdkLong?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Tokens of the prompt.
-         */promptTokens: SdkCount,
-        /**
-         * Prompt tokens taken from the prefix cache instead of being prefilled.
-         */cachedPromptTokens: SdkCount,
-        /**
-         * Tokens of the prompt that are sound: rows of 80 ms, for example.
-         */audioTokens: SdkCount,
-        /**
-         * Tokens that the model wrote, including calls and reasoning.
-         */completionTokens: SdkCount,
-        /**
-         * Completion tokens that are sound: frames of 80 ms, for example.
-         */spokenTokens: SdkCount,
-        /**
-         * Completion tokens in reasoning.
-         */reasoningTokens: SdkCount,
-        /**
-         * Completion tokens in blocks of calls.
-         */callTokens: SdkCount,
-        /**
-         * Completion tokens that the constraint forced, so that no sampling was needed.
-         */forcedTokens: SdkCount,
-        /**
-         * Draft tokens that the model verified (speculative decoding).
-         */draftedTokens: SdkCount,
-        /**
-         * Draft tokens that were accepted.
-         */acceptedDraftTokens: SdkCount,
-        /**
-         * Time spent computing which tokens the constraint allows; a part of the other times.
-         */constraintTime: Double,
-        /**
-         * Tokens of prompt and reply together.
-         */totalTokens: SdkCount,
-        /**
-         * Time in the request queue.
-         */queueTime: Double,
-        /**
-         * Time from the request to the first token written.
-         */timeToFirstToken: Double,
-        /**
-         * Time spent prefilling the prompt.
-         */prefillTime: Double,
-        /**
-         * Time spent decoding.
-         */decodeTime: Double,
-        /**
-         * Tokens written per second of decoding.
-         */tokensPerSecond: Double,
-        /**
-         * The seed that was used.
-         */seed: SdkLong,
-        /**
-         * The sampling values that were used.
-         */sampling: Sampling,
-        /**
-         * Tokens that the context can hold.
-         */contextSize: SdkCount,
-        /**
-         * Peak memory of the whole process so far, in bytes; absent where the system does not report it.
-         */peakMemory: SdkLong?) {
-        self.promptTokens = promptTokens
-        self.cachedPromptTokens = cachedPromptTokens
-        self.audioTokens = audioTokens
-        self.completionTokens = completionTokens
-        self.spokenTokens = spokenTokens
-        self.reasoningTokens = reasoningTokens
-        self.callTokens = callTokens
-        self.forcedTokens = forcedTokens
-        self.draftedTokens = draftedTokens
-        self.acceptedDraftTokens = acceptedDraftTokens
-        self.constraintTime = constraintTime
-        self.totalTokens = totalTokens
-        self.queueTime = queueTime
-        self.timeToFirstToken = timeToFirstToken
-        self.prefillTime = prefillTime
-        self.decodeTime = decodeTime
-        self.tokensPerSecond = tokensPerSecond
-        self.seed = seed
-        self.sampling = sampling
-        self.contextSize = contextSize
-        self.peakMemory = peakMemory
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension GenerationStats: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationStats {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationStats {
         return
             try GenerationStats(
                 promptTokens: FfiConverterTypeSdkCount.read(from: &buf),
@@ -6259,7 +5087,7 @@ struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: GenerationStats, into buf: inout [UInt8]) {
+    static func write(_ value: GenerationStats, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.promptTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.cachedPromptTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.audioTokens, into: &buf)
@@ -6300,46 +5128,11 @@ func FfiConverterTypeGenerationStats_lower(_ value: GenerationStats) -> RustBuff
 }
 
 
-/**
- * A header of a request or of an answer.
- */
-public struct HttpHeader: Equatable, Hashable {
-    /**
-     * The name, in any case.
-     */
-    public var name: String
-    /**
-     * The value.
-     */
-    public var value: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The name, in any case.
-         */name: String,
-        /**
-         * The value.
-         */value: String) {
-        self.name = name
-        self.value = value
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension HttpHeader: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpHeader {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpHeader {
         return
             try HttpHeader(
                 name: FfiConverterString.read(from: &buf),
@@ -6347,7 +5140,7 @@ struct FfiConverterTypeHttpHeader: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: HttpHeader, into buf: inout [UInt8]) {
+    static func write(_ value: HttpHeader, into buf: inout [UInt8]) {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterString.write(value.value, into: &buf)
     }
@@ -6369,46 +5162,11 @@ func FfiConverterTypeHttpHeader_lower(_ value: HttpHeader) -> RustBuffer {
 }
 
 
-/**
- * A GET request. Its headers may contain a token.
- */
-public struct HttpRequest: Equatable, Hashable {
-    /**
-     * The whole address.
-     */
-    public var url: String
-    /**
-     * The headers to send.
-     */
-    public var headers: [HttpHeader]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The whole address.
-         */url: String,
-        /**
-         * The headers to send.
-         */headers: [HttpHeader]) {
-        self.url = url
-        self.headers = headers
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension HttpRequest: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpRequest {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HttpRequest {
         return
             try HttpRequest(
                 url: FfiConverterString.read(from: &buf),
@@ -6416,7 +5174,7 @@ struct FfiConverterTypeHttpRequest: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: HttpRequest, into buf: inout [UInt8]) {
+    static func write(_ value: HttpRequest, into buf: inout [UInt8]) {
         FfiConverterString.write(value.url, into: &buf)
         FfiConverterSequenceTypeHttpHeader.write(value.headers, into: &buf)
     }
@@ -6438,102 +5196,11 @@ func FfiConverterTypeHttpRequest_lower(_ value: HttpRequest) -> RustBuffer {
 }
 
 
-/**
- * Options of a hub. An absent option takes the value of the environment, from the variables of Hugging Face's tools.
- */
-public struct HubOptions: Equatable, Hashable {
-    /**
-     * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
-     * app. On Android the app must name one.
-     */
-    public var cache: String?
-    /**
-     * The address of the hub. Default: `HF_ENDPOINT`, or else `https://huggingface.co`.
-     */
-    public var endpoint: String?
-    /**
-     * The token for private and gated repositories. It is sent to the endpoint only. Default: `HF_TOKEN` or the file of other
-     * tools.
-     */
-    public var token: String?
-    /**
-     * Whether requests are switched off. Default: `HF_HUB_OFFLINE`.
-     */
-    public var isOffline: Bool?
-    /**
-     * Whether a download is refused if the disk has too little space. Default: yes.
-     */
-    public var checksSpace: Bool?
-    /**
-     * Milliseconds without a byte after which a transfer is tried again. Default: 30,000.
-     */
-    public var idleTimeoutMilliseconds: SdkLong?
-    /**
-     * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
-     * Default: 1,000.
-     */
-    public var retryPauseMilliseconds: SdkLong?
-    /**
-     * Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
-     * Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
-     */
-    public var usesLinks: Bool?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The folder that models are downloaded into. Default: the cache that Hugging Face's tools share; on iOS, a folder of the
-         * app. On Android the app must name one.
-         */cache: String? = nil,
-        /**
-         * The address of the hub. Default: `HF_ENDPOINT`, or else `https://huggingface.co`.
-         */endpoint: String? = nil,
-        /**
-         * The token for private and gated repositories. It is sent to the endpoint only. Default: `HF_TOKEN` or the file of other
-         * tools.
-         */token: String? = nil,
-        /**
-         * Whether requests are switched off. Default: `HF_HUB_OFFLINE`.
-         */isOffline: Bool? = nil,
-        /**
-         * Whether a download is refused if the disk has too little space. Default: yes.
-         */checksSpace: Bool? = nil,
-        /**
-         * Milliseconds without a byte after which a transfer is tried again. Default: 30,000.
-         */idleTimeoutMilliseconds: SdkLong? = nil,
-        /**
-         * The pause in milliseconds before a failed request is tried again, which doubles with each failure in a row.
-         * Default: 1,000.
-         */retryPauseMilliseconds: SdkLong? = nil,
-        /**
-         * Whether the files of a model are links to where their contents are stored, so that versions of a model share files.
-         * Default: yes, unless `HF_HUB_DISABLE_SYMLINKS` is set.
-         */usesLinks: Bool? = nil) {
-        self.cache = cache
-        self.endpoint = endpoint
-        self.token = token
-        self.isOffline = isOffline
-        self.checksSpace = checksSpace
-        self.idleTimeoutMilliseconds = idleTimeoutMilliseconds
-        self.retryPauseMilliseconds = retryPauseMilliseconds
-        self.usesLinks = usesLinks
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension HubOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HubOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HubOptions {
         return
             try HubOptions(
                 cache: FfiConverterOptionString.read(from: &buf),
@@ -6547,7 +5214,7 @@ struct FfiConverterTypeHubOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: HubOptions, into buf: inout [UInt8]) {
+    static func write(_ value: HubOptions, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.cache, into: &buf)
         FfiConverterOptionString.write(value.endpoint, into: &buf)
         FfiConverterOptionString.write(value.token, into: &buf)
@@ -6575,46 +5242,11 @@ func FfiConverterTypeHubOptions_lower(_ value: HubOptions) -> RustBuffer {
 }
 
 
-/**
- * A label and its probability.
- */
-public struct LabelProbability: Equatable, Hashable {
-    /**
-     * The label, as the question has it.
-     */
-    public var label: String
-    /**
-     * Its probability among the labels.
-     */
-    public var probability: Double
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The label, as the question has it.
-         */label: String,
-        /**
-         * Its probability among the labels.
-         */probability: Double) {
-        self.label = label
-        self.probability = probability
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension LabelProbability: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LabelProbability {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LabelProbability {
         return
             try LabelProbability(
                 label: FfiConverterString.read(from: &buf),
@@ -6622,7 +5254,7 @@ struct FfiConverterTypeLabelProbability: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: LabelProbability, into buf: inout [UInt8]) {
+    static func write(_ value: LabelProbability, into buf: inout [UInt8]) {
         FfiConverterString.write(value.label, into: &buf)
         FfiConverterDouble.write(value.probability, into: &buf)
     }
@@ -6644,160 +5276,11 @@ func FfiConverterTypeLabelProbability_lower(_ value: LabelProbability) -> RustBu
 }
 
 
-/**
- * Options for loading a model.
- */
-public struct LoadOptions: Equatable, Hashable {
-    /**
-     * Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
-     */
-    public var contextSize: SdkCount?
-    /**
-     * The device that computes. Default: the CPU.
-     */
-    public var device: Device?
-    /**
-     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-     */
-    public var threads: SdkCount?
-    /**
-     * The storage format of keys and values. Default: F16.
-     */
-    public var cacheType: CacheType?
-    /**
-     * A chat template that replaces the model's own.
-     */
-    public var chatTemplate: String?
-    /**
-     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
-     * a file beside the model's, whose name contains `mmproj` or `projector`.
-     */
-    public var projector: String?
-    /**
-     * The rule for names of functions. Default: letters, digits, `_` and `-`.
-     */
-    public var functionNames: FunctionNames?
-    /**
-     * Sampling values that replace those that the model's files recommend.
-     */
-    public var generationDefaults: SamplingDefaults?
-    /**
-     * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
-     */
-    public var cacheBytes: SdkLong?
-    /**
-     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
-     * put on white.
-     */
-    public var ignoresTransparency: Bool?
-    /**
-     * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
-     * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
-     */
-    public var audioDecoder: String?
-    /**
-     * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
-     * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
-     */
-    public var audioTokenizer: String?
-    /**
-     * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
-     * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
-     */
-    public var packedFolder: String?
-    /**
-     * The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
-     */
-    public var packedBytes: SdkLong?
-    /**
-     * How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
-     */
-    public var weightMemory: WeightMemory?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
-         */contextSize: SdkCount? = nil,
-        /**
-         * The device that computes. Default: the CPU.
-         */device: Device? = nil,
-        /**
-         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-         */threads: SdkCount? = nil,
-        /**
-         * The storage format of keys and values. Default: F16.
-         */cacheType: CacheType? = nil,
-        /**
-         * A chat template that replaces the model's own.
-         */chatTemplate: String? = nil,
-        /**
-         * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
-         * a file beside the model's, whose name contains `mmproj` or `projector`.
-         */projector: String? = nil,
-        /**
-         * The rule for names of functions. Default: letters, digits, `_` and `-`.
-         */functionNames: FunctionNames? = nil,
-        /**
-         * Sampling values that replace those that the model's files recommend.
-         */generationDefaults: SamplingDefaults? = nil,
-        /**
-         * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
-         */cacheBytes: SdkLong? = nil,
-        /**
-         * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
-         * put on white.
-         */ignoresTransparency: Bool? = nil,
-        /**
-         * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
-         * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
-         */audioDecoder: String? = nil,
-        /**
-         * A GGUF file or folder with the part of an audio model that turns frames into sound. Default: the folder
-         * `audio_detokenizer` in the model's own, or a file beside the model's, whose name contains `tokenizer`.
-         */audioTokenizer: String? = nil,
-        /**
-         * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
-         * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
-         */packedFolder: String? = nil,
-        /**
-         * The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB.
-         */packedBytes: SdkLong? = nil,
-        /**
-         * How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere.
-         */weightMemory: WeightMemory? = nil) {
-        self.contextSize = contextSize
-        self.device = device
-        self.threads = threads
-        self.cacheType = cacheType
-        self.chatTemplate = chatTemplate
-        self.projector = projector
-        self.functionNames = functionNames
-        self.generationDefaults = generationDefaults
-        self.cacheBytes = cacheBytes
-        self.ignoresTransparency = ignoresTransparency
-        self.audioDecoder = audioDecoder
-        self.audioTokenizer = audioTokenizer
-        self.packedFolder = packedFolder
-        self.packedBytes = packedBytes
-        self.weightMemory = weightMemory
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension LoadOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadOptions {
         return
             try LoadOptions(
                 contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf),
@@ -6809,16 +5292,18 @@ struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                ignoresTransparency: FfiConverterOptionBool.read(from: &buf),
+                ignoresTransparency: FfiConverterBool.read(from: &buf),
                 audioDecoder: FfiConverterOptionString.read(from: &buf),
                 audioTokenizer: FfiConverterOptionString.read(from: &buf),
                 packedFolder: FfiConverterOptionString.read(from: &buf),
                 packedBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                weightMemory: FfiConverterOptionTypeWeightMemory.read(from: &buf)
+                weightMemory: FfiConverterOptionTypeWeightMemory.read(from: &buf),
+                gpuName: FfiConverterOptionString.read(from: &buf),
+                gpuBytes: FfiConverterOptionTypeSdkLong.read(from: &buf)
         )
     }
 
-    public static func write(_ value: LoadOptions, into buf: inout [UInt8]) {
+    static func write(_ value: LoadOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
@@ -6828,12 +5313,14 @@ struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
-        FfiConverterOptionBool.write(value.ignoresTransparency, into: &buf)
+        FfiConverterBool.write(value.ignoresTransparency, into: &buf)
         FfiConverterOptionString.write(value.audioDecoder, into: &buf)
         FfiConverterOptionString.write(value.audioTokenizer, into: &buf)
         FfiConverterOptionString.write(value.packedFolder, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.packedBytes, into: &buf)
         FfiConverterOptionTypeWeightMemory.write(value.weightMemory, into: &buf)
+        FfiConverterOptionString.write(value.gpuName, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.gpuBytes, into: &buf)
     }
 }
 
@@ -6854,167 +5341,29 @@ func FfiConverterTypeLoadOptions_lower(_ value: LoadOptions) -> RustBuffer {
 
 
 /**
- * Facts about a model.
+ * A message to developers. It has no text of conversations.
  */
-public struct ModelInfo: Equatable, Hashable {
+struct RawLogRecord: Equatable, Hashable {
     /**
-     * The name that its files give it.
+     * Its importance.
      */
-    public var name: String?
+    var level: LogLevel
     /**
-     * The family, by the name in its files.
+     * One line.
      */
-    public var architecture: String
-    /**
-     * Number of weights, each counted once.
-     */
-    public var parameters: SdkLong
-    /**
-     * Number of layers of any kind.
-     */
-    public var layers: SdkCount
-    /**
-     * Context size that the model was trained for, in tokens.
-     */
-    public var contextSize: SdkCount
-    /**
-     * Number of tokens in its vocabulary.
-     */
-    public var vocabularySize: SdkCount
-    /**
-     * Storage formats of the weights, the one with the most bytes first.
-     */
-    public var quantisation: [String]
-    /**
-     * Whether the chat template supports functions.
-     */
-    public var supportsFunctionCalling: Bool
-    /**
-     * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
-     * themselves.
-     */
-    public var functionCallParser: FunctionCallParser
-    /**
-     * Whether the chat template supports reasoning.
-     */
-    public var supportsReasoning: Bool
-    /**
-     * Whether messages can contain images.
-     */
-    public var supportsImages: Bool
-    /**
-     * Whether messages can contain sound.
-     */
-    public var supportsAudio: Bool
-    /**
-     * Whether the model speaks: its replies may have sound.
-     */
-    public var supportsSpeech: Bool
-    /**
-     * Estimated memory in bytes, with the context size that it was or would be loaded with.
-     */
-    public var memoryEstimate: SdkLong
-    /**
-     * The part of it that the vision tower and its projector take; 0 if the model takes no images.
-     */
-    public var visionMemory: SdkLong
-    /**
-     * The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
-     */
-    public var hearingMemory: SdkLong
-    /**
-     * The part of it that the parts which speak take; 0 if the model does not speak.
-     */
-    public var speechMemory: SdkLong
-    /**
-     * Names in the files of tensors that nothing reads, in order.
-     */
-    public var unusedTensors: [String]
-    /**
-     * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
-     */
-    public var problems: [String]
+    var message: String
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(
+    init(
         /**
-         * The name that its files give it.
-         */name: String?,
+         * Its importance.
+         */level: LogLevel,
         /**
-         * The family, by the name in its files.
-         */architecture: String,
-        /**
-         * Number of weights, each counted once.
-         */parameters: SdkLong,
-        /**
-         * Number of layers of any kind.
-         */layers: SdkCount,
-        /**
-         * Context size that the model was trained for, in tokens.
-         */contextSize: SdkCount,
-        /**
-         * Number of tokens in its vocabulary.
-         */vocabularySize: SdkCount,
-        /**
-         * Storage formats of the weights, the one with the most bytes first.
-         */quantisation: [String],
-        /**
-         * Whether the chat template supports functions.
-         */supportsFunctionCalling: Bool,
-        /**
-         * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
-         * themselves.
-         */functionCallParser: FunctionCallParser,
-        /**
-         * Whether the chat template supports reasoning.
-         */supportsReasoning: Bool,
-        /**
-         * Whether messages can contain images.
-         */supportsImages: Bool,
-        /**
-         * Whether messages can contain sound.
-         */supportsAudio: Bool,
-        /**
-         * Whether the model speaks: its replies may have sound.
-         */supportsSpeech: Bool,
-        /**
-         * Estimated memory in bytes, with the context size that it was or would be loaded with.
-         */memoryEstimate: SdkLong,
-        /**
-         * The part of it that the vision tower and its projector take; 0 if the model takes no images.
-         */visionMemory: SdkLong,
-        /**
-         * The part of it that the encoder of sound and its adapter take; 0 if the model has no audio input.
-         */hearingMemory: SdkLong,
-        /**
-         * The part of it that the parts which speak take; 0 if the model does not speak.
-         */speechMemory: SdkLong,
-        /**
-         * Names in the files of tensors that nothing reads, in order.
-         */unusedTensors: [String],
-        /**
-         * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
-         */problems: [String]) {
-        self.name = name
-        self.architecture = architecture
-        self.parameters = parameters
-        self.layers = layers
-        self.contextSize = contextSize
-        self.vocabularySize = vocabularySize
-        self.quantisation = quantisation
-        self.supportsFunctionCalling = supportsFunctionCalling
-        self.functionCallParser = functionCallParser
-        self.supportsReasoning = supportsReasoning
-        self.supportsImages = supportsImages
-        self.supportsAudio = supportsAudio
-        self.supportsSpeech = supportsSpeech
-        self.memoryEstimate = memoryEstimate
-        self.visionMemory = visionMemory
-        self.hearingMemory = hearingMemory
-        self.speechMemory = speechMemory
-        self.unusedTensors = unusedTensors
-        self.problems = problems
+         * One line.
+         */message: String) {
+        self.level = level
+        self.message = message
     }
 
 
@@ -7023,14 +5372,48 @@ public struct ModelInfo: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension ModelInfo: Sendable {}
+extension RawLogRecord: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+struct FfiConverterTypeLogRecord: FfiConverterRustBuffer {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLogRecord {
+        return
+            try RawLogRecord(
+                level: FfiConverterTypeLogLevel.read(from: &buf),
+                message: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    static func write(_ value: RawLogRecord, into buf: inout [UInt8]) {
+        FfiConverterTypeLogLevel.write(value.level, into: &buf)
+        FfiConverterString.write(value.message, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogRecord_lift(_ buf: RustBuffer) throws -> RawLogRecord {
+    return try FfiConverterTypeLogRecord.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogRecord_lower(_ value: RawLogRecord) -> RustBuffer {
+    return FfiConverterTypeLogRecord.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ModelInfo {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ModelInfo {
         return
             try ModelInfo(
                 name: FfiConverterOptionString.read(from: &buf),
@@ -7055,7 +5438,7 @@ struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: ModelInfo, into buf: inout [UInt8]) {
+    static func write(_ value: ModelInfo, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.name, into: &buf)
         FfiConverterString.write(value.architecture, into: &buf)
         FfiConverterTypeSdkLong.write(value.parameters, into: &buf)
@@ -7094,62 +5477,11 @@ func FfiConverterTypeModelInfo_lower(_ value: ModelInfo) -> RustBuffer {
 }
 
 
-/**
- * A file of a plan that the app fetches.
- */
-public struct PlannedFile: Equatable, Hashable {
-    /**
-     * The address of the file, whose answer redirects to the place where the file is stored.
-     */
-    public var url: String
-    /**
-     * The path in the repository.
-     */
-    public var path: String
-    /**
-     * The size in bytes.
-     */
-    public var size: SdkLong
-    /**
-     * The digest of the content: 64 hexadecimal digits of SHA-256, or the 40 of git's id.
-     */
-    public var digest: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The address of the file, whose answer redirects to the place where the file is stored.
-         */url: String,
-        /**
-         * The path in the repository.
-         */path: String,
-        /**
-         * The size in bytes.
-         */size: SdkLong,
-        /**
-         * The digest of the content: 64 hexadecimal digits of SHA-256, or the 40 of git's id.
-         */digest: String) {
-        self.url = url
-        self.path = path
-        self.size = size
-        self.digest = digest
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PlannedFile: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlannedFile {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlannedFile {
         return
             try PlannedFile(
                 url: FfiConverterString.read(from: &buf),
@@ -7159,7 +5491,7 @@ struct FfiConverterTypePlannedFile: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: PlannedFile, into buf: inout [UInt8]) {
+    static func write(_ value: PlannedFile, into buf: inout [UInt8]) {
         FfiConverterString.write(value.url, into: &buf)
         FfiConverterString.write(value.path, into: &buf)
         FfiConverterTypeSdkLong.write(value.size, into: &buf)
@@ -7183,62 +5515,11 @@ func FfiConverterTypePlannedFile_lower(_ value: PlannedFile) -> RustBuffer {
 }
 
 
-/**
- * How much of a reply's prompt is prefilled. What comes from the prefix cache counts as prefilled.
- */
-public struct PrefillProgress: Equatable, Hashable {
-    /**
-     * Tokens of the prompt that are prefilled.
-     */
-    public var doneTokens: SdkCount
-    /**
-     * Tokens of the prompt; 0 until the prompt is prepared.
-     */
-    public var totalTokens: SdkCount
-    /**
-     * Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
-     */
-    public var doneImages: SdkCount
-    /**
-     * Images of the prompt, counted in the same way.
-     */
-    public var totalImages: SdkCount
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Tokens of the prompt that are prefilled.
-         */doneTokens: SdkCount,
-        /**
-         * Tokens of the prompt; 0 until the prompt is prepared.
-         */totalTokens: SdkCount,
-        /**
-         * Images of the prompt that are computed. Each tile of a large picture counts as an image, and its smaller copy as well.
-         */doneImages: SdkCount,
-        /**
-         * Images of the prompt, counted in the same way.
-         */totalImages: SdkCount) {
-        self.doneTokens = doneTokens
-        self.totalTokens = totalTokens
-        self.doneImages = doneImages
-        self.totalImages = totalImages
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PrefillProgress: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PrefillProgress {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PrefillProgress {
         return
             try PrefillProgress(
                 doneTokens: FfiConverterTypeSdkCount.read(from: &buf),
@@ -7248,7 +5529,7 @@ struct FfiConverterTypePrefillProgress: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: PrefillProgress, into buf: inout [UInt8]) {
+    static func write(_ value: PrefillProgress, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.doneTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.totalTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.doneImages, into: &buf)
@@ -7272,54 +5553,11 @@ func FfiConverterTypePrefillProgress_lower(_ value: PrefillProgress) -> RustBuff
 }
 
 
-/**
- * What a prompt left out of the history. Messages are given by their index.
- */
-public struct PromptReport: Equatable, Hashable {
-    /**
-     * Messages left out so that the prompt fits the context.
-     */
-    public var droppedMessages: [SdkCount]
-    /**
-     * Function results that were cut short so that the prompt fits the context.
-     */
-    public var shrunkMessages: [SdkCount]
-    /**
-     * Assistant messages whose number of following results differs from their number of calls.
-     */
-    public var miscountedResults: [SdkCount]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Messages left out so that the prompt fits the context.
-         */droppedMessages: [SdkCount],
-        /**
-         * Function results that were cut short so that the prompt fits the context.
-         */shrunkMessages: [SdkCount],
-        /**
-         * Assistant messages whose number of following results differs from their number of calls.
-         */miscountedResults: [SdkCount]) {
-        self.droppedMessages = droppedMessages
-        self.shrunkMessages = shrunkMessages
-        self.miscountedResults = miscountedResults
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PromptReport: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PromptReport {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PromptReport {
         return
             try PromptReport(
                 droppedMessages: FfiConverterSequenceTypeSdkCount.read(from: &buf),
@@ -7328,7 +5566,7 @@ struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: PromptReport, into buf: inout [UInt8]) {
+    static func write(_ value: PromptReport, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeSdkCount.write(value.droppedMessages, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.shrunkMessages, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.miscountedResults, into: &buf)
@@ -7351,78 +5589,11 @@ func FfiConverterTypePromptReport_lower(_ value: PromptReport) -> RustBuffer {
 }
 
 
-/**
- * The progress of a download. Numbers never go backwards, except for the speed.
- */
-public struct PullProgress: Equatable, Hashable {
-    /**
-     * What the download is doing.
-     */
-    public var state: PullState
-    /**
-     * The file that it is about; empty while the name is resolved.
-     */
-    public var file: String
-    /**
-     * Bytes already downloaded, of all files.
-     */
-    public var done: SdkLong
-    /**
-     * Bytes of all files; 0 until it is known.
-     */
-    public var total: SdkLong
-    /**
-     * The bytes that were there already when the download began.
-     */
-    public var resumedFrom: SdkLong
-    /**
-     * The speed during the last seconds.
-     */
-    public var bytesPerSecond: SdkLong
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * What the download is doing.
-         */state: PullState,
-        /**
-         * The file that it is about; empty while the name is resolved.
-         */file: String,
-        /**
-         * Bytes already downloaded, of all files.
-         */done: SdkLong,
-        /**
-         * Bytes of all files; 0 until it is known.
-         */total: SdkLong,
-        /**
-         * The bytes that were there already when the download began.
-         */resumedFrom: SdkLong,
-        /**
-         * The speed during the last seconds.
-         */bytesPerSecond: SdkLong) {
-        self.state = state
-        self.file = file
-        self.done = done
-        self.total = total
-        self.resumedFrom = resumedFrom
-        self.bytesPerSecond = bytesPerSecond
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PullProgress: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullProgress {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullProgress {
         return
             try PullProgress(
                 state: FfiConverterTypePullState.read(from: &buf),
@@ -7434,7 +5605,7 @@ struct FfiConverterTypePullProgress: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: PullProgress, into buf: inout [UInt8]) {
+    static func write(_ value: PullProgress, into buf: inout [UInt8]) {
         FfiConverterTypePullState.write(value.state, into: &buf)
         FfiConverterString.write(value.file, into: &buf)
         FfiConverterTypeSdkLong.write(value.done, into: &buf)
@@ -7460,48 +5631,11 @@ func FfiConverterTypePullProgress_lower(_ value: PullProgress) -> RustBuffer {
 }
 
 
-/**
- * One document of a ranking.
- */
-public struct RankedDocument: Equatable, Hashable {
-    /**
-     * Its place among the documents that were given.
-     */
-    public var index: SdkCount
-    /**
-     * How well it fits: a probability for most models; for some cross-encoders a logit, and for models with a vector for each token a
-     * sum of cosines.
-     */
-    public var relevance: Float
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Its place among the documents that were given.
-         */index: SdkCount,
-        /**
-         * How well it fits: a probability for most models; for some cross-encoders a logit, and for models with a vector for each token a
-         * sum of cosines.
-         */relevance: Float) {
-        self.index = index
-        self.relevance = relevance
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RankedDocument: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RankedDocument {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RankedDocument {
         return
             try RankedDocument(
                 index: FfiConverterTypeSdkCount.read(from: &buf),
@@ -7509,7 +5643,7 @@ struct FfiConverterTypeRankedDocument: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: RankedDocument, into buf: inout [UInt8]) {
+    static func write(_ value: RankedDocument, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.index, into: &buf)
         FfiConverterFloat.write(value.relevance, into: &buf)
     }
@@ -7531,54 +5665,11 @@ func FfiConverterTypeRankedDocument_lower(_ value: RankedDocument) -> RustBuffer
 }
 
 
-/**
- * The documents that fit a query best, the best first.
- */
-public struct Ranking: Equatable, Hashable {
-    /**
-     * The documents, the best first; of equal ones, the earlier first.
-     */
-    public var results: [RankedDocument]
-    /**
-     * Tokens that were read, with prompts and the tokens around texts.
-     */
-    public var tokenCount: SdkCount
-    /**
-     * The documents that were cut, as indices.
-     */
-    public var truncated: [SdkCount]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The documents, the best first; of equal ones, the earlier first.
-         */results: [RankedDocument],
-        /**
-         * Tokens that were read, with prompts and the tokens around texts.
-         */tokenCount: SdkCount,
-        /**
-         * The documents that were cut, as indices.
-         */truncated: [SdkCount]) {
-        self.results = results
-        self.tokenCount = tokenCount
-        self.truncated = truncated
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Ranking: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeRanking: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Ranking {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Ranking {
         return
             try Ranking(
                 results: FfiConverterSequenceTypeRankedDocument.read(from: &buf),
@@ -7587,7 +5678,7 @@ struct FfiConverterTypeRanking: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Ranking, into buf: inout [UInt8]) {
+    static func write(_ value: Ranking, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeRankedDocument.write(value.results, into: &buf)
         FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
@@ -7610,56 +5701,29 @@ func FfiConverterTypeRanking_lower(_ value: Ranking) -> RustBuffer {
 }
 
 
-/**
- * A message to developers. It has no text of conversations.
- */
-struct RawLogRecord: Equatable, Hashable {
-    /**
-     * Its importance.
-     */
-    public var level: LogLevel
-    /**
-     * One line.
-     */
-    public var message: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Its importance.
-         */level: LogLevel,
-        /**
-         * One line.
-         */message: String) {
-        self.level = level
-        self.message = message
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RawLogRecord: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawLogRecord: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawLogRecord {
+struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RejectedCall {
         return
-            try RawLogRecord(
-                level: FfiConverterTypeLogLevel.read(from: &buf),
-                message: FfiConverterString.read(from: &buf)
+            try RejectedCall(
+                reason: FfiConverterString.read(from: &buf),
+                name: FfiConverterOptionString.read(from: &buf),
+                rawText: FfiConverterString.read(from: &buf),
+                byteOffset: FfiConverterTypeSdkLong.read(from: &buf),
+                candidate: FfiConverterOptionTypeSdkFunctionCall.read(from: &buf),
+                explanation: FfiConverterString.read(from: &buf)
         )
     }
 
-    public static func write(_ value: RawLogRecord, into buf: inout [UInt8]) {
-        FfiConverterTypeLogLevel.write(value.level, into: &buf)
-        FfiConverterString.write(value.message, into: &buf)
+    static func write(_ value: RejectedCall, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.reason, into: &buf)
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterString.write(value.rawText, into: &buf)
+        FfiConverterTypeSdkLong.write(value.byteOffset, into: &buf)
+        FfiConverterOptionTypeSdkFunctionCall.write(value.candidate, into: &buf)
+        FfiConverterString.write(value.explanation, into: &buf)
     }
 }
 
@@ -7667,15 +5731,49 @@ struct FfiConverterTypeRawLogRecord: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawLogRecord_lift(_ buf: RustBuffer) throws -> RawLogRecord {
-    return try FfiConverterTypeRawLogRecord.lift(buf)
+func FfiConverterTypeRejectedCall_lift(_ buf: RustBuffer) throws -> RejectedCall {
+    return try FfiConverterTypeRejectedCall.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawLogRecord_lower(_ value: RawLogRecord) -> RustBuffer {
-    return FfiConverterTypeRawLogRecord.lower(value)
+func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuffer {
+    return FfiConverterTypeRejectedCall.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RerankOptions {
+        return
+            try RerankOptions(
+                topN: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                instruction: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    static func write(_ value: RerankOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeSdkCount.write(value.topN, into: &buf)
+        FfiConverterOptionString.write(value.instruction, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRerankOptions_lift(_ buf: RustBuffer) throws -> RerankOptions {
+    return try FfiConverterTypeRerankOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeRerankOptions_lower(_ value: RerankOptions) -> RustBuffer {
+    return FfiConverterTypeRerankOptions.lower(value)
 }
 
 
@@ -7686,19 +5784,19 @@ struct RawRoundOptions: Equatable, Hashable {
     /**
      * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
      */
-    public var maxRounds: SdkCount?
+    var maxRounds: SdkCount?
     /**
      * Seconds that a function may take. Default: no limit.
      */
-    public var timeLimit: Double?
+    var timeLimit: Double?
     /**
      * Whether all calls of a reply are run at once. Default: one after the other.
      */
-    public var inParallel: Bool
+    var inParallel: Bool
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(
+    init(
         /**
          * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
          */maxRounds: SdkCount? = nil,
@@ -7725,8 +5823,8 @@ extension RawRoundOptions: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawRoundOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawRoundOptions {
+struct FfiConverterTypeRoundOptions: FfiConverterRustBuffer {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawRoundOptions {
         return
             try RawRoundOptions(
                 maxRounds: FfiConverterOptionTypeSdkCount.read(from: &buf),
@@ -7735,7 +5833,7 @@ struct FfiConverterTypeRawRoundOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: RawRoundOptions, into buf: inout [UInt8]) {
+    static func write(_ value: RawRoundOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeSdkCount.write(value.maxRounds, into: &buf)
         FfiConverterOptionDouble.write(value.timeLimit, into: &buf)
         FfiConverterBool.write(value.inParallel, into: &buf)
@@ -7746,234 +5844,23 @@ struct FfiConverterTypeRawRoundOptions: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawRoundOptions_lift(_ buf: RustBuffer) throws -> RawRoundOptions {
-    return try FfiConverterTypeRawRoundOptions.lift(buf)
+func FfiConverterTypeRoundOptions_lift(_ buf: RustBuffer) throws -> RawRoundOptions {
+    return try FfiConverterTypeRoundOptions.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawRoundOptions_lower(_ value: RawRoundOptions) -> RustBuffer {
-    return FfiConverterTypeRawRoundOptions.lower(value)
+func FfiConverterTypeRoundOptions_lower(_ value: RawRoundOptions) -> RustBuffer {
+    return FfiConverterTypeRoundOptions.lower(value)
 }
 
-
-/**
- * Call text that could not be delivered as a call.
- */
-public struct RejectedCall: Equatable, Hashable {
-    /**
-     * The code of the reason: `incomplete_block`, `positional_argument`, …
-     */
-    public var reason: String
-    /**
-     * The function's name, if it could be parsed.
-     */
-    public var name: String?
-    /**
-     * The rejected text.
-     */
-    public var rawText: String
-    /**
-     * The offset in its block, in bytes.
-     */
-    public var byteOffset: SdkLong
-    /**
-     * The call as far as it could be parsed. An app may accept it deliberately.
-     */
-    public var candidate: SdkFunctionCall?
-    /**
-     * One readable line.
-     */
-    public var explanation: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The code of the reason: `incomplete_block`, `positional_argument`, …
-         */reason: String,
-        /**
-         * The function's name, if it could be parsed.
-         */name: String?,
-        /**
-         * The rejected text.
-         */rawText: String,
-        /**
-         * The offset in its block, in bytes.
-         */byteOffset: SdkLong,
-        /**
-         * The call as far as it could be parsed. An app may accept it deliberately.
-         */candidate: SdkFunctionCall?,
-        /**
-         * One readable line.
-         */explanation: String) {
-        self.reason = reason
-        self.name = name
-        self.rawText = rawText
-        self.byteOffset = byteOffset
-        self.candidate = candidate
-        self.explanation = explanation
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RejectedCall: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RejectedCall {
-        return
-            try RejectedCall(
-                reason: FfiConverterString.read(from: &buf),
-                name: FfiConverterOptionString.read(from: &buf),
-                rawText: FfiConverterString.read(from: &buf),
-                byteOffset: FfiConverterTypeSdkLong.read(from: &buf),
-                candidate: FfiConverterOptionTypeSdkFunctionCall.read(from: &buf),
-                explanation: FfiConverterString.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: RejectedCall, into buf: inout [UInt8]) {
-        FfiConverterString.write(value.reason, into: &buf)
-        FfiConverterOptionString.write(value.name, into: &buf)
-        FfiConverterString.write(value.rawText, into: &buf)
-        FfiConverterTypeSdkLong.write(value.byteOffset, into: &buf)
-        FfiConverterOptionTypeSdkFunctionCall.write(value.candidate, into: &buf)
-        FfiConverterString.write(value.explanation, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRejectedCall_lift(_ buf: RustBuffer) throws -> RejectedCall {
-    return try FfiConverterTypeRejectedCall.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuffer {
-    return FfiConverterTypeRejectedCall.lower(value)
-}
-
-
-/**
- * How documents are ranked.
- */
-public struct RerankOptions: Equatable, Hashable {
-    /**
-     * The number of results. Default: all documents.
-     */
-    public var topN: SdkCount?
-    /**
-     * What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it.
-     */
-    public var instruction: String?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The number of results. Default: all documents.
-         */topN: SdkCount? = nil,
-        /**
-         * What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it.
-         */instruction: String? = nil) {
-        self.topN = topN
-        self.instruction = instruction
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RerankOptions: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeRerankOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RerankOptions {
-        return
-            try RerankOptions(
-                topN: FfiConverterOptionTypeSdkCount.read(from: &buf),
-                instruction: FfiConverterOptionString.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: RerankOptions, into buf: inout [UInt8]) {
-        FfiConverterOptionTypeSdkCount.write(value.topN, into: &buf)
-        FfiConverterOptionString.write(value.instruction, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRerankOptions_lift(_ buf: RustBuffer) throws -> RerankOptions {
-    return try FfiConverterTypeRerankOptions.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeRerankOptions_lower(_ value: RerankOptions) -> RustBuffer {
-    return FfiConverterTypeRerankOptions.lower(value)
-}
-
-
-/**
- * The sampling values that were used.
- */
-public struct Sampling: Equatable, Hashable {
-    public var temperature: Float
-    public var topP: Float
-    public var topK: SdkCount
-    public var minP: Float
-    public var repetitionPenalty: Float
-    public var presencePenalty: Float
-    public var frequencyPenalty: Float
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(temperature: Float, topP: Float, topK: SdkCount, minP: Float, repetitionPenalty: Float, presencePenalty: Float, frequencyPenalty: Float) {
-        self.temperature = temperature
-        self.topP = topP
-        self.topK = topK
-        self.minP = minP
-        self.repetitionPenalty = repetitionPenalty
-        self.presencePenalty = presencePenalty
-        self.frequencyPenalty = frequencyPenalty
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Sampling: Sendable {}
-#endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSampling: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Sampling {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Sampling {
         return
             try Sampling(
                 temperature: FfiConverterFloat.read(from: &buf),
@@ -7986,7 +5873,7 @@ struct FfiConverterTypeSampling: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Sampling, into buf: inout [UInt8]) {
+    static func write(_ value: Sampling, into buf: inout [UInt8]) {
         FfiConverterFloat.write(value.temperature, into: &buf)
         FfiConverterFloat.write(value.topP, into: &buf)
         FfiConverterTypeSdkCount.write(value.topK, into: &buf)
@@ -8013,40 +5900,11 @@ func FfiConverterTypeSampling_lower(_ value: Sampling) -> RustBuffer {
 }
 
 
-/**
- * Sampling values that replace those that a model's files recommend.
- */
-public struct SamplingDefaults: Equatable, Hashable {
-    public var temperature: Float?
-    public var topP: Float?
-    public var topK: SdkCount?
-    public var minP: Float?
-    public var repetitionPenalty: Float?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(temperature: Float? = nil, topP: Float? = nil, topK: SdkCount? = nil, minP: Float? = nil, repetitionPenalty: Float? = nil) {
-        self.temperature = temperature
-        self.topP = topP
-        self.topK = topK
-        self.minP = minP
-        self.repetitionPenalty = repetitionPenalty
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SamplingDefaults: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SamplingDefaults {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SamplingDefaults {
         return
             try SamplingDefaults(
                 temperature: FfiConverterOptionFloat.read(from: &buf),
@@ -8057,7 +5915,7 @@ struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: SamplingDefaults, into buf: inout [UInt8]) {
+    static func write(_ value: SamplingDefaults, into buf: inout [UInt8]) {
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
         FfiConverterOptionFloat.write(value.topP, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.topK, into: &buf)
@@ -8082,62 +5940,11 @@ func FfiConverterTypeSamplingDefaults_lower(_ value: SamplingDefaults) -> RustBu
 }
 
 
-/**
- * A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints.
- */
-public struct ScoredToken: Equatable, Hashable {
-    /**
-     * Its id.
-     */
-    public var id: SdkCount
-    /**
-     * Its bytes as text; for a control token, its spelling.
-     */
-    public var text: String
-    /**
-     * The bytes that it adds to the reply; empty for a control token.
-     */
-    public var bytes: Data
-    /**
-     * The natural logarithm of its probability.
-     */
-    public var logprob: Double
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Its id.
-         */id: SdkCount,
-        /**
-         * Its bytes as text; for a control token, its spelling.
-         */text: String,
-        /**
-         * The bytes that it adds to the reply; empty for a control token.
-         */bytes: Data,
-        /**
-         * The natural logarithm of its probability.
-         */logprob: Double) {
-        self.id = id
-        self.text = text
-        self.bytes = bytes
-        self.logprob = logprob
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ScoredToken: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ScoredToken {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ScoredToken {
         return
             try ScoredToken(
                 id: FfiConverterTypeSdkCount.read(from: &buf),
@@ -8147,7 +5954,7 @@ struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: ScoredToken, into buf: inout [UInt8]) {
+    static func write(_ value: ScoredToken, into buf: inout [UInt8]) {
         FfiConverterTypeSdkCount.write(value.id, into: &buf)
         FfiConverterString.write(value.text, into: &buf)
         FfiConverterData.write(value.bytes, into: &buf)
@@ -8171,64 +5978,11 @@ func FfiConverterTypeScoredToken_lower(_ value: ScoredToken) -> RustBuffer {
 }
 
 
-/**
- * A function that the model may call.
- */
-public struct SdkFunction: Equatable, Hashable {
-    /**
-     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
-     */
-    public var name: String
-    /**
-     * The purpose of the function, written for the model.
-     */
-    public var functionDescription: String
-    /**
-     * The parameters, in the order in which they are in the prompt.
-     */
-    public var parameters: [SdkFunctionParameter]
-    /**
-     * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
-     * the name above, as long as it has the same description and parameters.
-     */
-    public var definition: String?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
-         */name: String,
-        /**
-         * The purpose of the function, written for the model.
-         */functionDescription: String,
-        /**
-         * The parameters, in the order in which they are in the prompt.
-         */parameters: [SdkFunctionParameter],
-        /**
-         * The JSON text that the function was read from, if the other fields do not show all of it. Prompts show it as it is, with
-         * the name above, as long as it has the same description and parameters.
-         */definition: String? = nil) {
-        self.name = name
-        self.functionDescription = functionDescription
-        self.parameters = parameters
-        self.definition = definition
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SdkFunction: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunction {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunction {
         return
             try SdkFunction(
                 name: FfiConverterString.read(from: &buf),
@@ -8238,7 +5992,7 @@ struct FfiConverterTypeSdkFunction: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: SdkFunction, into buf: inout [UInt8]) {
+    static func write(_ value: SdkFunction, into buf: inout [UInt8]) {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterString.write(value.functionDescription, into: &buf)
         FfiConverterSequenceTypeSdkFunctionParameter.write(value.parameters, into: &buf)
@@ -8262,78 +6016,11 @@ func FfiConverterTypeSdkFunction_lower(_ value: SdkFunction) -> RustBuffer {
 }
 
 
-/**
- * A function call that the model made. Validate the arguments before running the function.
- */
-public struct SdkFunctionCall: Equatable, Hashable {
-    /**
-     * The name of the function, which need not be registered.
-     */
-    public var name: String
-    /**
-     * The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
-     */
-    public var argumentsObject: JsonObject
-    /**
-     * Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
-     */
-    public var callId: String
-    /**
-     * The text of this call as the model wrote it.
-     */
-    public var rawText: String
-    /**
-     * Codes of the repairs that were needed to parse the call; empty for valid calls.
-     */
-    public var repairs: [String]
-    /**
-     * Differences from the registered functions; empty if the call fits.
-     */
-    public var diagnostics: [Diagnostic]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The name of the function, which need not be registered.
-         */name: String,
-        /**
-         * The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
-         */argumentsObject: JsonObject,
-        /**
-         * Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
-         */callId: String = "",
-        /**
-         * The text of this call as the model wrote it.
-         */rawText: String = "",
-        /**
-         * Codes of the repairs that were needed to parse the call; empty for valid calls.
-         */repairs: [String] = [],
-        /**
-         * Differences from the registered functions; empty if the call fits.
-         */diagnostics: [Diagnostic] = []) {
-        self.name = name
-        self.argumentsObject = argumentsObject
-        self.callId = callId
-        self.rawText = rawText
-        self.repairs = repairs
-        self.diagnostics = diagnostics
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SdkFunctionCall: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionCall {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionCall {
         return
             try SdkFunctionCall(
                 name: FfiConverterString.read(from: &buf),
@@ -8345,7 +6032,7 @@ struct FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: SdkFunctionCall, into buf: inout [UInt8]) {
+    static func write(_ value: SdkFunctionCall, into buf: inout [UInt8]) {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterTypeJsonObject.write(value.argumentsObject, into: &buf)
         FfiConverterString.write(value.callId, into: &buf)
@@ -8371,70 +6058,11 @@ func FfiConverterTypeSdkFunctionCall_lower(_ value: SdkFunctionCall) -> RustBuff
 }
 
 
-/**
- * A parameter of a function.
- */
-public struct SdkFunctionParameter: Equatable, Hashable {
-    /**
-     * The name of the argument in calls.
-     */
-    public var name: String
-    /**
-     * The type of its values. The parameter's description replaces that of the type.
-     */
-    public var type: SdkFunctionParameterType
-    /**
-     * The meaning of the parameter, written for the model.
-     */
-    public var parameterDescription: String
-    /**
-     * Whether a call may omit it.
-     */
-    public var optional: Bool
-    /**
-     * The JSON Schema of an imported parameter that no type can express. It replaces the type.
-     */
-    public var schema: JsonObject?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The name of the argument in calls.
-         */name: String,
-        /**
-         * The type of its values. The parameter's description replaces that of the type.
-         */type: SdkFunctionParameterType,
-        /**
-         * The meaning of the parameter, written for the model.
-         */parameterDescription: String,
-        /**
-         * Whether a call may omit it.
-         */optional: Bool = false,
-        /**
-         * The JSON Schema of an imported parameter that no type can express. It replaces the type.
-         */schema: JsonObject? = nil) {
-        self.name = name
-        self.type = type
-        self.parameterDescription = parameterDescription
-        self.optional = optional
-        self.schema = schema
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SdkFunctionParameter: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameter {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameter {
         return
             try SdkFunctionParameter(
                 name: FfiConverterString.read(from: &buf),
@@ -8445,7 +6073,7 @@ struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: SdkFunctionParameter, into buf: inout [UInt8]) {
+    static func write(_ value: SdkFunctionParameter, into buf: inout [UInt8]) {
         FfiConverterString.write(value.name, into: &buf)
         FfiConverterTypeSdkFunctionParameterType.write(value.type, into: &buf)
         FfiConverterString.write(value.parameterDescription, into: &buf)
@@ -8470,54 +6098,11 @@ func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParameter) -
 }
 
 
-/**
- * The vectors of texts, in the order of the texts.
- */
-public struct TextEmbeddings: Equatable, Hashable {
-    /**
-     * A vector for each text.
-     */
-    public var vectors: [[Float]]
-    /**
-     * Tokens that were read, with prompts and the tokens around texts.
-     */
-    public var tokenCount: SdkCount
-    /**
-     * The texts that were cut, as indices.
-     */
-    public var truncated: [SdkCount]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * A vector for each text.
-         */vectors: [[Float]],
-        /**
-         * Tokens that were read, with prompts and the tokens around texts.
-         */tokenCount: SdkCount,
-        /**
-         * The texts that were cut, as indices.
-         */truncated: [SdkCount]) {
-        self.vectors = vectors
-        self.tokenCount = tokenCount
-        self.truncated = truncated
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TextEmbeddings: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextEmbeddings {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextEmbeddings {
         return
             try TextEmbeddings(
                 vectors: FfiConverterSequenceSequenceFloat.read(from: &buf),
@@ -8526,7 +6111,7 @@ struct FfiConverterTypeTextEmbeddings: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TextEmbeddings, into buf: inout [UInt8]) {
+    static func write(_ value: TextEmbeddings, into buf: inout [UInt8]) {
         FfiConverterSequenceSequenceFloat.write(value.vectors, into: &buf)
         FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
@@ -8549,54 +6134,11 @@ func FfiConverterTypeTextEmbeddings_lower(_ value: TextEmbeddings) -> RustBuffer
 }
 
 
-/**
- * The vectors of all tokens of texts, for models that compare texts token by token.
- */
-public struct TokenEmbeddings: Equatable, Hashable {
-    /**
-     * For each text the vectors of its tokens, which have the length 1.
-     */
-    public var texts: [[[Float]]]
-    /**
-     * Tokens that were read, with prompts and the tokens around texts.
-     */
-    public var tokenCount: SdkCount
-    /**
-     * The texts that were cut, as indices.
-     */
-    public var truncated: [SdkCount]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * For each text the vectors of its tokens, which have the length 1.
-         */texts: [[[Float]]],
-        /**
-         * Tokens that were read, with prompts and the tokens around texts.
-         */tokenCount: SdkCount,
-        /**
-         * The texts that were cut, as indices.
-         */truncated: [SdkCount]) {
-        self.texts = texts
-        self.tokenCount = tokenCount
-        self.truncated = truncated
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TokenEmbeddings: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenEmbeddings {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenEmbeddings {
         return
             try TokenEmbeddings(
                 texts: FfiConverterSequenceSequenceSequenceFloat.read(from: &buf),
@@ -8605,7 +6147,7 @@ struct FfiConverterTypeTokenEmbeddings: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TokenEmbeddings, into buf: inout [UInt8]) {
+    static func write(_ value: TokenEmbeddings, into buf: inout [UInt8]) {
         FfiConverterSequenceSequenceSequenceFloat.write(value.texts, into: &buf)
         FfiConverterTypeSdkCount.write(value.tokenCount, into: &buf)
         FfiConverterSequenceTypeSdkCount.write(value.truncated, into: &buf)
@@ -8628,54 +6170,11 @@ func FfiConverterTypeTokenEmbeddings_lower(_ value: TokenEmbeddings) -> RustBuff
 }
 
 
-/**
- * A token of a reply with its log-probability.
- */
-public struct TokenLogprob: Equatable, Hashable {
-    /**
-     * The token that was written.
-     */
-    public var token: ScoredToken
-    /**
-     * The section that it belongs to. Markers of reasoning and of calls belong to those sections.
-     */
-    public var place: ReplySection
-    /**
-     * The most probable tokens at its position, the best first, as many as were requested.
-     */
-    public var alternatives: [ScoredToken]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The token that was written.
-         */token: ScoredToken,
-        /**
-         * The section that it belongs to. Markers of reasoning and of calls belong to those sections.
-         */place: ReplySection,
-        /**
-         * The most probable tokens at its position, the best first, as many as were requested.
-         */alternatives: [ScoredToken]) {
-        self.token = token
-        self.place = place
-        self.alternatives = alternatives
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TokenLogprob: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenLogprob {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenLogprob {
         return
             try TokenLogprob(
                 token: FfiConverterTypeScoredToken.read(from: &buf),
@@ -8684,7 +6183,7 @@ struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TokenLogprob, into buf: inout [UInt8]) {
+    static func write(_ value: TokenLogprob, into buf: inout [UInt8]) {
         FfiConverterTypeScoredToken.write(value.token, into: &buf)
         FfiConverterTypeReplySection.write(value.place, into: &buf)
         FfiConverterSequenceTypeScoredToken.write(value.alternatives, into: &buf)
@@ -8707,122 +6206,11 @@ func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuffer {
 }
 
 
-/**
- * How a sound is transcribed. The defaults are the same as in the original Whisper.
- */
-public struct TranscribeOptions: Equatable, Hashable {
-    /**
-     * The code of the language that is spoken, such as `en`. Default: the model detects it.
-     */
-    public var language: String?
-    /**
-     * Whether the words are translated. Default: they are not.
-     */
-    public var task: SpeechTask?
-    /**
-     * Text that may come before the sound: names and terms that occur, and the style of the transcript.
-     */
-    public var prompt: String?
-    /**
-     * Whether the text of a window is given to the next one, which keeps names and style, and sometimes repeats itself.
-     */
-    public var usesPreviousText: Bool
-    /**
-     * Whether the model writes times. Without them, a segment is a window of the sound.
-     */
-    public var hasTimes: Bool
-    /**
-     * Whether each word gets its times.
-     */
-    public var hasWordTimes: Bool
-    /**
-     * Temperatures, of which the next is tried while the text is not good enough by the thresholds. 0 picks the most probable
-     * token. Default: 0, 0.2, 0.4, 0.6, 0.8 and 1.
-     */
-    public var temperatures: [Float]?
-    /**
-     * A text whose size divided by its compressed size is larger repeats itself; infinity for no limit. Default 2.4.
-     */
-    public var compressionRatioThreshold: Float?
-    /**
-     * A text with a lower mean of its tokens' log-probabilities is not good enough; minus infinity for no limit. Default -1.
-     */
-    public var logprobThreshold: Float?
-    /**
-     * A window whose probability of no speech is larger, and whose text is not probable enough, is silent; infinity for no limit.
-     * Default 0.6.
-     */
-    public var noSpeechThreshold: Float?
-    /**
-     * The seed of temperatures above 0. Default 0.
-     */
-    public var seed: SdkLong?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The code of the language that is spoken, such as `en`. Default: the model detects it.
-         */language: String? = nil,
-        /**
-         * Whether the words are translated. Default: they are not.
-         */task: SpeechTask? = nil,
-        /**
-         * Text that may come before the sound: names and terms that occur, and the style of the transcript.
-         */prompt: String? = nil,
-        /**
-         * Whether the text of a window is given to the next one, which keeps names and style, and sometimes repeats itself.
-         */usesPreviousText: Bool = true,
-        /**
-         * Whether the model writes times. Without them, a segment is a window of the sound.
-         */hasTimes: Bool = true,
-        /**
-         * Whether each word gets its times.
-         */hasWordTimes: Bool = false,
-        /**
-         * Temperatures, of which the next is tried while the text is not good enough by the thresholds. 0 picks the most probable
-         * token. Default: 0, 0.2, 0.4, 0.6, 0.8 and 1.
-         */temperatures: [Float]? = nil,
-        /**
-         * A text whose size divided by its compressed size is larger repeats itself; infinity for no limit. Default 2.4.
-         */compressionRatioThreshold: Float? = nil,
-        /**
-         * A text with a lower mean of its tokens' log-probabilities is not good enough; minus infinity for no limit. Default -1.
-         */logprobThreshold: Float? = nil,
-        /**
-         * A window whose probability of no speech is larger, and whose text is not probable enough, is silent; infinity for no limit.
-         * Default 0.6.
-         */noSpeechThreshold: Float? = nil,
-        /**
-         * The seed of temperatures above 0. Default 0.
-         */seed: SdkLong? = nil) {
-        self.language = language
-        self.task = task
-        self.prompt = prompt
-        self.usesPreviousText = usesPreviousText
-        self.hasTimes = hasTimes
-        self.hasWordTimes = hasWordTimes
-        self.temperatures = temperatures
-        self.compressionRatioThreshold = compressionRatioThreshold
-        self.logprobThreshold = logprobThreshold
-        self.noSpeechThreshold = noSpeechThreshold
-        self.seed = seed
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TranscribeOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscribeOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscribeOptions {
         return
             try TranscribeOptions(
                 language: FfiConverterOptionString.read(from: &buf),
@@ -8839,7 +6227,7 @@ struct FfiConverterTypeTranscribeOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TranscribeOptions, into buf: inout [UInt8]) {
+    static func write(_ value: TranscribeOptions, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.language, into: &buf)
         FfiConverterOptionTypeSpeechTask.write(value.task, into: &buf)
         FfiConverterOptionString.write(value.prompt, into: &buf)
@@ -8870,64 +6258,11 @@ func FfiConverterTypeTranscribeOptions_lower(_ value: TranscribeOptions) -> Rust
 }
 
 
-/**
- * Options for loading a transcriber.
- */
-public struct TranscriberOptions: Equatable, Hashable {
-    /**
-     * The device that computes. Default: the CPU.
-     */
-    public var device: Device?
-    /**
-     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-     */
-    public var threads: SdkCount?
-    /**
-     * The storage format of the decoder's keys and values. Default: F16.
-     */
-    public var cacheType: CacheType?
-    /**
-     * Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in the
-     * files.
-     */
-    public var quantize: GgufType?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The device that computes. Default: the CPU.
-         */device: Device? = nil,
-        /**
-         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
-         */threads: SdkCount? = nil,
-        /**
-         * The storage format of the decoder's keys and values. Default: F16.
-         */cacheType: CacheType? = nil,
-        /**
-         * Stores the matrices of a model that is not quantised in this type, which makes it smaller and faster. Default: as in the
-         * files.
-         */quantize: GgufType? = nil) {
-        self.device = device
-        self.threads = threads
-        self.cacheType = cacheType
-        self.quantize = quantize
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TranscriberOptions: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriberOptions {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriberOptions {
         return
             try TranscriberOptions(
                 device: FfiConverterOptionTypeDevice.read(from: &buf),
@@ -8937,7 +6272,7 @@ struct FfiConverterTypeTranscriberOptions: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TranscriberOptions, into buf: inout [UInt8]) {
+    static func write(_ value: TranscriberOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
         FfiConverterOptionTypeCacheType.write(value.cacheType, into: &buf)
@@ -8961,70 +6296,11 @@ func FfiConverterTypeTranscriberOptions_lower(_ value: TranscriberOptions) -> Ru
 }
 
 
-/**
- * The text of a sound.
- */
-public struct Transcript: Equatable, Hashable {
-    /**
-     * The texts of all segments, one after the other, without white space around.
-     */
-    public var text: String
-    /**
-     * The code of the language that is spoken.
-     */
-    public var language: String
-    /**
-     * How long the sound plays, in seconds.
-     */
-    public var duration: Double
-    /**
-     * The parts of the text, in order.
-     */
-    public var segments: [TranscriptSegment]
-    /**
-     * Whether the transcription was cancelled; the segments are those before.
-     */
-    public var wasCancelled: Bool
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The texts of all segments, one after the other, without white space around.
-         */text: String,
-        /**
-         * The code of the language that is spoken.
-         */language: String,
-        /**
-         * How long the sound plays, in seconds.
-         */duration: Double,
-        /**
-         * The parts of the text, in order.
-         */segments: [TranscriptSegment],
-        /**
-         * Whether the transcription was cancelled; the segments are those before.
-         */wasCancelled: Bool) {
-        self.text = text
-        self.language = language
-        self.duration = duration
-        self.segments = segments
-        self.wasCancelled = wasCancelled
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Transcript: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcript {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Transcript {
         return
             try Transcript(
                 text: FfiConverterString.read(from: &buf),
@@ -9035,7 +6311,7 @@ struct FfiConverterTypeTranscript: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Transcript, into buf: inout [UInt8]) {
+    static func write(_ value: Transcript, into buf: inout [UInt8]) {
         FfiConverterString.write(value.text, into: &buf)
         FfiConverterString.write(value.language, into: &buf)
         FfiConverterDouble.write(value.duration, into: &buf)
@@ -9060,102 +6336,11 @@ func FfiConverterTypeTranscript_lower(_ value: Transcript) -> RustBuffer {
 }
 
 
-/**
- * A part of a transcript: a sentence, or a part of one.
- */
-public struct TranscriptSegment: Equatable, Hashable {
-    /**
-     * When it begins, in seconds.
-     */
-    public var start: Double
-    /**
-     * When it ends, in seconds.
-     */
-    public var end: Double
-    /**
-     * The text, mostly with a space before it.
-     */
-    public var text: String
-    /**
-     * The tokens of the text, with the tokens of its times.
-     */
-    public var tokens: [SdkCount]
-    /**
-     * The mean of the log-probabilities of the window's tokens.
-     */
-    public var avgLogprob: Float
-    /**
-     * The probability that nobody speaks in the window.
-     */
-    public var noSpeechProb: Float
-    /**
-     * The size of the window's text divided by its compressed size.
-     */
-    public var compressionRatio: Float
-    /**
-     * The temperature that the text was written with.
-     */
-    public var temperature: Float
-    /**
-     * The words with their times, if they were requested.
-     */
-    public var words: [TranscriptWord]
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * When it begins, in seconds.
-         */start: Double,
-        /**
-         * When it ends, in seconds.
-         */end: Double,
-        /**
-         * The text, mostly with a space before it.
-         */text: String,
-        /**
-         * The tokens of the text, with the tokens of its times.
-         */tokens: [SdkCount],
-        /**
-         * The mean of the log-probabilities of the window's tokens.
-         */avgLogprob: Float,
-        /**
-         * The probability that nobody speaks in the window.
-         */noSpeechProb: Float,
-        /**
-         * The size of the window's text divided by its compressed size.
-         */compressionRatio: Float,
-        /**
-         * The temperature that the text was written with.
-         */temperature: Float,
-        /**
-         * The words with their times, if they were requested.
-         */words: [TranscriptWord]) {
-        self.start = start
-        self.end = end
-        self.text = text
-        self.tokens = tokens
-        self.avgLogprob = avgLogprob
-        self.noSpeechProb = noSpeechProb
-        self.compressionRatio = compressionRatio
-        self.temperature = temperature
-        self.words = words
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TranscriptSegment: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSegment {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSegment {
         return
             try TranscriptSegment(
                 start: FfiConverterDouble.read(from: &buf),
@@ -9170,7 +6355,7 @@ struct FfiConverterTypeTranscriptSegment: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TranscriptSegment, into buf: inout [UInt8]) {
+    static func write(_ value: TranscriptSegment, into buf: inout [UInt8]) {
         FfiConverterDouble.write(value.start, into: &buf)
         FfiConverterDouble.write(value.end, into: &buf)
         FfiConverterString.write(value.text, into: &buf)
@@ -9199,62 +6384,11 @@ func FfiConverterTypeTranscriptSegment_lower(_ value: TranscriptSegment) -> Rust
 }
 
 
-/**
- * A word with its times.
- */
-public struct TranscriptWord: Equatable, Hashable {
-    /**
-     * The word, mostly with a space before it.
-     */
-    public var word: String
-    /**
-     * When it begins, in seconds.
-     */
-    public var start: Double
-    /**
-     * When it ends, in seconds.
-     */
-    public var end: Double
-    /**
-     * The mean probability of its tokens.
-     */
-    public var probability: Float
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The word, mostly with a space before it.
-         */word: String,
-        /**
-         * When it begins, in seconds.
-         */start: Double,
-        /**
-         * When it ends, in seconds.
-         */end: Double,
-        /**
-         * The mean probability of its tokens.
-         */probability: Float) {
-        self.word = word
-        self.start = start
-        self.end = end
-        self.probability = probability
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TranscriptWord: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptWord {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptWord {
         return
             try TranscriptWord(
                 word: FfiConverterString.read(from: &buf),
@@ -9264,7 +6398,7 @@ struct FfiConverterTypeTranscriptWord: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: TranscriptWord, into buf: inout [UInt8]) {
+    static func write(_ value: TranscriptWord, into buf: inout [UInt8]) {
         FfiConverterString.write(value.word, into: &buf)
         FfiConverterDouble.write(value.start, into: &buf)
         FfiConverterDouble.write(value.end, into: &buf)
@@ -9288,62 +6422,11 @@ func FfiConverterTypeTranscriptWord_lower(_ value: TranscriptWord) -> RustBuffer
 }
 
 
-/**
- * A call compared with its function.
- */
-public struct Validation: Equatable, Hashable {
-    /**
-     * The arguments, converted to the function's types where that is safe.
-     */
-    public var argumentsObject: JsonObject
-    /**
-     * The findings.
-     */
-    public var diagnostics: [Diagnostic]
-    /**
-     * Whether the function can run with these arguments.
-     */
-    public var isOk: Bool
-    /**
-     * The errors, as a function result to be sent back to the model.
-     */
-    public var errorsAsToolText: String
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The arguments, converted to the function's types where that is safe.
-         */argumentsObject: JsonObject,
-        /**
-         * The findings.
-         */diagnostics: [Diagnostic],
-        /**
-         * Whether the function can run with these arguments.
-         */isOk: Bool,
-        /**
-         * The errors, as a function result to be sent back to the model.
-         */errorsAsToolText: String) {
-        self.argumentsObject = argumentsObject
-        self.diagnostics = diagnostics
-        self.isOk = isOk
-        self.errorsAsToolText = errorsAsToolText
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Validation: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeValidation: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Validation {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Validation {
         return
             try Validation(
                 argumentsObject: FfiConverterTypeJsonObject.read(from: &buf),
@@ -9353,7 +6436,7 @@ struct FfiConverterTypeValidation: FfiConverterRustBuffer {
         )
     }
 
-    public static func write(_ value: Validation, into buf: inout [UInt8]) {
+    static func write(_ value: Validation, into buf: inout [UInt8]) {
         FfiConverterTypeJsonObject.write(value.argumentsObject, into: &buf)
         FfiConverterSequenceTypeDiagnostic.write(value.diagnostics, into: &buf)
         FfiConverterBool.write(value.isOk, into: &buf)
@@ -9377,43 +6460,13 @@ func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer {
 }
 
 
-/**
- * The storage format of keys and values.
- */
-
-public enum CacheType: Equatable, Hashable {
-
-    /**
-     * Half the memory and traffic of F32; the usual choice of other engines.
-     */
-    case f16
-    /**
-     * For exact comparisons with reference results.
-     */
-    case f32
-    /**
-     * 8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
-     * less exact; measure the effect on your model.
-     */
-    case q80
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension CacheType: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
     typealias SwiftType = CacheType
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CacheType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CacheType {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9427,7 +6480,7 @@ struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: CacheType, into buf: inout [UInt8]) {
+    static func write(_ value: CacheType, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9462,55 +6515,13 @@ func FfiConverterTypeCacheType_lower(_ value: CacheType) -> RustBuffer {
 }
 
 
-
-/**
- * One part of a message.
- */
-
-public enum ChatMessageContent: Equatable, Hashable {
-
-    /**
-     * Text.
-     */
-    case text(
-        /**
-         * The text.
-         */text: String
-    )
-    /**
-     * A JPEG, PNG, WebP or GIF file.
-     */
-    case image(
-        /**
-         * The bytes of the file. None are a placeholder, which only shows in prompts.
-         */data: Data
-    )
-    /**
-     * A WAV file.
-     */
-    case audio(
-        /**
-         * The bytes of the file.
-         */data: Data
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ChatMessageContent: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeChatMessageContent: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessageContent
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageContent {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageContent {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9527,7 +6538,7 @@ struct FfiConverterTypeChatMessageContent: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ChatMessageContent, into buf: inout [UInt8]) {
+    static func write(_ value: ChatMessageContent, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9565,47 +6576,13 @@ func FfiConverterTypeChatMessageContent_lower(_ value: ChatMessageContent) -> Ru
 }
 
 
-
-/**
- * The author of a message.
- */
-
-public enum ChatMessageRole: Equatable, Hashable {
-
-    /**
-     * Instructions for the conversation; the first message, or absent.
-     */
-    case system
-    /**
-     * The user.
-     */
-    case user
-    /**
-     * The model.
-     */
-    case assistant
-    /**
-     * The result of a function call.
-     */
-    case tool
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ChatMessageRole: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeChatMessageRole: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessageRole
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageRole {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChatMessageRole {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9621,7 +6598,7 @@ struct FfiConverterTypeChatMessageRole: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ChatMessageRole, into buf: inout [UInt8]) {
+    static func write(_ value: ChatMessageRole, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9660,43 +6637,13 @@ func FfiConverterTypeChatMessageRole_lower(_ value: ChatMessageRole) -> RustBuff
 }
 
 
-
-/**
- * Treatment of a history that does not fit the context.
- */
-
-public enum ContextPolicy: Equatable, Hashable {
-
-    /**
-     * The reply fails.
-     */
-    case error
-    /**
-     * The prompt omits whole turns, the oldest first.
-     */
-    case slide(
-        /**
-         * Whether function results in older turns are cut short first.
-         */shrinkToolResults: Bool
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ContextPolicy: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeContextPolicy: FfiConverterRustBuffer {
     typealias SwiftType = ContextPolicy
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPolicy {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPolicy {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9709,7 +6656,7 @@ struct FfiConverterTypeContextPolicy: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ContextPolicy, into buf: inout [UInt8]) {
+    static func write(_ value: ContextPolicy, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9741,58 +6688,13 @@ func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustBuffer {
 }
 
 
-
-/**
- * The answers that a question allows.
- */
-
-public enum DecisionKind: Equatable, Hashable {
-
-    /**
-     * Yes or no.
-     */
-    case predicate(
-        /**
-         * When yes is right.
-         */yes: String? = nil,
-        /**
-         * When no is right.
-         */no: String? = nil
-    )
-    /**
-     * One of 1 to 255 labels.
-     */
-    case choice(
-        /**
-         * The labels.
-         */choices: [DecisionLabel]
-    )
-    /**
-     * A number from 0 on: one of 2 to 100 levels, the lowest first.
-     */
-    case score(
-        /**
-         * The levels.
-         */levels: [DecisionLabel]
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionKind: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
     typealias SwiftType = DecisionKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionKind {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9809,7 +6711,7 @@ struct FfiConverterTypeDecisionKind: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: DecisionKind, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionKind, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9848,71 +6750,13 @@ func FfiConverterTypeDecisionKind_lower(_ value: DecisionKind) -> RustBuffer {
 }
 
 
-
-/**
- * What was decided. Probabilities are those among the labels: their sum is 1. `confidence` is 0 if all labels are equally probable,
- * and 1 if one is certain.
- */
-
-public enum DecisionOutcome: Equatable, Hashable {
-
-    /**
-     * The answer to a question that is answered by yes or no.
-     */
-    case predicate(
-        /**
-         * The probability of yes.
-         */probability: Double
-    )
-    /**
-     * The answer to a choice.
-     */
-    case choice(
-        /**
-         * The most probable label; of equal ones, the first.
-         */choice: String,
-        /**
-         * Its place among the labels.
-         */index: SdkCount,
-        /**
-         * How certain the choice is, from 0 to 1.
-         */confidence: Double,
-        /**
-         * The labels in the order of the question.
-         */probabilities: [LabelProbability]
-    )
-    /**
-     * The answer to a score.
-     */
-    case score(
-        /**
-         * The mean of the levels, each weighed by its probability: 0 is the first.
-         */score: Double,
-        /**
-         * How certain the score is, from 0 to 1.
-         */confidence: Double,
-        /**
-         * The levels in the order of the question.
-         */probabilities: [LabelProbability]
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionOutcome: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
     typealias SwiftType = DecisionOutcome
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOutcome {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionOutcome {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -9929,7 +6773,7 @@ struct FfiConverterTypeDecisionOutcome: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: DecisionOutcome, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionOutcome, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -9972,55 +6816,13 @@ func FfiConverterTypeDecisionOutcome_lower(_ value: DecisionOutcome) -> RustBuff
 }
 
 
-
-/**
- * What questions are about.
- */
-
-public enum DecisionState: Equatable, Hashable {
-
-    /**
-     * Text; nothing if it is empty.
-     */
-    case text(
-        /**
-         * The text.
-         */text: String
-    )
-    /**
-     * A JSON value, which the model is shown over several lines.
-     */
-    case json(
-        /**
-         * The value, as JSON text.
-         */json: String
-    )
-    /**
-     * Messages, which may have images. Of messages of users alone, the contents count; of others, each begins with its author.
-     */
-    case messages(
-        /**
-         * The messages, in order.
-         */messages: [ChatMessage]
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension DecisionState: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
     typealias SwiftType = DecisionState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionState {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecisionState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -10037,7 +6839,7 @@ struct FfiConverterTypeDecisionState: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: DecisionState, into buf: inout [UInt8]) {
+    static func write(_ value: DecisionState, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -10075,51 +6877,29 @@ func FfiConverterTypeDecisionState_lower(_ value: DecisionState) -> RustBuffer {
 }
 
 
-
-/**
- * The device that computes.
- */
-
-public enum Device: Equatable, Hashable {
-
-    /**
-     * The CPU.
-     */
-    case cpu
-    /**
-     * The GPU of an Apple device.
-     */
-    case metal
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Device: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeDevice: FfiConverterRustBuffer {
     typealias SwiftType = Device
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Device {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Device {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
         case 1: return .cpu
 
-        case 2: return .metal
+        case 2: return .gpu
+
+        case 3: return .auto
+
+        case 4: return .metal
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: Device, into buf: inout [UInt8]) {
+    static func write(_ value: Device, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -10127,8 +6907,16 @@ struct FfiConverterTypeDevice: FfiConverterRustBuffer {
             writeInt(&buf, Int32(1))
 
 
-        case .metal:
+        case .gpu:
             writeInt(&buf, Int32(2))
+
+
+        case .auto:
+            writeInt(&buf, Int32(3))
+
+
+        case .metal:
+            writeInt(&buf, Int32(4))
 
         }
     }
@@ -10150,55 +6938,13 @@ func FfiConverterTypeDevice_lower(_ value: Device) -> RustBuffer {
 }
 
 
-
-/**
- * Why a reply ended.
- */
-
-public enum FinishReason: Equatable, Hashable {
-
-    /**
-     * The model ended its turn, or a stop sequence was met.
-     */
-    case stop
-    /**
-     * The model ended its turn, and at least one call was delivered.
-     */
-    case toolCalls
-    /**
-     * The maximum number of tokens was written.
-     */
-    case maxTokens
-    /**
-     * The context is full.
-     */
-    case exceedContext
-    /**
-     * Cancelled, or out of time.
-     */
-    case interrupted
-    /**
-     * The reply could not continue under its constraint.
-     */
-    case constraint
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension FinishReason: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
     typealias SwiftType = FinishReason
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FinishReason {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FinishReason {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -10218,7 +6964,7 @@ struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: FinishReason, into buf: inout [UInt8]) {
+    static func write(_ value: FinishReason, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -10265,73 +7011,13 @@ func FfiConverterTypeFinishReason_lower(_ value: FinishReason) -> RustBuffer {
 }
 
 
-
-/**
- * The notation of function calls.
- */
-
-public enum FunctionCallParser: Equatable, Hashable {
-
-    /**
-     * The notation that the loaded model writes.
-     */
-    case model
-    /**
-     * Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`, as LFM2 writes them.
-     */
-    case `default`
-    /**
-     * JSON objects between `<tool_call>` and `</tool_call>`, as Qwen2.5, Qwen3 and Granite 4 write them.
-     */
-    case jsonStyle
-    /**
-     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3, Qwen3.5 and Qwen3-Coder
-     * write them. Values are raw text, which is read as the type that the function declares.
-     */
-    case xml
-    /**
-     * `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
-     */
-    case gemma
-    /**
-     * Calls after the control token `[TOOL_CALLS]`, as Mistral's models write them: a list of JSON objects, or a name and
-     * `[ARGS]` before an object.
-     */
-    case mistral
-    /**
-     * JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
-     */
-    case llama
-    /**
-     * A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
-     */
-    case phi
-    /**
-     * Python-style calls between `<code>` and `</code>`, one in a line, as SmolLM3 writes them for `python_tools`.
-     */
-    case code
-    /**
-     * A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it.
-     */
-    case functools
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension FunctionCallParser: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
     typealias SwiftType = FunctionCallParser
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionCallParser {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionCallParser {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -10359,7 +7045,7 @@ struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: FunctionCallParser, into buf: inout [UInt8]) {
+    static func write(_ value: FunctionCallParser, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -10422,39 +7108,13 @@ func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser) -> Ru
 }
 
 
-
-/**
- * The rule for names of functions.
- */
-
-public enum FunctionNames: Equatable, Hashable {
-
-    /**
-     * Letters, digits, `_` and `-`, at most 200; identifiers are recommended.
-     */
-    case plain
-    /**
-     * Also several such names joined by dots.
-     */
-    case dotted
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension FunctionNames: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
     typealias SwiftType = FunctionNames
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionNames {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionNames {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -10466,7 +7126,7 @@ struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: FunctionNames, into buf: inout [UInt8]) {
+    static func write(_ value: FunctionNames, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -10494,663 +7154,6 @@ func FfiConverterTypeFunctionNames_lift(_ buf: RustBuffer) throws -> FunctionNam
 #endif
 func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustBuffer {
     return FfiConverterTypeFunctionNames.lower(value)
-}
-
-
-
-/**
- * A type of weights.
- */
-
-public enum GgufType: Equatable, Hashable {
-
-    /**
-     * 8.5 bits per weight: hardly distinguishable from the original.
-     */
-    case q80
-    /**
-     * 6.6 bits per weight.
-     */
-    case q6k
-    /**
-     * 5.7 bits per weight.
-     */
-    case q5km
-    /**
-     * 4.8 bits per weight.
-     */
-    case q4km
-    /**
-     * 4.5 bits per weight.
-     */
-    case q40
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension GgufType: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
-    typealias SwiftType = GgufType
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GgufType {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .q80
-
-        case 2: return .q6k
-
-        case 3: return .q5km
-
-        case 4: return .q4km
-
-        case 5: return .q40
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: GgufType, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .q80:
-            writeInt(&buf, Int32(1))
-
-
-        case .q6k:
-            writeInt(&buf, Int32(2))
-
-
-        case .q5km:
-            writeInt(&buf, Int32(3))
-
-
-        case .q4km:
-            writeInt(&buf, Int32(4))
-
-
-        case .q40:
-            writeInt(&buf, Int32(5))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeGgufType_lift(_ buf: RustBuffer) throws -> GgufType {
-    return try FfiConverterTypeGgufType.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
-    return FfiConverterTypeGgufType.lower(value)
-}
-
-
-
-/**
- * What loading a model does.
- */
-
-public enum LoadPhase: Equatable, Hashable {
-
-    /**
-     * Packed weights are written into the folder of the app.
-     */
-    case packing
-    /**
-     * The weights are read into memory.
-     */
-    case reading
-    /**
-     * Packed weights are mapped.
-     */
-    case mapping
-    /**
-     * The model is loaded.
-     */
-    case ready
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension LoadPhase: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeLoadPhase: FfiConverterRustBuffer {
-    typealias SwiftType = LoadPhase
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadPhase {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .packing
-
-        case 2: return .reading
-
-        case 3: return .mapping
-
-        case 4: return .ready
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: LoadPhase, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .packing:
-            writeInt(&buf, Int32(1))
-
-
-        case .reading:
-            writeInt(&buf, Int32(2))
-
-
-        case .mapping:
-            writeInt(&buf, Int32(3))
-
-
-        case .ready:
-            writeInt(&buf, Int32(4))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeLoadPhase_lift(_ buf: RustBuffer) throws -> LoadPhase {
-    return try FfiConverterTypeLoadPhase.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeLoadPhase_lower(_ value: LoadPhase) -> RustBuffer {
-    return FfiConverterTypeLoadPhase.lower(value)
-}
-
-
-
-/**
- * The importance of a log record.
- */
-
-public enum LogLevel: Equatable, Hashable {
-
-    /**
-     * Something failed.
-     */
-    case error
-    /**
-     * Something is not as the app requested it.
-     */
-    case warning
-    /**
-     * Something that a developer may want to know.
-     */
-    case info
-    /**
-     * Details.
-     */
-    case debug
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension LogLevel: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
-    typealias SwiftType = LogLevel
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLevel {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .error
-
-        case 2: return .warning
-
-        case 3: return .info
-
-        case 4: return .debug
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: LogLevel, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .error:
-            writeInt(&buf, Int32(1))
-
-
-        case .warning:
-            writeInt(&buf, Int32(2))
-
-
-        case .info:
-            writeInt(&buf, Int32(3))
-
-
-        case .debug:
-            writeInt(&buf, Int32(4))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeLogLevel_lift(_ buf: RustBuffer) throws -> LogLevel {
-    return try FfiConverterTypeLogLevel.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
-    return FfiConverterTypeLogLevel.lower(value)
-}
-
-
-
-/**
- * What a request does while another reply of the conversation is being generated.
- */
-
-public enum OnBusy: Equatable, Hashable {
-
-    /**
-     * It fails with `Busy`.
-     */
-    case error
-    /**
-     * It waits until the requests before it have ended.
-     */
-    case queue
-    /**
-     * It cancels the requests before it, and waits until they have ended.
-     */
-    case replace
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension OnBusy: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
-    typealias SwiftType = OnBusy
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnBusy {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .error
-
-        case 2: return .queue
-
-        case 3: return .replace
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: OnBusy, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .error:
-            writeInt(&buf, Int32(1))
-
-
-        case .queue:
-            writeInt(&buf, Int32(2))
-
-
-        case .replace:
-            writeInt(&buf, Int32(3))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeOnBusy_lift(_ buf: RustBuffer) throws -> OnBusy {
-    return try FfiConverterTypeOnBusy.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeOnBusy_lower(_ value: OnBusy) -> RustBuffer {
-    return FfiConverterTypeOnBusy.lower(value)
-}
-
-
-
-/**
- * What remains of a cancelled reply in the history.
- */
-
-public enum OnCancel: Equatable, Hashable {
-
-    /**
-     * The reply so far, marked as incomplete.
-     */
-    case keepPartial
-    /**
-     * Only the message that it answers.
-     */
-    case dropPartial
-    /**
-     * Neither the reply nor the message that it answers.
-     */
-    case dropTurn
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension OnCancel: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypeOnCancel: FfiConverterRustBuffer {
-    typealias SwiftType = OnCancel
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnCancel {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .keepPartial
-
-        case 2: return .dropPartial
-
-        case 3: return .dropTurn
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: OnCancel, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .keepPartial:
-            writeInt(&buf, Int32(1))
-
-
-        case .dropPartial:
-            writeInt(&buf, Int32(2))
-
-
-        case .dropTurn:
-            writeInt(&buf, Int32(3))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel {
-    return try FfiConverterTypeOnCancel.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
-    return FfiConverterTypeOnCancel.lower(value)
-}
-
-
-
-/**
- * An event of a download.
- */
-
-public enum PullEvent: Equatable, Hashable {
-
-    /**
-     * Progress, at most ten times a second.
-     */
-    case progress(
-        /**
-         * The progress.
-         */progress: PullProgress
-    )
-    /**
-     * The last event: the model is downloaded.
-     */
-    case ready(
-        /**
-         * The file or folder to load.
-         */path: String
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PullEvent: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
-    typealias SwiftType = PullEvent
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullEvent {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .progress(progress: try FfiConverterTypePullProgress.read(from: &buf)
-        )
-
-        case 2: return .ready(path: try FfiConverterString.read(from: &buf)
-        )
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: PullEvent, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case let .progress(progress):
-            writeInt(&buf, Int32(1))
-            FfiConverterTypePullProgress.write(progress, into: &buf)
-
-
-        case let .ready(path):
-            writeInt(&buf, Int32(2))
-            FfiConverterString.write(path, into: &buf)
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypePullEvent_lift(_ buf: RustBuffer) throws -> PullEvent {
-    return try FfiConverterTypePullEvent.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypePullEvent_lower(_ value: PullEvent) -> RustBuffer {
-    return FfiConverterTypePullEvent.lower(value)
-}
-
-
-
-/**
- * What a download is doing.
- */
-
-public enum PullState: Equatable, Hashable {
-
-    /**
-     * The hub is asked which files the name means.
-     */
-    case resolving
-    /**
-     * Another process downloads the same file, or the server has to be asked again later.
-     */
-    case waiting
-    /**
-     * Bytes arrive.
-     */
-    case downloading
-    /**
-     * The content of a file is checked.
-     */
-    case verifying
-    /**
-     * The model can be loaded.
-     */
-    case ready
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PullState: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-struct FfiConverterTypePullState: FfiConverterRustBuffer {
-    typealias SwiftType = PullState
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullState {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .resolving
-
-        case 2: return .waiting
-
-        case 3: return .downloading
-
-        case 4: return .verifying
-
-        case 5: return .ready
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: PullState, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .resolving:
-            writeInt(&buf, Int32(1))
-
-
-        case .waiting:
-            writeInt(&buf, Int32(2))
-
-
-        case .downloading:
-            writeInt(&buf, Int32(3))
-
-
-        case .verifying:
-            writeInt(&buf, Int32(4))
-
-
-        case .ready:
-            writeInt(&buf, Int32(5))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypePullState_lift(_ buf: RustBuffer) throws -> PullState {
-    return try FfiConverterTypePullState.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
-    return FfiConverterTypePullState.lower(value)
 }
 
 
@@ -11203,10 +7206,10 @@ extension RawFunctionOutcome: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawFunctionOutcome: FfiConverterRustBuffer {
+struct FfiConverterTypeFunctionOutcome: FfiConverterRustBuffer {
     typealias SwiftType = RawFunctionOutcome
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawFunctionOutcome {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawFunctionOutcome {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -11225,7 +7228,7 @@ struct FfiConverterTypeRawFunctionOutcome: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: RawFunctionOutcome, into buf: inout [UInt8]) {
+    static func write(_ value: RawFunctionOutcome, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -11255,15 +7258,204 @@ struct FfiConverterTypeRawFunctionOutcome: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawFunctionOutcome_lift(_ buf: RustBuffer) throws -> RawFunctionOutcome {
-    return try FfiConverterTypeRawFunctionOutcome.lift(buf)
+func FfiConverterTypeFunctionOutcome_lift(_ buf: RustBuffer) throws -> RawFunctionOutcome {
+    return try FfiConverterTypeFunctionOutcome.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawFunctionOutcome_lower(_ value: RawFunctionOutcome) -> RustBuffer {
-    return FfiConverterTypeRawFunctionOutcome.lower(value)
+func FfiConverterTypeFunctionOutcome_lower(_ value: RawFunctionOutcome) -> RustBuffer {
+    return FfiConverterTypeFunctionOutcome.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeGgufType: FfiConverterRustBuffer {
+    typealias SwiftType = GgufType
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GgufType {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .q80
+
+        case 2: return .q6k
+
+        case 3: return .q5km
+
+        case 4: return .q4km
+
+        case 5: return .q40
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: GgufType, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .q80:
+            writeInt(&buf, Int32(1))
+
+
+        case .q6k:
+            writeInt(&buf, Int32(2))
+
+
+        case .q5km:
+            writeInt(&buf, Int32(3))
+
+
+        case .q4km:
+            writeInt(&buf, Int32(4))
+
+
+        case .q40:
+            writeInt(&buf, Int32(5))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeGgufType_lift(_ buf: RustBuffer) throws -> GgufType {
+    return try FfiConverterTypeGgufType.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeGgufType_lower(_ value: GgufType) -> RustBuffer {
+    return FfiConverterTypeGgufType.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLoadPhase: FfiConverterRustBuffer {
+    typealias SwiftType = LoadPhase
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadPhase {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .packing
+
+        case 2: return .reading
+
+        case 3: return .mapping
+
+        case 4: return .ready
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: LoadPhase, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .packing:
+            writeInt(&buf, Int32(1))
+
+
+        case .reading:
+            writeInt(&buf, Int32(2))
+
+
+        case .mapping:
+            writeInt(&buf, Int32(3))
+
+
+        case .ready:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadPhase_lift(_ buf: RustBuffer) throws -> LoadPhase {
+    return try FfiConverterTypeLoadPhase.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLoadPhase_lower(_ value: LoadPhase) -> RustBuffer {
+    return FfiConverterTypeLoadPhase.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
+    typealias SwiftType = LogLevel
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLevel {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .error
+
+        case 2: return .warning
+
+        case 3: return .info
+
+        case 4: return .debug
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: LogLevel, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .error:
+            writeInt(&buf, Int32(1))
+
+
+        case .warning:
+            writeInt(&buf, Int32(2))
+
+
+        case .info:
+            writeInt(&buf, Int32(3))
+
+
+        case .debug:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogLevel_lift(_ buf: RustBuffer) throws -> LogLevel {
+    return try FfiConverterTypeLogLevel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
+    return FfiConverterTypeLogLevel.lower(value)
 }
 
 
@@ -11421,10 +7613,10 @@ extension RawMessageResponse: Sendable {}
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
+struct FfiConverterTypeMessageResponse: FfiConverterRustBuffer {
     typealias SwiftType = RawMessageResponse
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawMessageResponse {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawMessageResponse {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -11462,7 +7654,7 @@ struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: RawMessageResponse, into buf: inout [UInt8]) {
+    static func write(_ value: RawMessageResponse, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -11540,47 +7732,247 @@ struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawMessageResponse_lift(_ buf: RustBuffer) throws -> RawMessageResponse {
-    return try FfiConverterTypeRawMessageResponse.lift(buf)
+func FfiConverterTypeMessageResponse_lift(_ buf: RustBuffer) throws -> RawMessageResponse {
+    return try FfiConverterTypeMessageResponse.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
-    return FfiConverterTypeRawMessageResponse.lower(value)
+func FfiConverterTypeMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
+    return FfiConverterTypeMessageResponse.lower(value)
 }
 
 
-
-/**
- * A section of a reply.
- */
-
-public enum ReplySection: Equatable, Hashable {
-
-    /**
-     * Text.
-     */
-    case text
-    /**
-     * Reasoning.
-     */
-    case reasoning
-    /**
-     * A block of calls.
-     */
-    case calls
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ReplySection: Sendable {}
+#if swift(>=5.8)
+@_documentation(visibility: private)
 #endif
+struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
+    typealias SwiftType = OnBusy
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnBusy {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .error
+
+        case 2: return .queue
+
+        case 3: return .replace
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: OnBusy, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .error:
+            writeInt(&buf, Int32(1))
+
+
+        case .queue:
+            writeInt(&buf, Int32(2))
+
+
+        case .replace:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOnBusy_lift(_ buf: RustBuffer) throws -> OnBusy {
+    return try FfiConverterTypeOnBusy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOnBusy_lower(_ value: OnBusy) -> RustBuffer {
+    return FfiConverterTypeOnBusy.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypeOnCancel: FfiConverterRustBuffer {
+    typealias SwiftType = OnCancel
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OnCancel {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .keepPartial
+
+        case 2: return .dropPartial
+
+        case 3: return .dropTurn
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: OnCancel, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .keepPartial:
+            writeInt(&buf, Int32(1))
+
+
+        case .dropPartial:
+            writeInt(&buf, Int32(2))
+
+
+        case .dropTurn:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel {
+    return try FfiConverterTypeOnCancel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
+    return FfiConverterTypeOnCancel.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypePullEvent: FfiConverterRustBuffer {
+    typealias SwiftType = PullEvent
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullEvent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .progress(progress: try FfiConverterTypePullProgress.read(from: &buf)
+        )
+
+        case 2: return .ready(path: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: PullEvent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .progress(progress):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypePullProgress.write(progress, into: &buf)
+
+
+        case let .ready(path):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(path, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypePullEvent_lift(_ buf: RustBuffer) throws -> PullEvent {
+    return try FfiConverterTypePullEvent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypePullEvent_lower(_ value: PullEvent) -> RustBuffer {
+    return FfiConverterTypePullEvent.lower(value)
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+struct FfiConverterTypePullState: FfiConverterRustBuffer {
+    typealias SwiftType = PullState
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PullState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .resolving
+
+        case 2: return .waiting
+
+        case 3: return .downloading
+
+        case 4: return .verifying
+
+        case 5: return .ready
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    static func write(_ value: PullState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .resolving:
+            writeInt(&buf, Int32(1))
+
+
+        case .waiting:
+            writeInt(&buf, Int32(2))
+
+
+        case .downloading:
+            writeInt(&buf, Int32(3))
+
+
+        case .verifying:
+            writeInt(&buf, Int32(4))
+
+
+        case .ready:
+            writeInt(&buf, Int32(5))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypePullState_lift(_ buf: RustBuffer) throws -> PullState {
+    return try FfiConverterTypePullState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+func FfiConverterTypePullState_lower(_ value: PullState) -> RustBuffer {
+    return FfiConverterTypePullState.lower(value)
+}
+
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
@@ -11588,7 +7980,7 @@ extension ReplySection: Sendable {}
 struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
     typealias SwiftType = ReplySection
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -11602,7 +7994,7 @@ struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ReplySection, into buf: inout [UInt8]) {
+    static func write(_ value: ReplySection, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -11641,128 +8033,8 @@ func FfiConverterTypeReplySection_lower(_ value: ReplySection) -> RustBuffer {
 /**
  * What can go wrong. `reason` is one readable line.
  */
-public
-enum SdkError: Swift.Error, Equatable, Hashable {
 
 
-
-    /**
-     * There is no model at the given path.
-     */
-    case ModelNotFound(reason: String
-    )
-    /**
-     * The model's files are unreadable, damaged, incomplete or of an unknown kind.
-     */
-    case ModelLoad(reason: String
-    )
-    /**
-     * The model needs more memory than the system gives to this process: `needed` and `available` are bytes.
-     */
-    case OutOfMemory(reason: String, needed: SdkLong, available: SdkLong
-    )
-    /**
-     * The app cancelled loading.
-     */
-    case LoadCancelled(reason: String
-    )
-    /**
-     * The model was unloaded. Its conversations can be read, but not continued.
-     */
-    case ModelUnloaded(reason: String
-    )
-    /**
-     * The conversation is generating a reply: wait for its end or cancel it.
-     */
-    case Busy(reason: String
-    )
-    /**
-     * The stream was already read.
-     */
-    case StreamAlreadyConsumed(reason: String
-    )
-    /**
-     * The prompt does not fit the context with at least one token of reply.
-     */
-    case PromptExceedsContext(reason: String, needed: SdkCount, available: SdkCount
-    )
-    /**
-     * An option is out of its range. `option` is its name.
-     */
-    case InvalidOption(reason: OptionText, option: OptionText
-    )
-    /**
-     * A message is not valid at its position.
-     */
-    case InvalidMessage(reason: String
-    )
-    /**
-     * The definition of a function breaks a rule.
-     */
-    case InvalidFunction(reason: String
-    )
-    /**
-     * An argument or a reply does not fit its type. `argument` is its path.
-     */
-    case InvalidArgument(reason: String, argument: String
-    )
-    /**
-     * Functions are registered, but the model's chat template does not support them.
-     */
-    case FunctionCallingUnsupported(reason: String
-    )
-    /**
-     * The model does not support content parts of this kind.
-     */
-    case UnsupportedContent(reason: String
-    )
-    /**
-     * The computation failed.
-     */
-    case Generation(reason: String
-    )
-    /**
-     * Text does not have the expected data format.
-     */
-    case Serialization(reason: String
-    )
-    /**
-     * A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
-     */
-    case Session(reason: String, fault: String
-    )
-    /**
-     * A model cannot be downloaded. `fault` is one of the codes of the core's `DownloadFault`, such as `network`.
-     */
-    case Download(reason: String, fault: String, isRetryable: Bool
-    )
-    /**
-     * A fault in causerie itself, which was caught.
-     */
-    case Internal(reason: String
-    )
-
-
-
-
-// The local Rust `Display` implementation.
-public var description: String {
-    return try!  FfiConverterString.lift(
-        try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_sdkerror_uniffi_trait_display(
-            FfiConverterTypeSdkError_lower(self),uniffiCallStatus
-    )
-}
-    )
-}
-
-
-}
-
-#if compiler(>=6)
-extension SdkError: Sendable {}
-#endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
@@ -11770,7 +8042,7 @@ extension SdkError: Sendable {}
 struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
     typealias SwiftType = SdkError
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkError {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkError {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -11848,7 +8120,7 @@ struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SdkError, into buf: inout [UInt8]) {
+    static func write(_ value: SdkError, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -11978,101 +8250,13 @@ func FfiConverterTypeSdkError_lower(_ value: SdkError) -> RustBuffer {
 }
 
 
-/**
- * The type of a parameter, translated to JSON Schema for the model. Its description is used only where the type is nested.
- */
-
-public indirect enum SdkFunctionParameterType: Equatable, Hashable {
-
-    /**
-     * A string.
-     */
-    case sdkStr(
-        /**
-         * The allowed values; any string when absent.
-         */enumValues: [String]? = nil,
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * A number.
-     */
-    case sdkNum(
-        /**
-         * The allowed values; any finite number when absent.
-         */enumValues: [Double]? = nil,
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * An integer.
-     */
-    case sdkInt(
-        /**
-         * The allowed values; any integer when absent.
-         */enumValues: [Int64]? = nil,
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * A boolean.
-     */
-    case sdkBool(
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * An array.
-     */
-    case sdkArr(
-        /**
-         * The type of the items.
-         */itemType: SdkFunctionParameterType,
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * An object.
-     */
-    case sdkObj(
-        /**
-         * The properties by name. The model reads and writes the required ones first, in their order, then the others
-         * sorted by name.
-         */properties: [String: SdkFunctionParameterType],
-        /**
-         * Names of the properties that must be present.
-         */required: [String] = [],
-        /**
-         * The meaning of a nested value.
-         */description: String? = nil
-    )
-    /**
-     * Null.
-     */
-    case sdkNull
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SdkFunctionParameterType: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkFunctionParameterType: FfiConverterRustBuffer {
     typealias SwiftType = SdkFunctionParameterType
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameterType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkFunctionParameterType {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12100,7 +8284,7 @@ struct FfiConverterTypeSdkFunctionParameterType: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SdkFunctionParameterType, into buf: inout [UInt8]) {
+    static func write(_ value: SdkFunctionParameterType, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12163,43 +8347,13 @@ func FfiConverterTypeSdkFunctionParameterType_lower(_ value: SdkFunctionParamete
 }
 
 
-
-/**
- * The severity of a diagnostic.
- */
-
-public enum Severity: Equatable, Hashable {
-
-    /**
-     * The value was converted and now fits.
-     */
-    case coerced
-    /**
-     * There is nothing to compare with; the app decides.
-     */
-    case warning
-    /**
-     * The value does not fit.
-     */
-    case error
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Severity: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSeverity: FfiConverterRustBuffer {
     typealias SwiftType = Severity
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Severity {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Severity {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12213,7 +8367,7 @@ struct FfiConverterTypeSeverity: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: Severity, into buf: inout [UInt8]) {
+    static func write(_ value: Severity, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12248,43 +8402,13 @@ func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
 }
 
 
-
-/**
- * A format of sound, with 16 bits for each sample of one channel.
- */
-
-public enum SoundFormat: Equatable, Hashable {
-
-    /**
-     * A WAV file.
-     */
-    case wav
-    /**
-     * A FLAC file: about half as large, without loss.
-     */
-    case flac
-    /**
-     * The samples alone, with the lower byte first.
-     */
-    case pcm
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SoundFormat: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
     typealias SwiftType = SoundFormat
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFormat {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SoundFormat {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12298,7 +8422,7 @@ struct FfiConverterTypeSoundFormat: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SoundFormat, into buf: inout [UInt8]) {
+    static func write(_ value: SoundFormat, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12333,47 +8457,13 @@ func FfiConverterTypeSoundFormat_lower(_ value: SoundFormat) -> RustBuffer {
 }
 
 
-
-/**
- * Whether, and in which order, a model that speaks gives text and sound.
- */
-
-public enum SpeechMode: Equatable, Hashable {
-
-    /**
-     * As the system prompt asks: interleaved after `Respond with interleaved text and audio.`, sequential otherwise.
-     */
-    case auto
-    /**
-     * Text alone.
-     */
-    case off
-    /**
-     * Text, until the model begins to speak.
-     */
-    case sequential
-    /**
-     * A few words and their sound in turn.
-     */
-    case interleaved
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SpeechMode: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
     typealias SwiftType = SpeechMode
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechMode {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechMode {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12389,7 +8479,7 @@ struct FfiConverterTypeSpeechMode: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SpeechMode, into buf: inout [UInt8]) {
+    static func write(_ value: SpeechMode, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12428,39 +8518,13 @@ func FfiConverterTypeSpeechMode_lower(_ value: SpeechMode) -> RustBuffer {
 }
 
 
-
-/**
- * What is written of what is heard.
- */
-
-public enum SpeechTask: Equatable, Hashable {
-
-    /**
-     * The words in their own language.
-     */
-    case transcribe
-    /**
-     * The words in English.
-     */
-    case translate
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SpeechTask: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
     typealias SwiftType = SpeechTask
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechTask {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechTask {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12472,7 +8536,7 @@ struct FfiConverterTypeSpeechTask: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SpeechTask, into buf: inout [UInt8]) {
+    static func write(_ value: SpeechTask, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12503,47 +8567,13 @@ func FfiConverterTypeSpeechTask_lower(_ value: SpeechTask) -> RustBuffer {
 }
 
 
-
-/**
- * A voice of a model that speaks.
- */
-
-public enum SpeechVoice: Equatable, Hashable {
-
-    /**
-     * American English.
-     */
-    case usMale
-    /**
-     * American English.
-     */
-    case usFemale
-    /**
-     * British English.
-     */
-    case ukMale
-    /**
-     * British English.
-     */
-    case ukFemale
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension SpeechVoice: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
     typealias SwiftType = SpeechVoice
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechVoice {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SpeechVoice {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12559,7 +8589,7 @@ struct FfiConverterTypeSpeechVoice: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: SpeechVoice, into buf: inout [UInt8]) {
+    static func write(_ value: SpeechVoice, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12598,39 +8628,13 @@ func FfiConverterTypeSpeechVoice_lower(_ value: SpeechVoice) -> RustBuffer {
 }
 
 
-
-/**
- * Treatment of calls that needed repairs.
- */
-
-public enum Strictness: Equatable, Hashable {
-
-    /**
-     * They are delivered, with the codes of the repairs.
-     */
-    case recover
-    /**
-     * They are rejected, with the repaired call as candidate.
-     */
-    case strict
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Strictness: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeStrictness: FfiConverterRustBuffer {
     typealias SwiftType = Strictness
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Strictness {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Strictness {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12642,7 +8646,7 @@ struct FfiConverterTypeStrictness: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: Strictness, into buf: inout [UInt8]) {
+    static func write(_ value: Strictness, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12673,43 +8677,13 @@ func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer {
 }
 
 
-
-/**
- * What a text is used for. Many models put a prompt before queries, before documents, or before both.
- */
-
-public enum TextUse: Equatable, Hashable {
-
-    /**
-     * The prompt that the model's files name as the default, if they name one.
-     */
-    case unspecified
-    /**
-     * A question, or another text that something is searched with.
-     */
-    case query
-    /**
-     * A text that is searched.
-     */
-    case document
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TextUse: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
     typealias SwiftType = TextUse
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextUse {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TextUse {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12723,7 +8697,7 @@ struct FfiConverterTypeTextUse: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: TextUse, into buf: inout [UInt8]) {
+    static func write(_ value: TextUse, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12758,39 +8732,13 @@ func FfiConverterTypeTextUse_lower(_ value: TextUse) -> RustBuffer {
 }
 
 
-
-/**
- * Whether calls are constrained to the declared functions.
- */
-
-public enum ToolCallConstraint: Equatable, Hashable {
-
-    /**
-     * Calls are not constrained, only validated afterwards.
-     */
-    case off
-    /**
-     * Once the model begins a call, only valid calls of declared functions are allowed.
-     */
-    case typed
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ToolCallConstraint: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
     typealias SwiftType = ToolCallConstraint
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolCallConstraint {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolCallConstraint {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12802,7 +8750,7 @@ struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ToolCallConstraint, into buf: inout [UInt8]) {
+    static func write(_ value: ToolCallConstraint, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12833,51 +8781,13 @@ func FfiConverterTypeToolCallConstraint_lower(_ value: ToolCallConstraint) -> Ru
 }
 
 
-
-/**
- * Whether functions are called.
- */
-
-public enum ToolChoice: Equatable, Hashable {
-
-    /**
-     * The model decides.
-     */
-    case auto
-    /**
-     * No function is called; the prompt still offers them.
-     */
-    case none
-    /**
-     * The reply begins with a call.
-     */
-    case required
-    /**
-     * The reply begins with a call of this function and calls no other.
-     */
-    case function(
-        /**
-         * Its name.
-         */name: String
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ToolChoice: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
     typealias SwiftType = ToolChoice
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolChoice {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolChoice {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -12894,7 +8804,7 @@ struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: ToolChoice, into buf: inout [UInt8]) {
+    static func write(_ value: ToolChoice, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -12934,66 +8844,13 @@ func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer {
 }
 
 
-
-/**
- * An event of a transcription. The last one is `Complete`, or an error.
- */
-
-public enum TranscriptEvent: Equatable, Hashable {
-
-    /**
-     * The language that is spoken.
-     */
-    case language(
-        /**
-         * The code of the language.
-         */code: String,
-        /**
-         * Its probability among all languages; 1 if it was given.
-         */probability: Float
-    )
-    /**
-     * The text after the last segment so far. It replaces the one before, and may still change.
-     */
-    case partial(
-        /**
-         * The text.
-         */text: String
-    )
-    /**
-     * A segment, which does not change any more.
-     */
-    case segment(
-        /**
-         * The segment.
-         */segment: TranscriptSegment
-    )
-    /**
-     * The whole transcript, which comes last.
-     */
-    case complete(
-        /**
-         * The transcript.
-         */transcript: Transcript
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension TranscriptEvent: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
     typealias SwiftType = TranscriptEvent
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptEvent {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptEvent {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -13013,7 +8870,7 @@ struct FfiConverterTypeTranscriptEvent: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: TranscriptEvent, into buf: inout [UInt8]) {
+    static func write(_ value: TranscriptEvent, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -13057,43 +8914,13 @@ func FfiConverterTypeTranscriptEvent_lower(_ value: TranscriptEvent) -> RustBuff
 }
 
 
-
-/**
- * How packed weights come into memory.
- */
-
-public enum WeightMemory: Equatable, Hashable {
-
-    /**
-     * They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's.
-     */
-    case mapped
-    /**
-     * They are read into memory of the process, and the file is not used any more.
-     */
-    case copied
-    /**
-     * They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then.
-     */
-    case auto
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension WeightMemory: Sendable {}
-#endif
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
     typealias SwiftType = WeightMemory
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WeightMemory {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WeightMemory {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -13107,7 +8934,7 @@ struct FfiConverterTypeWeightMemory: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: WeightMemory, into buf: inout [UInt8]) {
+    static func write(_ value: WeightMemory, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -13148,7 +8975,7 @@ func FfiConverterTypeWeightMemory_lower(_ value: WeightMemory) -> RustBuffer {
 fileprivate struct FfiConverterOptionFloat: FfiConverterRustBuffer {
     typealias SwiftType = Float?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13157,7 +8984,7 @@ fileprivate struct FfiConverterOptionFloat: FfiConverterRustBuffer {
         FfiConverterFloat.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterFloat.read(from: &buf)
@@ -13172,7 +8999,7 @@ fileprivate struct FfiConverterOptionFloat: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
     typealias SwiftType = Double?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13181,7 +9008,7 @@ fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
         FfiConverterDouble.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterDouble.read(from: &buf)
@@ -13196,7 +9023,7 @@ fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionBool: FfiConverterRustBuffer {
     typealias SwiftType = Bool?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13205,7 +9032,7 @@ fileprivate struct FfiConverterOptionBool: FfiConverterRustBuffer {
         FfiConverterBool.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterBool.read(from: &buf)
@@ -13220,7 +9047,7 @@ fileprivate struct FfiConverterOptionBool: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
     typealias SwiftType = String?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13229,7 +9056,7 @@ fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
         FfiConverterString.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterString.read(from: &buf)
@@ -13242,9 +9069,9 @@ fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
 @_documentation(visibility: private)
 #endif
 fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
-    typealias SwiftType = HttpTransport?
+    typealias SwiftType = RawHttpTransport?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13253,7 +9080,7 @@ fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
         FfiConverterTypeHttpTransport.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHttpTransport.read(from: &buf)
@@ -13268,7 +9095,7 @@ fileprivate struct FfiConverterOptionTypeHttpTransport: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
     typealias SwiftType = LoadProgress?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13277,7 +9104,7 @@ fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
         FfiConverterTypeLoadProgress.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeLoadProgress.read(from: &buf)
@@ -13292,7 +9119,7 @@ fileprivate struct FfiConverterOptionTypeLoadProgress: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
     typealias SwiftType = LogSink?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13301,7 +9128,7 @@ fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
         FfiConverterTypeLogSink.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeLogSink.read(from: &buf)
@@ -13316,7 +9143,7 @@ fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeChatMessage: FfiConverterRustBuffer {
     typealias SwiftType = ChatMessage?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13325,7 +9152,7 @@ fileprivate struct FfiConverterOptionTypeChatMessage: FfiConverterRustBuffer {
         FfiConverterTypeChatMessage.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeChatMessage.read(from: &buf)
@@ -13340,7 +9167,7 @@ fileprivate struct FfiConverterOptionTypeChatMessage: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeDecisionTemperatures: FfiConverterRustBuffer {
     typealias SwiftType = DecisionTemperatures?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13349,7 +9176,7 @@ fileprivate struct FfiConverterOptionTypeDecisionTemperatures: FfiConverterRustB
         FfiConverterTypeDecisionTemperatures.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDecisionTemperatures.read(from: &buf)
@@ -13364,7 +9191,7 @@ fileprivate struct FfiConverterOptionTypeDecisionTemperatures: FfiConverterRustB
 fileprivate struct FfiConverterOptionTypeSamplingDefaults: FfiConverterRustBuffer {
     typealias SwiftType = SamplingDefaults?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13373,7 +9200,7 @@ fileprivate struct FfiConverterOptionTypeSamplingDefaults: FfiConverterRustBuffe
         FfiConverterTypeSamplingDefaults.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSamplingDefaults.read(from: &buf)
@@ -13388,7 +9215,7 @@ fileprivate struct FfiConverterOptionTypeSamplingDefaults: FfiConverterRustBuffe
 fileprivate struct FfiConverterOptionTypeSdkFunctionCall: FfiConverterRustBuffer {
     typealias SwiftType = SdkFunctionCall?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13397,7 +9224,7 @@ fileprivate struct FfiConverterOptionTypeSdkFunctionCall: FfiConverterRustBuffer
         FfiConverterTypeSdkFunctionCall.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSdkFunctionCall.read(from: &buf)
@@ -13412,7 +9239,7 @@ fileprivate struct FfiConverterOptionTypeSdkFunctionCall: FfiConverterRustBuffer
 fileprivate struct FfiConverterOptionTypeCacheType: FfiConverterRustBuffer {
     typealias SwiftType = CacheType?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13421,7 +9248,7 @@ fileprivate struct FfiConverterOptionTypeCacheType: FfiConverterRustBuffer {
         FfiConverterTypeCacheType.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeCacheType.read(from: &buf)
@@ -13436,7 +9263,7 @@ fileprivate struct FfiConverterOptionTypeCacheType: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeContextPolicy: FfiConverterRustBuffer {
     typealias SwiftType = ContextPolicy?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13445,7 +9272,7 @@ fileprivate struct FfiConverterOptionTypeContextPolicy: FfiConverterRustBuffer {
         FfiConverterTypeContextPolicy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeContextPolicy.read(from: &buf)
@@ -13460,7 +9287,7 @@ fileprivate struct FfiConverterOptionTypeContextPolicy: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeDevice: FfiConverterRustBuffer {
     typealias SwiftType = Device?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13469,7 +9296,7 @@ fileprivate struct FfiConverterOptionTypeDevice: FfiConverterRustBuffer {
         FfiConverterTypeDevice.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDevice.read(from: &buf)
@@ -13484,7 +9311,7 @@ fileprivate struct FfiConverterOptionTypeDevice: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeFunctionCallParser: FfiConverterRustBuffer {
     typealias SwiftType = FunctionCallParser?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13493,7 +9320,7 @@ fileprivate struct FfiConverterOptionTypeFunctionCallParser: FfiConverterRustBuf
         FfiConverterTypeFunctionCallParser.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeFunctionCallParser.read(from: &buf)
@@ -13508,7 +9335,7 @@ fileprivate struct FfiConverterOptionTypeFunctionCallParser: FfiConverterRustBuf
 fileprivate struct FfiConverterOptionTypeFunctionNames: FfiConverterRustBuffer {
     typealias SwiftType = FunctionNames?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13517,7 +9344,7 @@ fileprivate struct FfiConverterOptionTypeFunctionNames: FfiConverterRustBuffer {
         FfiConverterTypeFunctionNames.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeFunctionNames.read(from: &buf)
@@ -13532,7 +9359,7 @@ fileprivate struct FfiConverterOptionTypeFunctionNames: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeGgufType: FfiConverterRustBuffer {
     typealias SwiftType = GgufType?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13541,7 +9368,7 @@ fileprivate struct FfiConverterOptionTypeGgufType: FfiConverterRustBuffer {
         FfiConverterTypeGgufType.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeGgufType.read(from: &buf)
@@ -13553,10 +9380,34 @@ fileprivate struct FfiConverterOptionTypeGgufType: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeMessageResponse: FfiConverterRustBuffer {
+    typealias SwiftType = RawMessageResponse?
+
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeMessageResponse.write(value, into: &buf)
+    }
+
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeMessageResponse.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
     typealias SwiftType = OnBusy?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13565,7 +9416,7 @@ fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
         FfiConverterTypeOnBusy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOnBusy.read(from: &buf)
@@ -13580,7 +9431,7 @@ fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
     typealias SwiftType = OnCancel?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13589,7 +9440,7 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
         FfiConverterTypeOnCancel.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOnCancel.read(from: &buf)
@@ -13604,7 +9455,7 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypePullEvent: FfiConverterRustBuffer {
     typealias SwiftType = PullEvent?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13613,7 +9464,7 @@ fileprivate struct FfiConverterOptionTypePullEvent: FfiConverterRustBuffer {
         FfiConverterTypePullEvent.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePullEvent.read(from: &buf)
@@ -13625,34 +9476,10 @@ fileprivate struct FfiConverterOptionTypePullEvent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeRawMessageResponse: FfiConverterRustBuffer {
-    typealias SwiftType = RawMessageResponse?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeRawMessageResponse.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeRawMessageResponse.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
 fileprivate struct FfiConverterOptionTypeSpeechMode: FfiConverterRustBuffer {
     typealias SwiftType = SpeechMode?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13661,7 +9488,7 @@ fileprivate struct FfiConverterOptionTypeSpeechMode: FfiConverterRustBuffer {
         FfiConverterTypeSpeechMode.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSpeechMode.read(from: &buf)
@@ -13676,7 +9503,7 @@ fileprivate struct FfiConverterOptionTypeSpeechMode: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeSpeechTask: FfiConverterRustBuffer {
     typealias SwiftType = SpeechTask?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13685,7 +9512,7 @@ fileprivate struct FfiConverterOptionTypeSpeechTask: FfiConverterRustBuffer {
         FfiConverterTypeSpeechTask.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSpeechTask.read(from: &buf)
@@ -13700,7 +9527,7 @@ fileprivate struct FfiConverterOptionTypeSpeechTask: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
     typealias SwiftType = Strictness?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13709,7 +9536,7 @@ fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
         FfiConverterTypeStrictness.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeStrictness.read(from: &buf)
@@ -13724,7 +9551,7 @@ fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeTextUse: FfiConverterRustBuffer {
     typealias SwiftType = TextUse?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13733,7 +9560,7 @@ fileprivate struct FfiConverterOptionTypeTextUse: FfiConverterRustBuffer {
         FfiConverterTypeTextUse.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTextUse.read(from: &buf)
@@ -13748,7 +9575,7 @@ fileprivate struct FfiConverterOptionTypeTextUse: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeToolCallConstraint: FfiConverterRustBuffer {
     typealias SwiftType = ToolCallConstraint?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13757,7 +9584,7 @@ fileprivate struct FfiConverterOptionTypeToolCallConstraint: FfiConverterRustBuf
         FfiConverterTypeToolCallConstraint.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeToolCallConstraint.read(from: &buf)
@@ -13772,7 +9599,7 @@ fileprivate struct FfiConverterOptionTypeToolCallConstraint: FfiConverterRustBuf
 fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
     typealias SwiftType = ToolChoice?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13781,7 +9608,7 @@ fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
         FfiConverterTypeToolChoice.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeToolChoice.read(from: &buf)
@@ -13796,7 +9623,7 @@ fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeTranscriptEvent: FfiConverterRustBuffer {
     typealias SwiftType = TranscriptEvent?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13805,7 +9632,7 @@ fileprivate struct FfiConverterOptionTypeTranscriptEvent: FfiConverterRustBuffer
         FfiConverterTypeTranscriptEvent.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTranscriptEvent.read(from: &buf)
@@ -13820,7 +9647,7 @@ fileprivate struct FfiConverterOptionTypeTranscriptEvent: FfiConverterRustBuffer
 fileprivate struct FfiConverterOptionTypeWeightMemory: FfiConverterRustBuffer {
     typealias SwiftType = WeightMemory?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13829,7 +9656,7 @@ fileprivate struct FfiConverterOptionTypeWeightMemory: FfiConverterRustBuffer {
         FfiConverterTypeWeightMemory.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeWeightMemory.read(from: &buf)
@@ -13844,7 +9671,7 @@ fileprivate struct FfiConverterOptionTypeWeightMemory: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
     typealias SwiftType = [Int64]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13853,7 +9680,7 @@ fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
         FfiConverterSequenceInt64.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceInt64.read(from: &buf)
@@ -13868,7 +9695,7 @@ fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionSequenceFloat: FfiConverterRustBuffer {
     typealias SwiftType = [Float]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13877,7 +9704,7 @@ fileprivate struct FfiConverterOptionSequenceFloat: FfiConverterRustBuffer {
         FfiConverterSequenceFloat.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceFloat.read(from: &buf)
@@ -13892,7 +9719,7 @@ fileprivate struct FfiConverterOptionSequenceFloat: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionSequenceDouble: FfiConverterRustBuffer {
     typealias SwiftType = [Double]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13901,7 +9728,7 @@ fileprivate struct FfiConverterOptionSequenceDouble: FfiConverterRustBuffer {
         FfiConverterSequenceDouble.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceDouble.read(from: &buf)
@@ -13916,7 +9743,7 @@ fileprivate struct FfiConverterOptionSequenceDouble: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionSequenceString: FfiConverterRustBuffer {
     typealias SwiftType = [String]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13925,7 +9752,7 @@ fileprivate struct FfiConverterOptionSequenceString: FfiConverterRustBuffer {
         FfiConverterSequenceString.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceString.read(from: &buf)
@@ -13940,7 +9767,7 @@ fileprivate struct FfiConverterOptionSequenceString: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRustBuffer {
     typealias SwiftType = [SdkFunctionCall]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13949,7 +9776,7 @@ fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRu
         FfiConverterSequenceTypeSdkFunctionCall.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
@@ -13964,7 +9791,7 @@ fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRu
 fileprivate struct FfiConverterOptionDictionaryTypeSdkCountFloat: FfiConverterRustBuffer {
     typealias SwiftType = [SdkCount: Float]?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13973,7 +9800,7 @@ fileprivate struct FfiConverterOptionDictionaryTypeSdkCountFloat: FfiConverterRu
         FfiConverterDictionaryTypeSdkCountFloat.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterDictionaryTypeSdkCountFloat.read(from: &buf)
@@ -13988,7 +9815,7 @@ fileprivate struct FfiConverterOptionDictionaryTypeSdkCountFloat: FfiConverterRu
 fileprivate struct FfiConverterOptionTypeJsonObject: FfiConverterRustBuffer {
     typealias SwiftType = JsonObject?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -13997,7 +9824,7 @@ fileprivate struct FfiConverterOptionTypeJsonObject: FfiConverterRustBuffer {
         FfiConverterTypeJsonObject.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeJsonObject.read(from: &buf)
@@ -14012,7 +9839,7 @@ fileprivate struct FfiConverterOptionTypeJsonObject: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeSdkCount: FfiConverterRustBuffer {
     typealias SwiftType = SdkCount?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -14021,7 +9848,7 @@ fileprivate struct FfiConverterOptionTypeSdkCount: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSdkCount.read(from: &buf)
@@ -14036,7 +9863,7 @@ fileprivate struct FfiConverterOptionTypeSdkCount: FfiConverterRustBuffer {
 fileprivate struct FfiConverterOptionTypeSdkLong: FfiConverterRustBuffer {
     typealias SwiftType = SdkLong?
 
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+    static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
             writeInt(&buf, Int8(0))
             return
@@ -14045,7 +9872,7 @@ fileprivate struct FfiConverterOptionTypeSdkLong: FfiConverterRustBuffer {
         FfiConverterTypeSdkLong.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSdkLong.read(from: &buf)
@@ -14060,7 +9887,7 @@ fileprivate struct FfiConverterOptionTypeSdkLong: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceUInt32: FfiConverterRustBuffer {
     typealias SwiftType = [UInt32]
 
-    public static func write(_ value: [UInt32], into buf: inout [UInt8]) {
+    static func write(_ value: [UInt32], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14068,7 +9895,7 @@ fileprivate struct FfiConverterSequenceUInt32: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UInt32] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UInt32] {
         let len: Int32 = try readInt(&buf)
         var seq = [UInt32]()
         seq.reserveCapacity(Int(len))
@@ -14085,7 +9912,7 @@ fileprivate struct FfiConverterSequenceUInt32: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceInt64: FfiConverterRustBuffer {
     typealias SwiftType = [Int64]
 
-    public static func write(_ value: [Int64], into buf: inout [UInt8]) {
+    static func write(_ value: [Int64], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14093,7 +9920,7 @@ fileprivate struct FfiConverterSequenceInt64: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Int64] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Int64] {
         let len: Int32 = try readInt(&buf)
         var seq = [Int64]()
         seq.reserveCapacity(Int(len))
@@ -14110,7 +9937,7 @@ fileprivate struct FfiConverterSequenceInt64: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceFloat: FfiConverterRustBuffer {
     typealias SwiftType = [Float]
 
-    public static func write(_ value: [Float], into buf: inout [UInt8]) {
+    static func write(_ value: [Float], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14118,7 +9945,7 @@ fileprivate struct FfiConverterSequenceFloat: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Float] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Float] {
         let len: Int32 = try readInt(&buf)
         var seq = [Float]()
         seq.reserveCapacity(Int(len))
@@ -14135,7 +9962,7 @@ fileprivate struct FfiConverterSequenceFloat: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceDouble: FfiConverterRustBuffer {
     typealias SwiftType = [Double]
 
-    public static func write(_ value: [Double], into buf: inout [UInt8]) {
+    static func write(_ value: [Double], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14143,7 +9970,7 @@ fileprivate struct FfiConverterSequenceDouble: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Double] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Double] {
         let len: Int32 = try readInt(&buf)
         var seq = [Double]()
         seq.reserveCapacity(Int(len))
@@ -14160,7 +9987,7 @@ fileprivate struct FfiConverterSequenceDouble: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
     typealias SwiftType = [String]
 
-    public static func write(_ value: [String], into buf: inout [UInt8]) {
+    static func write(_ value: [String], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14168,7 +9995,7 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String] {
         let len: Int32 = try readInt(&buf)
         var seq = [String]()
         seq.reserveCapacity(Int(len))
@@ -14185,7 +10012,7 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceData: FfiConverterRustBuffer {
     typealias SwiftType = [Data]
 
-    public static func write(_ value: [Data], into buf: inout [UInt8]) {
+    static func write(_ value: [Data], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14193,7 +10020,7 @@ fileprivate struct FfiConverterSequenceData: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Data] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Data] {
         let len: Int32 = try readInt(&buf)
         var seq = [Data]()
         seq.reserveCapacity(Int(len))
@@ -14208,9 +10035,9 @@ fileprivate struct FfiConverterSequenceData: FfiConverterRustBuffer {
 @_documentation(visibility: private)
 #endif
 fileprivate struct FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer {
-    typealias SwiftType = [DownloadPlan]
+    typealias SwiftType = [RawDownloadPlan]
 
-    public static func write(_ value: [DownloadPlan], into buf: inout [UInt8]) {
+    static func write(_ value: [RawDownloadPlan], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14218,9 +10045,9 @@ fileprivate struct FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DownloadPlan] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawDownloadPlan] {
         let len: Int32 = try readInt(&buf)
-        var seq = [DownloadPlan]()
+        var seq = [RawDownloadPlan]()
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeDownloadPlan.read(from: &buf))
@@ -14235,7 +10062,7 @@ fileprivate struct FfiConverterSequenceTypeDownloadPlan: FfiConverterRustBuffer 
 fileprivate struct FfiConverterSequenceTypeCachedModel: FfiConverterRustBuffer {
     typealias SwiftType = [CachedModel]
 
-    public static func write(_ value: [CachedModel], into buf: inout [UInt8]) {
+    static func write(_ value: [CachedModel], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14243,7 +10070,7 @@ fileprivate struct FfiConverterSequenceTypeCachedModel: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [CachedModel] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [CachedModel] {
         let len: Int32 = try readInt(&buf)
         var seq = [CachedModel]()
         seq.reserveCapacity(Int(len))
@@ -14260,7 +10087,7 @@ fileprivate struct FfiConverterSequenceTypeCachedModel: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer {
     typealias SwiftType = [ChatMessage]
 
-    public static func write(_ value: [ChatMessage], into buf: inout [UInt8]) {
+    static func write(_ value: [ChatMessage], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14268,7 +10095,7 @@ fileprivate struct FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ChatMessage] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ChatMessage] {
         let len: Int32 = try readInt(&buf)
         var seq = [ChatMessage]()
         seq.reserveCapacity(Int(len))
@@ -14285,7 +10112,7 @@ fileprivate struct FfiConverterSequenceTypeChatMessage: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeDecisionAnswer: FfiConverterRustBuffer {
     typealias SwiftType = [DecisionAnswer]
 
-    public static func write(_ value: [DecisionAnswer], into buf: inout [UInt8]) {
+    static func write(_ value: [DecisionAnswer], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14293,7 +10120,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionAnswer: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionAnswer] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionAnswer] {
         let len: Int32 = try readInt(&buf)
         var seq = [DecisionAnswer]()
         seq.reserveCapacity(Int(len))
@@ -14310,7 +10137,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionAnswer: FfiConverterRustBuffe
 fileprivate struct FfiConverterSequenceTypeDecisionLabel: FfiConverterRustBuffer {
     typealias SwiftType = [DecisionLabel]
 
-    public static func write(_ value: [DecisionLabel], into buf: inout [UInt8]) {
+    static func write(_ value: [DecisionLabel], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14318,7 +10145,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionLabel: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionLabel] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionLabel] {
         let len: Int32 = try readInt(&buf)
         var seq = [DecisionLabel]()
         seq.reserveCapacity(Int(len))
@@ -14335,7 +10162,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionLabel: FfiConverterRustBuffer
 fileprivate struct FfiConverterSequenceTypeDecisionQuestion: FfiConverterRustBuffer {
     typealias SwiftType = [DecisionQuestion]
 
-    public static func write(_ value: [DecisionQuestion], into buf: inout [UInt8]) {
+    static func write(_ value: [DecisionQuestion], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14343,7 +10170,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionQuestion: FfiConverterRustBuf
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionQuestion] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DecisionQuestion] {
         let len: Int32 = try readInt(&buf)
         var seq = [DecisionQuestion]()
         seq.reserveCapacity(Int(len))
@@ -14360,7 +10187,7 @@ fileprivate struct FfiConverterSequenceTypeDecisionQuestion: FfiConverterRustBuf
 fileprivate struct FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer {
     typealias SwiftType = [Diagnostic]
 
-    public static func write(_ value: [Diagnostic], into buf: inout [UInt8]) {
+    static func write(_ value: [Diagnostic], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14368,7 +10195,7 @@ fileprivate struct FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Diagnostic] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Diagnostic] {
         let len: Int32 = try readInt(&buf)
         var seq = [Diagnostic]()
         seq.reserveCapacity(Int(len))
@@ -14385,7 +10212,7 @@ fileprivate struct FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuffer {
     typealias SwiftType = [GenerationStats]
 
-    public static func write(_ value: [GenerationStats], into buf: inout [UInt8]) {
+    static func write(_ value: [GenerationStats], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14393,7 +10220,7 @@ fileprivate struct FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuff
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [GenerationStats] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [GenerationStats] {
         let len: Int32 = try readInt(&buf)
         var seq = [GenerationStats]()
         seq.reserveCapacity(Int(len))
@@ -14410,7 +10237,7 @@ fileprivate struct FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuff
 fileprivate struct FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer {
     typealias SwiftType = [HttpHeader]
 
-    public static func write(_ value: [HttpHeader], into buf: inout [UInt8]) {
+    static func write(_ value: [HttpHeader], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14418,7 +10245,7 @@ fileprivate struct FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HttpHeader] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HttpHeader] {
         let len: Int32 = try readInt(&buf)
         var seq = [HttpHeader]()
         seq.reserveCapacity(Int(len))
@@ -14435,7 +10262,7 @@ fileprivate struct FfiConverterSequenceTypeHttpHeader: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeLabelProbability: FfiConverterRustBuffer {
     typealias SwiftType = [LabelProbability]
 
-    public static func write(_ value: [LabelProbability], into buf: inout [UInt8]) {
+    static func write(_ value: [LabelProbability], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14443,7 +10270,7 @@ fileprivate struct FfiConverterSequenceTypeLabelProbability: FfiConverterRustBuf
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [LabelProbability] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [LabelProbability] {
         let len: Int32 = try readInt(&buf)
         var seq = [LabelProbability]()
         seq.reserveCapacity(Int(len))
@@ -14460,7 +10287,7 @@ fileprivate struct FfiConverterSequenceTypeLabelProbability: FfiConverterRustBuf
 fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
     typealias SwiftType = [PlannedFile]
 
-    public static func write(_ value: [PlannedFile], into buf: inout [UInt8]) {
+    static func write(_ value: [PlannedFile], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14468,7 +10295,7 @@ fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PlannedFile] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PlannedFile] {
         let len: Int32 = try readInt(&buf)
         var seq = [PlannedFile]()
         seq.reserveCapacity(Int(len))
@@ -14485,7 +10312,7 @@ fileprivate struct FfiConverterSequenceTypePlannedFile: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeRankedDocument: FfiConverterRustBuffer {
     typealias SwiftType = [RankedDocument]
 
-    public static func write(_ value: [RankedDocument], into buf: inout [UInt8]) {
+    static func write(_ value: [RankedDocument], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14493,7 +10320,7 @@ fileprivate struct FfiConverterSequenceTypeRankedDocument: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RankedDocument] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RankedDocument] {
         let len: Int32 = try readInt(&buf)
         var seq = [RankedDocument]()
         seq.reserveCapacity(Int(len))
@@ -14510,7 +10337,7 @@ fileprivate struct FfiConverterSequenceTypeRankedDocument: FfiConverterRustBuffe
 fileprivate struct FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer {
     typealias SwiftType = [RejectedCall]
 
-    public static func write(_ value: [RejectedCall], into buf: inout [UInt8]) {
+    static func write(_ value: [RejectedCall], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14518,7 +10345,7 @@ fileprivate struct FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RejectedCall] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RejectedCall] {
         let len: Int32 = try readInt(&buf)
         var seq = [RejectedCall]()
         seq.reserveCapacity(Int(len))
@@ -14535,7 +10362,7 @@ fileprivate struct FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer 
 fileprivate struct FfiConverterSequenceTypeScoredToken: FfiConverterRustBuffer {
     typealias SwiftType = [ScoredToken]
 
-    public static func write(_ value: [ScoredToken], into buf: inout [UInt8]) {
+    static func write(_ value: [ScoredToken], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14543,7 +10370,7 @@ fileprivate struct FfiConverterSequenceTypeScoredToken: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ScoredToken] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ScoredToken] {
         let len: Int32 = try readInt(&buf)
         var seq = [ScoredToken]()
         seq.reserveCapacity(Int(len))
@@ -14560,7 +10387,7 @@ fileprivate struct FfiConverterSequenceTypeScoredToken: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeSdkFunction: FfiConverterRustBuffer {
     typealias SwiftType = [SdkFunction]
 
-    public static func write(_ value: [SdkFunction], into buf: inout [UInt8]) {
+    static func write(_ value: [SdkFunction], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14568,7 +10395,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunction: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunction] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunction] {
         let len: Int32 = try readInt(&buf)
         var seq = [SdkFunction]()
         seq.reserveCapacity(Int(len))
@@ -14585,7 +10412,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunction: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceTypeSdkFunctionCall: FfiConverterRustBuffer {
     typealias SwiftType = [SdkFunctionCall]
 
-    public static func write(_ value: [SdkFunctionCall], into buf: inout [UInt8]) {
+    static func write(_ value: [SdkFunctionCall], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14593,7 +10420,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunctionCall: FfiConverterRustBuff
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunctionCall] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunctionCall] {
         let len: Int32 = try readInt(&buf)
         var seq = [SdkFunctionCall]()
         seq.reserveCapacity(Int(len))
@@ -14610,7 +10437,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunctionCall: FfiConverterRustBuff
 fileprivate struct FfiConverterSequenceTypeSdkFunctionParameter: FfiConverterRustBuffer {
     typealias SwiftType = [SdkFunctionParameter]
 
-    public static func write(_ value: [SdkFunctionParameter], into buf: inout [UInt8]) {
+    static func write(_ value: [SdkFunctionParameter], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14618,7 +10445,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunctionParameter: FfiConverterRus
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunctionParameter] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkFunctionParameter] {
         let len: Int32 = try readInt(&buf)
         var seq = [SdkFunctionParameter]()
         seq.reserveCapacity(Int(len))
@@ -14635,7 +10462,7 @@ fileprivate struct FfiConverterSequenceTypeSdkFunctionParameter: FfiConverterRus
 fileprivate struct FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer {
     typealias SwiftType = [TokenLogprob]
 
-    public static func write(_ value: [TokenLogprob], into buf: inout [UInt8]) {
+    static func write(_ value: [TokenLogprob], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14643,7 +10470,7 @@ fileprivate struct FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TokenLogprob] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TokenLogprob] {
         let len: Int32 = try readInt(&buf)
         var seq = [TokenLogprob]()
         seq.reserveCapacity(Int(len))
@@ -14660,7 +10487,7 @@ fileprivate struct FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer 
 fileprivate struct FfiConverterSequenceTypeTranscriptSegment: FfiConverterRustBuffer {
     typealias SwiftType = [TranscriptSegment]
 
-    public static func write(_ value: [TranscriptSegment], into buf: inout [UInt8]) {
+    static func write(_ value: [TranscriptSegment], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14668,7 +10495,7 @@ fileprivate struct FfiConverterSequenceTypeTranscriptSegment: FfiConverterRustBu
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptSegment] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptSegment] {
         let len: Int32 = try readInt(&buf)
         var seq = [TranscriptSegment]()
         seq.reserveCapacity(Int(len))
@@ -14685,7 +10512,7 @@ fileprivate struct FfiConverterSequenceTypeTranscriptSegment: FfiConverterRustBu
 fileprivate struct FfiConverterSequenceTypeTranscriptWord: FfiConverterRustBuffer {
     typealias SwiftType = [TranscriptWord]
 
-    public static func write(_ value: [TranscriptWord], into buf: inout [UInt8]) {
+    static func write(_ value: [TranscriptWord], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14693,7 +10520,7 @@ fileprivate struct FfiConverterSequenceTypeTranscriptWord: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptWord] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TranscriptWord] {
         let len: Int32 = try readInt(&buf)
         var seq = [TranscriptWord]()
         seq.reserveCapacity(Int(len))
@@ -14710,7 +10537,7 @@ fileprivate struct FfiConverterSequenceTypeTranscriptWord: FfiConverterRustBuffe
 fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustBuffer {
     typealias SwiftType = [ChatMessageContent]
 
-    public static func write(_ value: [ChatMessageContent], into buf: inout [UInt8]) {
+    static func write(_ value: [ChatMessageContent], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14718,7 +10545,7 @@ fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustB
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ChatMessageContent] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ChatMessageContent] {
         let len: Int32 = try readInt(&buf)
         var seq = [ChatMessageContent]()
         seq.reserveCapacity(Int(len))
@@ -14732,23 +10559,23 @@ fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustB
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterSequenceTypeRawFunctionOutcome: FfiConverterRustBuffer {
+fileprivate struct FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuffer {
     typealias SwiftType = [RawFunctionOutcome]
 
-    public static func write(_ value: [RawFunctionOutcome], into buf: inout [UInt8]) {
+    static func write(_ value: [RawFunctionOutcome], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
-            FfiConverterTypeRawFunctionOutcome.write(item, into: &buf)
+            FfiConverterTypeFunctionOutcome.write(item, into: &buf)
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawFunctionOutcome] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawFunctionOutcome] {
         let len: Int32 = try readInt(&buf)
         var seq = [RawFunctionOutcome]()
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
-            seq.append(try FfiConverterTypeRawFunctionOutcome.read(from: &buf))
+            seq.append(try FfiConverterTypeFunctionOutcome.read(from: &buf))
         }
         return seq
     }
@@ -14760,7 +10587,7 @@ fileprivate struct FfiConverterSequenceTypeRawFunctionOutcome: FfiConverterRustB
 fileprivate struct FfiConverterSequenceSequenceFloat: FfiConverterRustBuffer {
     typealias SwiftType = [[Float]]
 
-    public static func write(_ value: [[Float]], into buf: inout [UInt8]) {
+    static func write(_ value: [[Float]], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14768,7 +10595,7 @@ fileprivate struct FfiConverterSequenceSequenceFloat: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[Float]] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[Float]] {
         let len: Int32 = try readInt(&buf)
         var seq = [[Float]]()
         seq.reserveCapacity(Int(len))
@@ -14785,7 +10612,7 @@ fileprivate struct FfiConverterSequenceSequenceFloat: FfiConverterRustBuffer {
 fileprivate struct FfiConverterSequenceSequenceSequenceFloat: FfiConverterRustBuffer {
     typealias SwiftType = [[[Float]]]
 
-    public static func write(_ value: [[[Float]]], into buf: inout [UInt8]) {
+    static func write(_ value: [[[Float]]], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14793,7 +10620,7 @@ fileprivate struct FfiConverterSequenceSequenceSequenceFloat: FfiConverterRustBu
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[[Float]]] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [[[Float]]] {
         let len: Int32 = try readInt(&buf)
         var seq = [[[Float]]]()
         seq.reserveCapacity(Int(len))
@@ -14810,7 +10637,7 @@ fileprivate struct FfiConverterSequenceSequenceSequenceFloat: FfiConverterRustBu
 fileprivate struct FfiConverterSequenceTypeSdkCount: FfiConverterRustBuffer {
     typealias SwiftType = [SdkCount]
 
-    public static func write(_ value: [SdkCount], into buf: inout [UInt8]) {
+    static func write(_ value: [SdkCount], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
@@ -14818,7 +10645,7 @@ fileprivate struct FfiConverterSequenceTypeSdkCount: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount] {
         let len: Int32 = try readInt(&buf)
         var seq = [SdkCount]()
         seq.reserveCapacity(Int(len))
@@ -14833,7 +10660,7 @@ fileprivate struct FfiConverterSequenceTypeSdkCount: FfiConverterRustBuffer {
 @_documentation(visibility: private)
 #endif
 fileprivate struct FfiConverterDictionaryStringTypeSdkFunctionParameterType: FfiConverterRustBuffer {
-    public static func write(_ value: [String: SdkFunctionParameterType], into buf: inout [UInt8]) {
+    static func write(_ value: [String: SdkFunctionParameterType], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for (key, value) in value {
@@ -14842,7 +10669,7 @@ fileprivate struct FfiConverterDictionaryStringTypeSdkFunctionParameterType: Ffi
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String: SdkFunctionParameterType] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String: SdkFunctionParameterType] {
         let len: Int32 = try readInt(&buf)
         var dict = [String: SdkFunctionParameterType]()
         dict.reserveCapacity(Int(len))
@@ -14859,7 +10686,7 @@ fileprivate struct FfiConverterDictionaryStringTypeSdkFunctionParameterType: Ffi
 @_documentation(visibility: private)
 #endif
 fileprivate struct FfiConverterDictionaryTypeSdkCountFloat: FfiConverterRustBuffer {
-    public static func write(_ value: [SdkCount: Float], into buf: inout [UInt8]) {
+    static func write(_ value: [SdkCount: Float], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for (key, value) in value {
@@ -14868,7 +10695,7 @@ fileprivate struct FfiConverterDictionaryTypeSdkCountFloat: FfiConverterRustBuff
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount: Float] {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount: Float] {
         let len: Int32 = try readInt(&buf)
         var dict = [SdkCount: Float]()
         dict.reserveCapacity(Int(len))
@@ -14884,29 +10711,29 @@ fileprivate struct FfiConverterDictionaryTypeSdkCountFloat: FfiConverterRustBuff
 
 
 
-public typealias JsonObject = SdkJsonObject
+typealias JsonObject = SdkJsonObject
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeJsonObject: FfiConverter {
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> JsonObject {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> JsonObject {
         let builtinValue = try FfiConverterString.read(from: &buf)
         return SdkJsonObject(json: builtinValue)
     }
 
-    public static func write(_ value: JsonObject, into buf: inout [UInt8]) {
+    static func write(_ value: JsonObject, into buf: inout [UInt8]) {
         let builtinValue = value.json
         return FfiConverterString.write(builtinValue, into: &buf)
     }
 
-    public static func lift(_ value: RustBuffer) throws -> JsonObject {
+    static func lift(_ value: RustBuffer) throws -> JsonObject {
         let builtinValue = try FfiConverterString.lift(value)
         return SdkJsonObject(json: builtinValue)
     }
 
-    public static func lower(_ value: JsonObject) -> RustBuffer {
+    static func lower(_ value: JsonObject) -> RustBuffer {
         let builtinValue = value.json
         return FfiConverterString.lower(builtinValue)
     }
@@ -14931,29 +10758,29 @@ func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer {
 
 
 
-public typealias OptionText = String
+typealias OptionText = String
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeOptionText: FfiConverter {
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OptionText {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OptionText {
         let builtinValue = try FfiConverterString.read(from: &buf)
         return spelled(builtinValue)
     }
 
-    public static func write(_ value: OptionText, into buf: inout [UInt8]) {
+    static func write(_ value: OptionText, into buf: inout [UInt8]) {
         let builtinValue = value
         return FfiConverterString.write(builtinValue, into: &buf)
     }
 
-    public static func lift(_ value: RustBuffer) throws -> OptionText {
+    static func lift(_ value: RustBuffer) throws -> OptionText {
         let builtinValue = try FfiConverterString.lift(value)
         return spelled(builtinValue)
     }
 
-    public static func lower(_ value: OptionText) -> RustBuffer {
+    static func lower(_ value: OptionText) -> RustBuffer {
         let builtinValue = value
         return FfiConverterString.lower(builtinValue)
     }
@@ -14978,29 +10805,29 @@ func FfiConverterTypeOptionText_lower(_ value: OptionText) -> RustBuffer {
 
 
 
-public typealias SdkCount = Int
+typealias SdkCount = Int
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkCount: FfiConverter {
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
         let builtinValue = try FfiConverterUInt32.read(from: &buf)
         return Int(builtinValue)
     }
 
-    public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
+    static func write(_ value: SdkCount, into buf: inout [UInt8]) {
         let builtinValue = UInt32(clamping: value)
         return FfiConverterUInt32.write(builtinValue, into: &buf)
     }
 
-    public static func lift(_ value: UInt32) throws -> SdkCount {
+    static func lift(_ value: UInt32) throws -> SdkCount {
         let builtinValue = try FfiConverterUInt32.lift(value)
         return Int(builtinValue)
     }
 
-    public static func lower(_ value: SdkCount) -> UInt32 {
+    static func lower(_ value: SdkCount) -> UInt32 {
         let builtinValue = UInt32(clamping: value)
         return FfiConverterUInt32.lower(builtinValue)
     }
@@ -15023,25 +10850,25 @@ func FfiConverterTypeSdkCount_lower(_ value: SdkCount) -> UInt32 {
 
 
 
-public typealias SdkLong = UInt64
+typealias SdkLong = UInt64
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 struct FfiConverterTypeSdkLong: FfiConverter {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkLong {
+    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkLong {
         return try FfiConverterUInt64.read(from: &buf)
     }
 
-    public static func write(_ value: SdkLong, into buf: inout [UInt8]) {
+    static func write(_ value: SdkLong, into buf: inout [UInt8]) {
         return FfiConverterUInt64.write(value, into: &buf)
     }
 
-    public static func lift(_ value: UInt64) throws -> SdkLong {
+    static func lift(_ value: UInt64) throws -> SdkLong {
         return try FfiConverterUInt64.lift(value)
     }
 
-    public static func lower(_ value: SdkLong) -> UInt64 {
+    static func lower(_ value: SdkLong) -> UInt64 {
         return FfiConverterUInt64.lower(value)
     }
 }
@@ -15112,7 +10939,7 @@ fileprivate func uniffiFutureContinuationCallback(handle: UInt64, pollResult: In
 /**
  * The cosine of the angle between two vectors, from -1 to 1. `InvalidArgument` for vectors of different sizes.
  */
-public func cosineSimilarity(of: [Float], to: [Float])throws  -> Float  {
+func rawCosineSimilarity(of: [Float], to: [Float])throws  -> Float  {
     return try  FfiConverterFloat.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_cosine_similarity(
@@ -15124,7 +10951,7 @@ public func cosineSimilarity(of: [Float], to: [Float])throws  -> Float  {
 /**
  * Loads an embedding model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
  */
-func loadEmbeddingModelRaw(path: String, options: EmbeddingModelOptions)async throws  -> EmbeddingModel  {
+func rawLoadEmbeddingModel(path: String, options: EmbeddingModelOptions)async throws  -> RawEmbeddingModel  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -15141,7 +10968,7 @@ func loadEmbeddingModelRaw(path: String, options: EmbeddingModelOptions)async th
 /**
  * The entry of a function in the tool list that the model reads, as JSON text.
  */
-public func functionSchema(function: SdkFunction) -> String  {
+func rawFunctionSchema(function: SdkFunction) -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_function_schema(
@@ -15152,7 +10979,7 @@ public func functionSchema(function: SdkFunction) -> String  {
 /**
  * Reads chat-completions `tools` from JSON text.
  */
-public func functionsFromJson(text: String)throws  -> [SdkFunction]  {
+func rawFunctionsFromJson(text: String)throws  -> [SdkFunction]  {
     return try  FfiConverterSequenceTypeSdkFunction.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_functions_from_json(
@@ -15163,7 +10990,7 @@ public func functionsFromJson(text: String)throws  -> [SdkFunction]  {
 /**
  * Writes functions as JSON text: chat-completions `tools`.
  */
-public func functionsToJson(functions: [SdkFunction]) -> String  {
+func rawFunctionsToJson(functions: [SdkFunction]) -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_functions_to_json(
@@ -15174,7 +11001,7 @@ public func functionsToJson(functions: [SdkFunction]) -> String  {
 /**
  * Reads the JSON of a reply as the only argument, `reply`, of a function.
  */
-public func readReply(text: String)throws  -> JsonObject  {
+func rawReadReply(text: String)throws  -> JsonObject  {
     return try  FfiConverterTypeJsonObject_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_read_reply(
@@ -15185,7 +11012,7 @@ public func readReply(text: String)throws  -> JsonObject  {
 /**
  * Compares a call with the function of its name; see the core's `validate_among`.
  */
-public func validate(call: SdkFunctionCall, functions: [SdkFunction]) -> Validation  {
+func rawValidate(call: SdkFunctionCall, functions: [SdkFunction]) -> Validation  {
     return try!  FfiConverterTypeValidation_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_validate(
@@ -15197,7 +11024,7 @@ public func validate(call: SdkFunctionCall, functions: [SdkFunction]) -> Validat
 /**
  * Reads the plans of a lock file, as `causerie pull --lock` writes it.
  */
-public func plansFromLock(json: String)throws  -> [DownloadPlan]  {
+func rawPlansFromLock(json: String)throws  -> [RawDownloadPlan]  {
     return try  FfiConverterSequenceTypeDownloadPlan.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_plans_from_lock(
@@ -15208,7 +11035,7 @@ public func plansFromLock(json: String)throws  -> [DownloadPlan]  {
 /**
  * Waits until the sink has taken all records before this call, but no longer than two seconds.
  */
-public func flushLog()  {try! rustCall() {
+func rawFlushLog()  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_flush_log(uniffiCallStatus
     )
@@ -15218,7 +11045,7 @@ public func flushLog()  {try! rustCall() {
  * Sets what takes the engine's log records, instead of an earlier sink; nothing if absent. The earlier sink gets the records
  * before this call, as far as it takes them within two seconds, and none after it.
  */
-func setLogSinkRaw(sink: LogSink?)  {try! rustCall() {
+func rawSetLogSink(sink: LogSink?)  {try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_set_log_sink(
         FfiConverterOptionTypeLogSink.lower(sink),uniffiCallStatus
@@ -15228,7 +11055,7 @@ func setLogSinkRaw(sink: LogSink?)  {try! rustCall() {
 /**
  * Reads a history from JSON text: an array of chat-completions messages.
  */
-public func messagesFromJson(text: String)throws  -> [ChatMessage]  {
+func rawMessagesFromJson(text: String)throws  -> [ChatMessage]  {
     return try  FfiConverterSequenceTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_messages_from_json(
@@ -15239,7 +11066,7 @@ public func messagesFromJson(text: String)throws  -> [ChatMessage]  {
 /**
  * Writes a history as JSON text: an array of chat-completions messages.
  */
-public func messagesToJson(messages: [ChatMessage]) -> String  {
+func rawMessagesToJson(messages: [ChatMessage]) -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_messages_to_json(
@@ -15251,7 +11078,7 @@ public func messagesToJson(messages: [ChatMessage]) -> String  {
  * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
  * its own, and stops soon after the caller has stopped waiting.
  */
-func loadModelRaw(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
+func rawLoadModel(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> RawModelRunner  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -15268,7 +11095,7 @@ func loadModelRaw(path: String, options: LoadOptions, progress: LoadProgress? = 
 /**
  * Loads a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
  */
-public func loadScriptedModel(script: String)throws  -> ModelRunner  {
+func rawLoadScriptedModel(script: String)throws  -> RawModelRunner  {
     return try  FfiConverterTypeModelRunner_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_load_scripted_model(
@@ -15281,7 +11108,7 @@ public func loadScriptedModel(script: String)throws  -> ModelRunner  {
  * the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
  * most 8,192 tokens, or at most `context_size`.
  */
-func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
+func rawReadModelInfo(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
     return try  FfiConverterTypeModelInfo_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_read_model_info(
@@ -15295,7 +11122,7 @@ func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> Mode
  * a message. `sample_rate` is their number per second. `UnsupportedContent` if a sample is NaN or infinite, or if no sound has the
  * rate.
  */
-func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
+func rawWavOfSamples(samples: Data, sampleRate: Int64)throws  -> Data  {
     return try  FfiConverterData.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_wav_of_samples(
@@ -15308,7 +11135,7 @@ func wavOfSamplesRaw(samples: Data, sampleRate: Int64)throws  -> Data  {
  * Loads a model of speech to text: a Hugging Face folder, or a file of ggml, which whisper.cpp reads. Loading runs on a thread of its
  * own.
  */
-func loadTranscriberRaw(path: String, options: TranscriberOptions)async throws  -> Transcriber  {
+func rawLoadTranscriber(path: String, options: TranscriberOptions)async throws  -> RawTranscriber  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -15545,6 +11372,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 50253) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_decide() != 50511) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_decide_until() != 35910) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -15560,7 +11390,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 31393) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 5264) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880) {

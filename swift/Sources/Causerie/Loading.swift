@@ -25,12 +25,12 @@ public func loadModel(
     let watch = LoadWatch(onPhase: onPhase, progress: progress)
     do {
         let runner = try await withTaskCancellationHandler {
-            try await loadModelRaw(path: path, options: options, progress: watch)
+            try await rawLoadModel(path: path, options: options, progress: watch)
         } onCancel: {
             watch.cancel()
         }
         try Task.checkCancellation()
-        return runner
+        return ModelRunner(runner)
     } catch let error as SdkError {
         if let thrown = watch.thrown { throw thrown }
         if case .LoadCancelled = error { try Task.checkCancellation() }
@@ -64,7 +64,7 @@ public func loadModel(
 ///   - contextSize: the context size in tokens for the memory estimate; the default of loading when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
     try checkCount(contextSize, "contextSize", expected: "1 or more")
-    return try readModelInfoRaw(path: path, contextSize: contextSize)
+    return try rawReadModelInfo(path: path, contextSize: contextSize)
 }
 
 /// Forwards the progress of loading, until it is cancelled.

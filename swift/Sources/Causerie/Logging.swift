@@ -23,7 +23,7 @@ public func setLogHandler(_ handler: LogHandler?) {
 enum Log {
     private static let current = Current()
     /// Once, the engine's messages are directed here.
-    private static let started: Void = setLogSinkRaw(sink: Sink())
+    private static let started: Void = rawSetLogSink(sink: Sink())
 
     static func start() { started }
 

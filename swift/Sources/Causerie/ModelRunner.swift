@@ -7,7 +7,7 @@ extension ModelRunner {
     ///   - prompt: the text to continue.
     ///   - options: the options for generation.
     public func complete(prompt: String, options: GenerationOptions = GenerationOptions()) -> ResponseStream {
-        options.reply { completeRaw(prompt: prompt, options: $0) }
+        options.reply { raw.complete(prompt: prompt, options: $0) }
     }
 
     /// Continues a prompt that shows images.
@@ -19,12 +19,12 @@ extension ModelRunner {
     public func completeWithImages(
         prompt: String, images: [Data], options: GenerationOptions = GenerationOptions()
     ) -> ResponseStream {
-        options.reply { completeWithImagesRaw(prompt: prompt, images: images, options: $0) }
+        options.reply { raw.completeWithImages(prompt: prompt, images: images, options: $0) }
     }
 
     /// Continues a prompt of token ids. See ``complete(prompt:options:)``.
     public func completeTokens(prompt: [UInt32], options: GenerationOptions = GenerationOptions()) -> ResponseStream {
-        options.reply { completeTokensRaw(prompt: prompt, options: $0) }
+        options.reply { raw.completeTokens(prompt: prompt, options: $0) }
     }
 
     /// Reads a text aloud. The sound is in the ``MessageResponse/audioSample(_:)`` events; text that the model writes
@@ -47,7 +47,7 @@ extension ModelRunner {
     public func speak(
         _ text: String, voice: SpeechVoice = .usFemale, options: GenerationOptions = GenerationOptions()
     ) -> ResponseStream {
-        options.reply { try speakRaw(text: text, voice: voice, options: $0) }
+        options.reply { try raw.speak(text: text, voice: voice, options: $0) }
     }
 
     /// Returns the prompt for these messages, up to the start of the model's reply.

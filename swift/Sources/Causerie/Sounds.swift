@@ -20,7 +20,7 @@ extension ChatMessageContent {
     ///   - sampleRate: their number per second.
     /// - Throws: ``SdkError/UnsupportedContent(reason:)`` if a sample is NaN or infinite, or if no sound has the rate.
     public static func audio(samples: [Float], sampleRate: Int) throws -> Self {
-        .audio(data: try wavOfSamplesRaw(samples: samples.littleEndian, sampleRate: Int64(sampleRate)))
+        .audio(data: try rawWavOfSamples(samples: samples.littleEndian, sampleRate: Int64(sampleRate)))
     }
 }
 
@@ -28,7 +28,7 @@ extension SoundFileWriter {
     /// Adds samples of one channel, usually between -1 and 1.
     ///
     /// - Returns: the bytes of the file that are complete; none after ``finish()``.
-    public func push(_ samples: [Float]) -> Data { pushRaw(samples: samples.littleEndian) }
+    public func push(_ samples: [Float]) -> Data { raw.push(samples: samples.littleEndian) }
 }
 
 extension [Float] {

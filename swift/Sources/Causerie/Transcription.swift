@@ -17,31 +17,13 @@ public func loadTranscriber(
 ) async throws -> Transcriber {
     try checkCount(options.threads, "threads", expected: "between 1 and 1024")
     Log.start()
-    return try await loadTranscriberRaw(path: path, options: options)
-}
-
-extension TranscriberOptions {
-    /// Returns these options with one changed: `TranscriberOptions().with(\.threads, 2)`.
-    public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
-        var options = self
-        options[keyPath: option] = value
-        return options
-    }
-}
-
-extension TranscribeOptions {
-    /// Returns these options with one changed: `TranscribeOptions().with(\.language, "en")`.
-    public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
-        var options = self
-        options[keyPath: option] = value
-        return options
-    }
+    return Transcriber(try await rawLoadTranscriber(path: path, options: options))
 }
 
 extension Transcriber {
     /// Transcribes a WAV, FLAC, MP3 or Ogg Opus file. See ``Transcription``.
     public func stream(file: Data, options: TranscribeOptions = TranscribeOptions()) -> Transcription {
-        Transcription { self.startTranscriptionRaw(file: file, options: options) }
+        Transcription { self.raw.startTranscription(file: file, options: options) }
     }
 
     /// Transcribes samples of one channel, usually between -1 and 1. See ``Transcription``.
@@ -54,7 +36,7 @@ extension Transcriber {
         samples: [Float], sampleRate: Int, options: TranscribeOptions = TranscribeOptions()
     ) -> Transcription {
         Transcription {
-            self.startTranscriptionOfSamplesRaw(
+            self.raw.startTranscriptionOfSamples(
                 samples: samples.littleEndian, sampleRate: Int64(sampleRate), options: options)
         }
     }
@@ -96,7 +78,7 @@ extension Transcriber {
     /// - Throws: ``SdkError/InvalidOption(reason:option:)``, or ``SdkError/UnsupportedContent(reason:)`` for a rate
     ///   that no sound has.
     public func live(sampleRate: Int, options: TranscribeOptions = TranscribeOptions()) throws -> LiveTranscription {
-        LiveTranscription(try startLiveTranscriptionRaw(sampleRate: Int64(sampleRate), options: options))
+        LiveTranscription(try raw.startLiveTranscription(sampleRate: Int64(sampleRate), options: options))
     }
 }
 

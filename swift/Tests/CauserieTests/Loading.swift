@@ -82,7 +82,7 @@ import Testing
 
     @Test func survivesAnAppThatThrows() async {
         await #expect {
-            try await loadModelRaw(path: demo.path, options: LoadOptions(), progress: Thrower())
+            try await rawLoadModel(path: demo.path, options: LoadOptions(), progress: Thrower())
         } throws: { ($0 as? SdkError)?.caseName == "Internal" }
     }
 

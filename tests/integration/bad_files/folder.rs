@@ -20,7 +20,7 @@ pub(super) fn folder(name: &str) -> Scratch {
 
 #[track_caller]
 fn check_refused(scratch: &Scratch, kind: ErrorKind, expect: &str) {
-    let err = ModelRunner::load(&scratch.path("")).unwrap_err();
+    let err = ModelRunner::load(scratch.path("")).unwrap_err();
     assert_eq!(err.kind(), kind, "{err}");
     assert!(err.to_string().contains(expect), "{err}");
 }
@@ -44,7 +44,7 @@ fn with_header_text(scratch: &Scratch, header: &[u8], weights: &[u8]) {
 fn headers_of_safetensors_are_checked() {
     const NAME: &str = "model.embedding_norm.weight";
     let scratch = folder("safetensors");
-    ModelRunner::load(&scratch.path("")).unwrap();
+    ModelRunner::load(scratch.path("")).unwrap();
     let refused = |change: &dyn Fn(&mut Value), expect: &str| {
         weights_with(&scratch, |header, _| change(header));
         check_refused(&scratch, ErrorKind::ModelLoad, expect);

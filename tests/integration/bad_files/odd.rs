@@ -71,7 +71,7 @@ fn a_model_of_several_files_is_loaded_as_one() {
 fn missing_parts_of_a_model_are_named() {
     let scratch = Scratch::new("split");
     let part = |part: usize| format!("lfm2-split-{part:05}-of-00003.gguf");
-    let load = |name: &str| ModelRunner::load(&scratch.path(name)).unwrap_err();
+    let load = |name: &str| ModelRunner::load(scratch.path(name)).unwrap_err();
     let copy = |name: &str, to: &str| fs::copy(fixture(&format!("models/{name}")), scratch.path(to)).unwrap();
     copy(&part(1), &part(1));
     copy(&part(2), &part(2));

@@ -142,14 +142,25 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn power_of_two(self, n: Pair) -> Pair {
+    fn scale_by_power(self, x: Pair, n: Pair) -> Pair {
         // SAFETY: as above.
         unsafe {
             let power = |n: __m256| {
                 let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
                 _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))
             };
-            Pair(power(n.0), power(n.1))
+            Pair(_mm256_mul_ps(x.0, power(n.0)), _mm256_mul_ps(x.1, power(n.1)))
+        }
+    }
+
+    #[inline(always)]
+    fn zero_below(self, x: Pair, key: Pair, bound: Pair) -> Pair {
+        // SAFETY: as above.
+        unsafe {
+            Pair(
+                _mm256_and_ps(_mm256_cmp_ps::<_CMP_NLT_UQ>(key.0, bound.0), x.0),
+                _mm256_and_ps(_mm256_cmp_ps::<_CMP_NLT_UQ>(key.1, bound.1), x.1),
+            )
         }
     }
 }

@@ -178,11 +178,14 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn power_of_two(self, n: __m512) -> __m512 {
+    fn scale_by_power(self, x: __m512, n: __m512) -> __m512 {
         // SAFETY: `self` proves AVX-512 F.
-        unsafe {
-            let exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
-            _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent))
-        }
+        unsafe { _mm512_scalef_ps(x, n) }
+    }
+
+    #[inline(always)]
+    fn zero_below(self, x: __m512, key: __m512, bound: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(key, bound), x) }
     }
 }

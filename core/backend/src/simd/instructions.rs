@@ -38,8 +38,10 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// Rounds to the nearest integer, ties to even.
     fn round(self, x: Self::Floats) -> Self::Floats;
-    /// 2 to the power of `n`, an integer from -126 to 127.
-    fn power_of_two(self, n: Self::Floats) -> Self::Floats;
+    /// `x` times 2 to the power of `n`, an integer from -126 to 127; neither the power nor the result is below the normal range.
+    fn scale_by_power(self, x: Self::Floats, n: Self::Floats) -> Self::Floats;
+    /// `x`, but 0 in the lanes where `key` is below the bound, which none is that is NaN.
+    fn zero_below(self, x: Self::Floats, key: Self::Floats, bound: Self::Floats) -> Self::Floats;
 
     /// Prefetch distance in bytes, for weights that are multiplied with `R` rows of activations.
     #[inline(always)]
@@ -118,21 +120,18 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn exp(self, x: Self::Floats) -> Self::Floats {
         const LN_2_HIGH: f32 = 355.0 / 512.0;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
-        /// The distance of f32 values between 64 and 128.
-        const LAST_PLACE: f32 = 1.0 / 131_072.0;
-        // 1 from -87 on and 0 below: -87 is the least number of units of 2^-17 that counts. So scores hidden as minus infinity get
-        // exactly 0, and no result is below the normal range, where GPUs have zeros.
-        let steps = self.mul(self.add(x, self.splat(87.0 + LAST_PLACE)), self.splat(1.0 / LAST_PLACE));
-        let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), steps));
-        let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
-        let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
-        let rest = self.mul_add(n, self.splat(-LN_2_HIGH), x);
+        let lowest = self.splat(-87.0);
+        // In this order, a value that is not a number remains so.
+        let bounded = self.min(self.splat(88.0), self.max(lowest, x));
+        let n = self.round(self.mul(bounded, self.splat(std::f32::consts::LOG2_E)));
+        let rest = self.mul_add(n, self.splat(-LN_2_HIGH), bounded);
         let rest = self.mul_add(n, self.splat(-LN_2_LOW), rest);
         let mut series = self.splat(1.0 / 5040.0);
         for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
             series = self.mul_add(series, rest, self.splat(factor));
         }
-        self.mul(self.mul(series, self.power_of_two(n)), fade)
+        // Scores hidden as minus infinity get exactly 0, and no result is below the normal range, where GPUs have zeros.
+        self.zero_below(self.scale_by_power(series, n), x, lowest)
     }
 }
 
@@ -146,6 +145,7 @@ pub(crate) trait Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::Tier;
     use crate::simd::Portable;
 
     #[test]
@@ -157,5 +157,48 @@ mod tests {
             assert_eq!(exp(below).to_bits(), 0, "{below}");
         }
         assert_eq!(exp(0.0), 1.0);
+        assert!(exp(f32::NAN).is_nan());
+    }
+
+    /// The bits of the exponential, NaN as one value.
+    struct Exponentials<'a>(&'a [[f32; LANES]]);
+
+    impl Work for Exponentials<'_> {
+        type Output = Vec<u32>;
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Vec<u32> {
+            let mut bits = Vec::new();
+            for x in self.0 {
+                for y in simd.to_array(simd.exp(simd.load(x))) {
+                    bits.push(if y.is_nan() { f32::NAN.to_bits() } else { y.to_bits() });
+                }
+            }
+            bits
+        }
+    }
+
+    #[test]
+    fn the_exponential_is_the_same_on_all_instruction_sets() {
+        let mut x = vec![[0.0; LANES]; 4096];
+        // All magnitudes and signs, infinities and values that are not numbers; then the range that counts, and its ends.
+        for (at, x) in x.as_flattened_mut().iter_mut().enumerate() {
+            *x = f32::from_bits((at as u32) << 16);
+        }
+        x.extend(
+            (0..4096).map(|at| std::array::from_fn(|lane| (at * LANES + lane) as f32 * (180.0 / 65_536.0) - 90.0)),
+        );
+        x.push(
+            [(-87f32).next_down(), -87.0, (-87f32).next_up(), 87.9, 88.0, 88f32.next_up(), -0.0, 0.0]
+                .repeat(2)
+                .try_into()
+                .unwrap(),
+        );
+        let portable = Portable.run(Exponentials(&x));
+        for tier in Tier::all() {
+            let found = tier.run(Exponentials(&x));
+            let first = found.iter().zip(&portable).position(|(found, expected)| found != expected);
+            assert_eq!(first.map(|at| x[at / LANES][at % LANES]), None, "{tier:?}");
+        }
     }
 }

@@ -154,7 +154,15 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn power_of_two(self, n: Four) -> Four {
-        each!(|n| vreinterpretq_f32_s32(vshlq_n_s32::<23>(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)))))
+    fn scale_by_power(self, x: Four, n: Four) -> Four {
+        each!(|x, n| vmulq_f32(
+            x,
+            vreinterpretq_f32_s32(vshlq_n_s32::<23>(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127))))
+        ))
+    }
+
+    #[inline(always)]
+    fn zero_below(self, x: Four, key: Four, bound: Four) -> Four {
+        each!(|x, key, bound| vbslq_f32(vcltq_f32(key, bound), vdupq_n_f32(0.0), x))
     }
 }

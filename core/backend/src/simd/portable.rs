@@ -143,8 +143,13 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn power_of_two(self, n: Self::Floats) -> Self::Floats {
-        n.map(|n| f32::from_bits(((n as i32 + 127) << 23) as u32))
+    fn scale_by_power(self, x: Self::Floats, n: Self::Floats) -> Self::Floats {
+        std::array::from_fn(|lane| x[lane] * f32::from_bits(((n[lane] as i32 + 127) << 23) as u32))
+    }
+
+    #[inline(always)]
+    fn zero_below(self, x: Self::Floats, key: Self::Floats, bound: Self::Floats) -> Self::Floats {
+        std::array::from_fn(|lane| if key[lane] < bound[lane] { 0.0 } else { x[lane] })
     }
 }
 

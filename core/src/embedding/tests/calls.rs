@@ -31,7 +31,7 @@ fn load(name: &str) -> EmbeddingModel {
 fn texts_become_the_tokens_of_the_reference_in_both_forms_of_files() {
     let golden = golden("tokens");
     for model in ["bert", "bert-f16.gguf"] {
-        let weights = Weights::open(&fixture(model)).unwrap();
+        let weights = Weights::open(fixture(model)).unwrap();
         let tokenizer = crate::tokenizer::ModelTokenizer::load(&weights).unwrap();
         let frames = tokenizer.frames();
         for case in golden["single"].as_array().unwrap() {
@@ -196,7 +196,7 @@ fn functions_are_chosen_by_their_names_and_descriptions() {
 #[test]
 fn a_model_that_embeds_is_not_loaded_as_one_that_writes() {
     for name in ["bert", "bert-f16.gguf"] {
-        let err = ModelRunner::load_with(&fixture(name), LoadOptions::default()).unwrap_err();
+        let err = ModelRunner::load_with(fixture(name), LoadOptions::default()).unwrap_err();
         assert!(err.message().contains("it is loaded as an EmbeddingModel"), "{err}");
     }
 }

@@ -7,7 +7,7 @@ use crate::media::sound::{SpokenFrames, SpokenSound};
 use crate::message::ChatMessageContent;
 use crate::model::Voice;
 use crate::model::speech::testing::{Golden, depthformer, detokenizer};
-use crate::options::{CacheType, LoadOptions, SpeechOptions};
+use crate::options::{CacheType, LoadOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
 use crate::prompt::embedded;
 use crate::voice::{VoiceFiles, spoken_segments};
@@ -155,7 +155,7 @@ fn reply(engine: &Arc<Engine>, mode: SpeechMode, last_token: u32) -> (Completion
     let options = GenerationOptions {
         temperature: Some(0.0),
         max_tokens: Some(24),
-        speech: SpeechOptions { temperature: Some(0.0), ..Default::default() },
+        speech_temperature: Some(0.0),
         ..Default::default()
     };
     let sampling = options.sampling(&Default::default());

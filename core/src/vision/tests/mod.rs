@@ -57,7 +57,7 @@ fn load(record: &str) -> ModelRunner {
     match files(record) {
         (folder, None) => ModelRunner::load_with(folder.to_str().unwrap(), options).unwrap(),
         (projector, Some(model)) => {
-            let projector = Some(projector.to_str().unwrap().to_owned());
+            let projector = Some(projector);
             ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..options }).unwrap()
         }
     }
@@ -151,7 +151,7 @@ fn computes() -> Vec<Compute> {
 fn rows_of(name: &str, files_shown: &[Vec<u8>], compute: &Compute) -> Vec<Arc<[f32]>> {
     let (file, model) = files(name);
     let weights = Weights::open(model.as_ref().unwrap_or(&file).to_str().unwrap()).unwrap();
-    let given = model.and(file.to_str());
+    let given = model.is_some().then_some(file.as_path());
     let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap().vision else {
         panic!("{name} is a vision model")
     };
@@ -304,7 +304,7 @@ fn a_bundle_has_the_projector_of_its_model() {
     let made = std::env::temp_dir().join(format!("causerie-vision-{}.bundle", std::process::id()));
     let make = |projector: Option<&str>| {
         let parts =
-            BundleParts { projectors: projector.into_iter().map(str::to_owned).collect(), ..Default::default() };
+            BundleParts { projectors: projector.into_iter().map(PathBuf::from).collect(), ..Default::default() };
         bundle::make(model.to_str().unwrap(), &parts, &made, |_| ControlFlow::Continue(())).unwrap();
         let files: Vec<String> = bundle::list(&made).unwrap().into_iter().map(|file| file.path).collect();
         let info = ModelInfo::read(made.to_str().unwrap()).unwrap();
@@ -344,7 +344,7 @@ fn a_model_without_its_projector_names_what_it_looked_for() {
     std::fs::copy(models().join("lfm2-f32.gguf"), &other).unwrap();
     let err = refusal(LoadOptions::default()).unwrap_err();
     assert!(err.message().contains("the file has no vision tower"), "{err}");
-    let projector = Some(other.to_str().unwrap().to_owned());
+    let projector = Some(other);
     let err = refusal(LoadOptions { projector, ..Default::default() }).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -363,7 +363,7 @@ fn a_projector_for_models_of_another_architecture_is_left_out() {
     copy("lfm2vl/mmproj-lfm2vl-f16.gguf", "mmproj-other.gguf");
     assert!(supports_images());
     assert!(ModelRunner::load(model.to_str().unwrap()).unwrap().info().supports_images);
-    let projector = Some(folder.join("mmproj-model.gguf").to_str().unwrap().to_owned());
+    let projector = Some(folder.join("mmproj-model.gguf"));
     let given = ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..Default::default() });
     let err = given.unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
@@ -395,7 +395,7 @@ fn check_damaged(family: &str) {
     let file = std::env::temp_dir().join(format!("causerie-damaged-mmproj-{family}-{}.gguf", std::process::id()));
     let load = |bytes: &[u8]| -> crate::error::Result<()> {
         std::fs::write(&file, bytes).unwrap();
-        match find(&weights, file.to_str(), 32)?.vision {
+        match find(&weights, Some(&file), 32)?.vision {
             VisionFiles::Found(found, architecture) => {
                 Compute::native(1, CacheType::F32).load_vision(found.weights(), &architecture)?.check_row_size(32)
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{GenerationOptions, SoundFormat, SpeechOptions, SpeechVoice};
+use causerie::{GenerationOptions, SoundFormat, SpeechVoice};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -91,11 +91,8 @@ pub(in crate::serve) fn read(service: &Arc<Service>, mut fields: RequestFields) 
     }
     let options = GenerationOptions {
         seed: speech.seed.and_then(|seed| seed.0),
-        speech: SpeechOptions {
-            temperature: speech.temperature,
-            top_k: speech.top_k.map(Integer::count),
-            ..Default::default()
-        },
+        speech_temperature: speech.temperature,
+        speech_top_k: speech.top_k.map(Integer::count),
         ..Default::default()
     };
     options.check().map_err(|err| HttpError::from_engine(&err))?;

@@ -46,5 +46,6 @@ fn label(voice: SpeechVoice) -> &'static str {
         SpeechVoice::UsFemale => "US female",
         SpeechVoice::UkMale => "UK male",
         SpeechVoice::UkFemale => "UK female",
+        _ => voice.name(),
     }
 }

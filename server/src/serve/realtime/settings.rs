@@ -231,9 +231,9 @@ impl ReplySettings {
             temperature: self.temperature.map(|temperature| temperature as f32), // checked below
             ..GenerationOptions::default()
         };
-        options.speech.temperature = options.temperature; // of sound as of text
+        options.speech_temperature = options.temperature; // of sound as of text
         // The published prompts for one task, as `Perform TTS. …`, have their own order of text and sound.
-        options.speech.mode = match (self.is_spoken, self.instructions.trim_start().starts_with("Perform ")) {
+        options.speech_mode = match (self.is_spoken, self.instructions.trim_start().starts_with("Perform ")) {
             (false, _) => SpeechMode::Off,
             (true, true) => SpeechMode::Auto,
             (true, false) => SpeechMode::Interleaved,
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(shown["audio"]["input"]["turn_detection"]["silence_duration_ms"], 200);
         assert_eq!((&shown["output_modalities"], &shown["max_output_tokens"]), (&json!(["text"]), &json!(50)));
         let (options, functions) = settings.reply.apply().unwrap();
-        assert_eq!((options.speech.mode, options.tool_choice), (SpeechMode::Off, ToolChoice::Required));
+        assert_eq!((options.speech_mode, options.tool_choice), (SpeechMode::Off, ToolChoice::Required));
         assert_eq!(functions[0].name, "now");
         settings.update(json!({ "audio": { "input": { "turn_detection": null } } }).as_object().unwrap(), ALL).unwrap();
         assert_eq!(settings.turns, None);

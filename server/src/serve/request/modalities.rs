@@ -1,8 +1,6 @@
 //! Text, or text and sound: what a reply of chat completions consists of.
 
-use causerie::{
-    ChatMessage, ChatMessageContent, GenerationOptions, ModelRunner, Role, SoundFormat, SpeechMode, SpeechOptions,
-};
+use causerie::{ChatMessage, ChatMessageContent, GenerationOptions, ModelRunner, Role, SoundFormat, SpeechMode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -98,6 +96,6 @@ pub(in crate::serve) fn speak(
         history.insert(0, ChatMessage::system(SpeechMode::INTERLEAVED_PROMPT));
     }
     let mode = if is_reading { SpeechMode::Sequential } else { SpeechMode::Interleaved };
-    options.speech = SpeechOptions { mode, ..options.speech };
+    options.speech_mode = mode;
     Ok(())
 }

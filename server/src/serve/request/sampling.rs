@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions, SpeechMode, SpeechOptions};
+use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions, SpeechMode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -70,7 +70,7 @@ impl SamplingFields {
             stop_on_repetition: self.stop_on_repetition,
             function_call_parser: self.function_call_parser.unwrap_or_default().0,
             // A model that can speak does so only where a client asks for sound.
-            speech: SpeechOptions { mode: SpeechMode::Off, ..Default::default() },
+            speech_mode: SpeechMode::Off,
             ..Default::default()
         };
         (self.model, self.stream.unwrap_or(false), options)

@@ -697,7 +697,7 @@ public fun loadScriptedModel(script: String): ModelRunner = ModelRunner(org.caus
 /**
  * Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
  * the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
- * most 8,192 tokens, or at most `context_size`.
+ * most 8,192 tokens, or at most `contextSize`.
  */
 @Throws(SdkException::class)
 public fun readModelInfo(path: String, contextSize: Int? = null): ModelInfo = org.causerie.ffi.readModelInfo(path, contextSize)

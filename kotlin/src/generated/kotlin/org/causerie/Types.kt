@@ -535,77 +535,121 @@ public data class ChatMessage(
 
 /** Options for generating a reply. An absent option takes the model's default, or else the default given here. */
 public data class GenerationOptions(
-    /** The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks. */
+    /**
+     * The notation of calls in the reply. Without one, parsing is off, and calls arrive as chunks of text. Default: the notation
+     * that the model writes.
+     */
     val functionCallParser: FunctionCallParser? = FunctionCallParser.MODEL,
-    /** Whether calls that needed repairs are delivered or rejected. Default: delivered. */
+    /** How calls are handled that can be read only after a repair. Default: they are delivered. */
     val parserStrictness: Strictness? = null,
-    /** Randomness; 0 always takes the most probable token. Default 1.0. */
+    /** Randomness of the choice of tokens; 0 always picks the most probable token. Default 1.0. */
     val temperature: Float? = null,
-    /** Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0. */
+    /**
+     * Nucleus sampling: keeps the most probable tokens up to this cumulative probability, between 0 and 1; 0 keeps the most
+     * probable token only. Default 1.0.
+     */
     val topP: Float? = null,
     /** Keeps the k most probable tokens; 0 keeps all. Default 50. */
     val topK: Int? = null,
-    /** Keeps tokens with at least this fraction of the highest probability. Default 0. */
+    /** Keeps tokens with at least this fraction of the most probable token's probability, between 0 and 1. Default 0. */
     val minP: Float? = null,
-    /** Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0. */
+    /** Values above 1.0 make tokens that occur in the prompt or the reply less probable. Default 1.0. */
     val repetitionPenalty: Float? = null,
-    /** Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0. */
+    /**
+     * Subtracted once from the logit of each token that occurs in the reply, between -2 and 2. Values above 0 favour new
+     * topics. Default 0.
+     */
     val presencePenalty: Float? = null,
-    /** Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0. */
+    /** Subtracted from the logit of a token for each of its occurrences in the reply, between -2 and 2. Default 0. */
     val frequencyPenalty: Float? = null,
-    /** Added to the logits of tokens, by token id, from -100 to 100. Default: none. */
+    /** Values added to the logits of tokens, by id, between -100 and 100; -100 practically excludes a token. Default: none. */
     val logitBias: Map<Int, Float>? = null,
-    /** Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off. */
+    /**
+     * Reports each token's log-probability in `Logprobs` events, with this many of the likeliest alternatives, 0 to 20.
+     * Default: no such events.
+     */
     val logprobs: Int? = null,
-    /** The seed of sampling. Default: a random one, which is reported with the reply. */
+    /**
+     * Seed of the random choices. On the CPU, the same seed, model, build and prompt give the same reply, whatever else is
+     * generated at the same time or is cached (docs/adr/0015). On Metal, the last bits of logits may differ if part of the
+     * prompt comes from the cache. Default: a random seed, which is reported with the reply.
+     */
     val rngSeed: Long? = null,
-    /** Maximum number of tokens in the reply. Default: until the model ends or the context is full. */
+    /** The largest number of tokens of the reply. Default: no limit but the context. */
     val maxTokens: Int? = null,
+    /**
+     * Continues after tokens that end a reply, until `maxTokens` or the end of the context. For benchmarks, which need
+     * replies of equal length. Default: no.
+     */
+    val ignoreEnd: Boolean = false,
     /** Strings that end the reply. They are not part of it. */
     val stopSequences: List<String> = listOf(),
-    /** Whether functions are called. Default: the model decides. */
+    /** Whether the model may or must call functions. Default: the model decides. */
     val toolChoice: ToolChoice? = null,
     /**
-     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
-     * diagnostic.
+     * Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they are
+     * delivered with the diagnostic `parallel_limit`. Default: yes.
      */
     val parallelToolCalls: Boolean = true,
-    /** Names of the offered functions that may be called. Default: all. */
+    /**
+     * Names of the functions of the conversation that the prompt lists, in the order in which they were registered. The others
+     * stay in the history and may not be called; `allowedTools` may not name them. With many functions, a small model makes
+     * more right calls if the few that fit the message are offered alone; an embedding model chooses them. A prompt that lists
+     * the same functions as the one before goes on from the prefix cache. Default: all.
+     */
+    val offeredFunctions: List<String>? = null,
+    /**
+     * Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
+     * functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
+     */
     val allowedTools: List<String>? = null,
-    /** Whether calls are constrained to the declared functions. Default: off. */
+    /** Whether calls are constrained to the declared functions during generation. Default: they are not. */
     val toolCallConstraint: ToolCallConstraint? = null,
-    /** A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called. */
+    /**
+     * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called: a reply is either an
+     * answer that fits the schema or a block of calls. Reasoning is not constrained. Default: none.
+     */
     val jsonSchemaConstraint: String? = null,
-    /** Adds that schema to the prompt. It does not join the history. */
+    /** Whether the prompt states that schema, at the end of the system message. The history does not change. Default: yes. */
     val injectSchemaIntoPrompt: Boolean = true,
-    /** Continues the last message of the history, which must be a reply without calls. The events report the new text only. */
+    /**
+     * Continues the last message of the history, which must be a reply without calls: the prompt ends with its text, and the
+     * new text is added to it. The events report the new text only. Default: no.
+     */
     val continueFinalMessage: Boolean = false,
-    /** Delivers reasoning as reasoning chunks. If false, it is only kept in the message. */
+    /**
+     * Requests reasoning from templates that have the variable `enableThinking`, and delivers reasoning in `ReasoningChunk`
+     * events. Otherwise, reasoning that a model writes all the same is only kept in the message. Default: no.
+     */
     val enableThinking: Boolean = false,
-    /** Delivers reasoning within the text, between `<think>` and `</think>`. */
+    /** Delivers reasoning as part of the text, between `<think>` and `</think>`. Default: no. */
     val inlineThinkingTags: Boolean = false,
-    /** Additional variables for the chat template. */
+    /**
+     * Further variables for the chat template, such as `{"style": "brief"}`. Variables that causerie sets itself are an error.
+     * Default: none.
+     */
     val templateVariables: Map<String, Any?>? = null,
-    /** Ends the reply after its first block of calls. */
+    /** Ends the reply after its first block of calls. Some models regularly write text after calls. Default: no. */
     val stopAfterToolCalls: Boolean = false,
     /**
-     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
-     * for others.
+     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`: the same words over three kilobytes and
+     * 128 times, or the same paragraph over eight kilobytes. Data, code and drawings may repeat a part 1,024 times. Text that
+     * is held to a schema and calls never end so. Default: on for the demo model, and off for others.
      */
     val stopOnRepetition: Boolean? = null,
     /** Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks. */
     val speechMode: SpeechMode? = null,
-    /** Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others. */
+    /** Randomness of the choice of sounds; 0 always picks the most probable. Default 1.0 in interleaved replies, 0.8 in others. */
     val speechTemperature: Float? = null,
     /** Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others. */
     val speechTopK: Int? = null,
     /** What remains of a cancelled reply in the history. Default: the text so far. */
     val onCancel: OnCancel? = null,
-    /** What a request does while another reply of the conversation is being generated. Default: it fails. */
+    /** How a request is handled while the conversation is generating another reply. Default: an error. */
     val onBusy: OnBusy? = null,
-    /** How a history that does not fit the context is treated. Default: an error. */
+    /** How a history that does not fit the context is handled. Default: an error. */
     val contextPolicy: ContextPolicy? = null,
-    /** Milliseconds after which the reply is cancelled. Default: never. */
+    /** Cancels the reply after this time, which includes the time in the request queue. Default: no limit. */
     val timeoutMilliseconds: Long? = null,
 ) {
     init {
@@ -624,94 +668,140 @@ public data class GenerationOptions(
  * [SdkException.InvalidOption].
  */
 public class GenerationOptionsBuilder {
-    /** The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks. */
+    /**
+     * The notation of calls in the reply. Without one, parsing is off, and calls arrive as chunks of text. Default: the notation
+     * that the model writes.
+     */
     public var functionCallParser: FunctionCallParser? = FunctionCallParser.MODEL
 
-    /** Whether calls that needed repairs are delivered or rejected. Default: delivered. */
+    /** How calls are handled that can be read only after a repair. Default: they are delivered. */
     public var parserStrictness: Strictness? = null
 
-    /** Randomness; 0 always takes the most probable token. Default 1.0. */
+    /** Randomness of the choice of tokens; 0 always picks the most probable token. Default 1.0. */
     public var temperature: Float? = null
 
-    /** Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0. */
+    /**
+     * Nucleus sampling: keeps the most probable tokens up to this cumulative probability, between 0 and 1; 0 keeps the most
+     * probable token only. Default 1.0.
+     */
     public var topP: Float? = null
 
     /** Keeps the k most probable tokens; 0 keeps all. Default 50. */
     public var topK: Int? = null
 
-    /** Keeps tokens with at least this fraction of the highest probability. Default 0. */
+    /** Keeps tokens with at least this fraction of the most probable token's probability, between 0 and 1. Default 0. */
     public var minP: Float? = null
 
-    /** Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0. */
+    /** Values above 1.0 make tokens that occur in the prompt or the reply less probable. Default 1.0. */
     public var repetitionPenalty: Float? = null
 
-    /** Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0. */
+    /**
+     * Subtracted once from the logit of each token that occurs in the reply, between -2 and 2. Values above 0 favour new
+     * topics. Default 0.
+     */
     public var presencePenalty: Float? = null
 
-    /** Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0. */
+    /** Subtracted from the logit of a token for each of its occurrences in the reply, between -2 and 2. Default 0. */
     public var frequencyPenalty: Float? = null
 
-    /** Added to the logits of tokens, by token id, from -100 to 100. Default: none. */
+    /** Values added to the logits of tokens, by id, between -100 and 100; -100 practically excludes a token. Default: none. */
     public var logitBias: Map<Int, Float>? = null
 
-    /** Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off. */
+    /**
+     * Reports each token's log-probability in `Logprobs` events, with this many of the likeliest alternatives, 0 to 20.
+     * Default: no such events.
+     */
     public var logprobs: Int? = null
 
-    /** The seed of sampling. Default: a random one, which is reported with the reply. */
+    /**
+     * Seed of the random choices. On the CPU, the same seed, model, build and prompt give the same reply, whatever else is
+     * generated at the same time or is cached (docs/adr/0015). On Metal, the last bits of logits may differ if part of the
+     * prompt comes from the cache. Default: a random seed, which is reported with the reply.
+     */
     public var rngSeed: Long? = null
 
-    /** Maximum number of tokens in the reply. Default: until the model ends or the context is full. */
+    /** The largest number of tokens of the reply. Default: no limit but the context. */
     public var maxTokens: Int? = null
+
+    /**
+     * Continues after tokens that end a reply, until `maxTokens` or the end of the context. For benchmarks, which need
+     * replies of equal length. Default: no.
+     */
+    public var ignoreEnd: Boolean = false
 
     /** Strings that end the reply. They are not part of it. */
     public var stopSequences: List<String> = listOf()
 
-    /** Whether functions are called. Default: the model decides. */
+    /** Whether the model may or must call functions. Default: the model decides. */
     public var toolChoice: ToolChoice? = null
 
     /**
-     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
-     * diagnostic.
+     * Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they are
+     * delivered with the diagnostic `parallel_limit`. Default: yes.
      */
     public var parallelToolCalls: Boolean = true
 
-    /** Names of the offered functions that may be called. Default: all. */
+    /**
+     * Names of the functions of the conversation that the prompt lists, in the order in which they were registered. The others
+     * stay in the history and may not be called; `allowedTools` may not name them. With many functions, a small model makes
+     * more right calls if the few that fit the message are offered alone; an embedding model chooses them. A prompt that lists
+     * the same functions as the one before goes on from the prefix cache. Default: all.
+     */
+    public var offeredFunctions: List<String>? = null
+
+    /**
+     * Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
+     * functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
+     */
     public var allowedTools: List<String>? = null
 
-    /** Whether calls are constrained to the declared functions. Default: off. */
+    /** Whether calls are constrained to the declared functions during generation. Default: they are not. */
     public var toolCallConstraint: ToolCallConstraint? = null
 
-    /** A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called. */
+    /**
+     * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called: a reply is either an
+     * answer that fits the schema or a block of calls. Reasoning is not constrained. Default: none.
+     */
     public var jsonSchemaConstraint: String? = null
 
-    /** Adds that schema to the prompt. It does not join the history. */
+    /** Whether the prompt states that schema, at the end of the system message. The history does not change. Default: yes. */
     public var injectSchemaIntoPrompt: Boolean = true
 
-    /** Continues the last message of the history, which must be a reply without calls. The events report the new text only. */
+    /**
+     * Continues the last message of the history, which must be a reply without calls: the prompt ends with its text, and the
+     * new text is added to it. The events report the new text only. Default: no.
+     */
     public var continueFinalMessage: Boolean = false
 
-    /** Delivers reasoning as reasoning chunks. If false, it is only kept in the message. */
+    /**
+     * Requests reasoning from templates that have the variable `enableThinking`, and delivers reasoning in `ReasoningChunk`
+     * events. Otherwise, reasoning that a model writes all the same is only kept in the message. Default: no.
+     */
     public var enableThinking: Boolean = false
 
-    /** Delivers reasoning within the text, between `<think>` and `</think>`. */
+    /** Delivers reasoning as part of the text, between `<think>` and `</think>`. Default: no. */
     public var inlineThinkingTags: Boolean = false
 
-    /** Additional variables for the chat template. */
+    /**
+     * Further variables for the chat template, such as `{"style": "brief"}`. Variables that causerie sets itself are an error.
+     * Default: none.
+     */
     public var templateVariables: Map<String, Any?>? = null
 
-    /** Ends the reply after its first block of calls. */
+    /** Ends the reply after its first block of calls. Some models regularly write text after calls. Default: no. */
     public var stopAfterToolCalls: Boolean = false
 
     /**
-     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`. Default: on for the demo model, and off
-     * for others.
+     * Ends a reply whose end only repeats itself, with the diagnostic `repeated_tail`: the same words over three kilobytes and
+     * 128 times, or the same paragraph over eight kilobytes. Data, code and drawings may repeat a part 1,024 times. Text that
+     * is held to a schema and calls never end so. Default: on for the demo model, and off for others.
      */
     public var stopOnRepetition: Boolean? = null
 
     /** Whether, and in which order, a model that speaks gives text and sound. Default: as the system prompt asks. */
     public var speechMode: SpeechMode? = null
 
-    /** Randomness of the choice of sounds; 0 always takes the most probable. Default 1.0 in interleaved replies, 0.8 in others. */
+    /** Randomness of the choice of sounds; 0 always picks the most probable. Default 1.0 in interleaved replies, 0.8 in others. */
     public var speechTemperature: Float? = null
 
     /** Keeps the k most probable sounds; 0 keeps all. Default 4 in interleaved replies, 64 in others. */
@@ -720,13 +810,13 @@ public class GenerationOptionsBuilder {
     /** What remains of a cancelled reply in the history. Default: the text so far. */
     public var onCancel: OnCancel? = null
 
-    /** What a request does while another reply of the conversation is being generated. Default: it fails. */
+    /** How a request is handled while the conversation is generating another reply. Default: an error. */
     public var onBusy: OnBusy? = null
 
-    /** How a history that does not fit the context is treated. Default: an error. */
+    /** How a history that does not fit the context is handled. Default: an error. */
     public var contextPolicy: ContextPolicy? = null
 
-    /** Milliseconds after which the reply is cancelled. Default: never. */
+    /** Cancels the reply after this time, which includes the time in the request queue. Default: no limit. */
     public var timeoutMilliseconds: Long? = null
 
     /** [timeoutMilliseconds] as a duration. */
@@ -776,6 +866,9 @@ public class GenerationOptionsBuilder {
     /** Sets [maxTokens], for Java. */
     public fun maxTokens(value: Int?): GenerationOptionsBuilder = apply { maxTokens = value }
 
+    /** Sets [ignoreEnd], for Java. */
+    public fun ignoreEnd(value: Boolean): GenerationOptionsBuilder = apply { ignoreEnd = value }
+
     /** Sets [stopSequences], for Java. */
     public fun stopSequences(value: List<String>): GenerationOptionsBuilder = apply { stopSequences = value }
 
@@ -784,6 +877,9 @@ public class GenerationOptionsBuilder {
 
     /** Sets [parallelToolCalls], for Java. */
     public fun parallelToolCalls(value: Boolean): GenerationOptionsBuilder = apply { parallelToolCalls = value }
+
+    /** Sets [offeredFunctions], for Java. */
+    public fun offeredFunctions(value: List<String>?): GenerationOptionsBuilder = apply { offeredFunctions = value }
 
     /** Sets [allowedTools], for Java. */
     public fun allowedTools(value: List<String>?): GenerationOptionsBuilder = apply { allowedTools = value }
@@ -856,9 +952,11 @@ public class GenerationOptionsBuilder {
         logprobs = logprobs,
         rngSeed = rngSeed,
         maxTokens = maxTokens,
+        ignoreEnd = ignoreEnd,
         stopSequences = stopSequences,
         toolChoice = toolChoice,
         parallelToolCalls = parallelToolCalls,
+        offeredFunctions = offeredFunctions,
         allowedTools = allowedTools,
         toolCallConstraint = toolCallConstraint,
         jsonSchemaConstraint = jsonSchemaConstraint,
@@ -881,32 +979,41 @@ public class GenerationOptionsBuilder {
 
 /** Options for loading a model. */
 public data class LoadOptions(
-    /** Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192. */
+    /**
+     * The largest number of tokens of a prompt and its reply together, limited to the model's own context size. Default: the
+     * model's context size, at most 8,192.
+     */
     val contextSize: Int? = null,
     /** The device that computes. Default: the CPU. */
     val device: Device? = null,
-    /** Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores. */
+    /**
+     * Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are fast
+     * and slow ones, the number of fast ones.
+     */
     val threads: Int? = null,
-    /** The storage format of keys and values. Default: F16. */
+    /** The storage format of keys and values; with the feature `metal` it is always F32 on Metal. Default: F16. */
     val cacheType: CacheType? = null,
     /** A chat template that replaces the model's own. */
     val chatTemplate: String? = null,
     /**
-     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
-     * a file beside the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or a file
+     * beside the model's, whose name contains `mmproj` or `projector`.
      */
     val projector: String? = null,
-    /** The rule for names of functions. Default: letters, digits, `_` and `-`. */
+    /** Which names functions may have. Default: letters, digits, `_` and `-`. */
     val functionNames: FunctionNames? = null,
-    /** Sampling values that replace those that the model's files recommend. */
+    /** Sampling values that replace the ones that the model's files recommend. The options of a reply take precedence. */
     val generationDefaults: SamplingDefaults? = null,
-    /** Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB. */
+    /**
+     * Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
+     * An eighth as much is kept of images that were computed, for pictures that are shown again. Default 512 MiB.
+     */
     val cacheBytes: Long? = null,
     /**
-     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
-     * put on white.
+     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
+     * never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
      */
-    val ignoresTransparency: Boolean? = null,
+    val ignoresTransparency: Boolean = false,
     /**
      * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
      * folder, or a file beside the model's, whose name contains `vocoder` or `audiodecoder`.
@@ -918,20 +1025,35 @@ public data class LoadOptions(
      */
     val audioTokenizer: String? = null,
     /**
-     * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
-     * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+     * A folder of the app for packed weights. The first load of a model writes its weights there as the kernels read them, and
+     * later ones map that file instead of reading the model's: they take a fraction of the time and, with mapped weights, of
+     * the memory. No other program may write to the folder. Packed weights are as large as the weights of the model. When new
+     * ones are written, older ones are removed: of other releases, of models that are gone, and the oldest above the limit.
+     * On a GPU, and for a model in memory, nothing is written. Default: none.
      */
     val packedFolder: String? = null,
-    /** The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB. */
+    /** The limit of all packed weights in that folder in bytes. A larger model is not packed. Default 16 GiB. */
     val packedBytes: Long? = null,
-    /** How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere. */
+    /** How packed weights come into memory. No result depends on it. Default: mapped on iOS and Android, `Auto` elsewhere. */
     val weightMemory: WeightMemory? = null,
+    /**
+     * The GPU's name, or a part of it in upper or lower case, as `causerie inspect devices` shows it. A software device is
+     * taken only by its name. Default: a card with memory of its own, or else the processor's.
+     */
+    val gpuName: String? = null,
+    /**
+     * The memory of the GPU that the model and its sequences may take, in bytes. A model that needs more is refused, or goes
+     * to the CPU if the device is chosen by `Auto`; where sequences need more, replies go on on the CPU. Default: what the
+     * system leaves to the process.
+     */
+    val gpuBytes: Long? = null,
 ) {
     init {
         refuseNegative("contextSize", contextSize)
         refuseNegative("threads", threads)
         refuseNegative("cacheBytes", cacheBytes)
         refuseNegative("packedBytes", packedBytes)
+        refuseNegative("gpuBytes", gpuBytes)
     }
 }
 
@@ -940,41 +1062,50 @@ public data class LoadOptions(
  * [SdkException.InvalidOption].
  */
 public class LoadOptionsBuilder {
-    /** Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192. */
+    /**
+     * The largest number of tokens of a prompt and its reply together, limited to the model's own context size. Default: the
+     * model's context size, at most 8,192.
+     */
     public var contextSize: Int? = null
 
     /** The device that computes. Default: the CPU. */
     public var device: Device? = null
 
-    /** Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores. */
+    /**
+     * Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are fast
+     * and slow ones, the number of fast ones.
+     */
     public var threads: Int? = null
 
-    /** The storage format of keys and values. Default: F16. */
+    /** The storage format of keys and values; with the feature `metal` it is always F32 on Metal. Default: F16. */
     public var cacheType: CacheType? = null
 
     /** A chat template that replaces the model's own. */
     public var chatTemplate: String? = null
 
     /**
-     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or
-     * a file beside the model's, whose name contains `mmproj` or `projector`.
+     * A GGUF file with the projector of a vision model (mmproj). Default: the projector in the model's own files, or a file
+     * beside the model's, whose name contains `mmproj` or `projector`.
      */
     public var projector: String? = null
 
-    /** The rule for names of functions. Default: letters, digits, `_` and `-`. */
+    /** Which names functions may have. Default: letters, digits, `_` and `-`. */
     public var functionNames: FunctionNames? = null
 
-    /** Sampling values that replace those that the model's files recommend. */
+    /** Sampling values that replace the ones that the model's files recommend. The options of a reply take precedence. */
     public var generationDefaults: SamplingDefaults? = null
 
-    /** Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB. */
+    /**
+     * Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
+     * An eighth as much is kept of images that were computed, for pictures that are shown again. Default 512 MiB.
+     */
     public var cacheBytes: Long? = null
 
     /**
-     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Default: no, they are
-     * put on white.
+     * Whether transparent pixels of pictures show the colours that their file has there, as in transformers. Such colours were
+     * never meant to be seen: black ink on a transparent ground is often black on black. Default: no, they are put on white.
      */
-    public var ignoresTransparency: Boolean? = null
+    public var ignoresTransparency: Boolean = false
 
     /**
      * A GGUF file with the part of an audio model that writes frames of sound (vocoder). Default: the part in the model's own
@@ -989,16 +1120,32 @@ public class LoadOptionsBuilder {
     public var audioTokenizer: String? = null
 
     /**
-     * A folder of the app for packed weights. The first load of a model writes its weights there as they are computed with, and
-     * later ones map that file instead of reading the model's. No other program may write to the folder. Default: none.
+     * A folder of the app for packed weights. The first load of a model writes its weights there as the kernels read them, and
+     * later ones map that file instead of reading the model's: they take a fraction of the time and, with mapped weights, of
+     * the memory. No other program may write to the folder. Packed weights are as large as the weights of the model. When new
+     * ones are written, older ones are removed: of other releases, of models that are gone, and the oldest above the limit.
+     * On a GPU, and for a model in memory, nothing is written. Default: none.
      */
     public var packedFolder: String? = null
 
-    /** The limit of all packed weights in that folder in bytes; the oldest are removed. Default 16 GiB. */
+    /** The limit of all packed weights in that folder in bytes. A larger model is not packed. Default 16 GiB. */
     public var packedBytes: Long? = null
 
-    /** How packed weights come into memory. Results do not depend on it. Default: mapped on iOS and Android, `Auto` elsewhere. */
+    /** How packed weights come into memory. No result depends on it. Default: mapped on iOS and Android, `Auto` elsewhere. */
     public var weightMemory: WeightMemory? = null
+
+    /**
+     * The GPU's name, or a part of it in upper or lower case, as `causerie inspect devices` shows it. A software device is
+     * taken only by its name. Default: a card with memory of its own, or else the processor's.
+     */
+    public var gpuName: String? = null
+
+    /**
+     * The memory of the GPU that the model and its sequences may take, in bytes. A model that needs more is refused, or goes
+     * to the CPU if the device is chosen by `Auto`; where sequences need more, replies go on on the CPU. Default: what the
+     * system leaves to the process.
+     */
+    public var gpuBytes: Long? = null
 
     /** Sets [contextSize], for Java. */
     public fun contextSize(value: Int?): LoadOptionsBuilder = apply { contextSize = value }
@@ -1028,7 +1175,7 @@ public class LoadOptionsBuilder {
     public fun cacheBytes(value: Long?): LoadOptionsBuilder = apply { cacheBytes = value }
 
     /** Sets [ignoresTransparency], for Java. */
-    public fun ignoresTransparency(value: Boolean?): LoadOptionsBuilder = apply { ignoresTransparency = value }
+    public fun ignoresTransparency(value: Boolean): LoadOptionsBuilder = apply { ignoresTransparency = value }
 
     /** Sets [audioDecoder], for Java. */
     public fun audioDecoder(value: String?): LoadOptionsBuilder = apply { audioDecoder = value }
@@ -1044,6 +1191,12 @@ public class LoadOptionsBuilder {
 
     /** Sets [weightMemory], for Java. */
     public fun weightMemory(value: WeightMemory?): LoadOptionsBuilder = apply { weightMemory = value }
+
+    /** Sets [gpuName], for Java. */
+    public fun gpuName(value: String?): LoadOptionsBuilder = apply { gpuName = value }
+
+    /** Sets [gpuBytes], for Java. */
+    public fun gpuBytes(value: Long?): LoadOptionsBuilder = apply { gpuBytes = value }
 
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
@@ -1062,15 +1215,22 @@ public class LoadOptionsBuilder {
         packedFolder = packedFolder,
         packedBytes = packedBytes,
         weightMemory = weightMemory,
+        gpuName = gpuName,
+        gpuBytes = gpuBytes,
     )
 }
 
 /** Sampling values that replace those that a model's files recommend. */
 public data class SamplingDefaults(
+    /** As in `GenerationOptions`. */
     val temperature: Float? = null,
+    /** As in `GenerationOptions`. */
     val topP: Float? = null,
+    /** As in `GenerationOptions`. */
     val topK: Int? = null,
+    /** As in `GenerationOptions`. */
     val minP: Float? = null,
+    /** As in `GenerationOptions`. */
     val repetitionPenalty: Float? = null,
 ) {
     init {
@@ -1208,8 +1368,8 @@ public data class ModelInfo(
     /** Whether the chat template supports functions. */
     val supportsFunctionCalling: Boolean,
     /**
-     * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
-     * themselves.
+     * The notation in which the model writes calls, found from its chat template. It is the default of the options of a
+     * reply.
      */
     val functionCallParser: FunctionCallParser = FunctionCallParser.MODEL,
     /** Whether the chat template supports reasoning. */
@@ -1746,13 +1906,13 @@ public enum class ChatMessageRole {
 
 /** The storage format of keys and values. */
 public enum class CacheType {
-    /** Half the memory and traffic of F32; the usual choice of other engines. */
+    /** Half the memory and traffic of F32; other engines use it too. */
     F16,
-    /** For exact comparisons with reference results. */
+    /** For comparisons with references to the last digit. */
     F32,
     /**
-     * 8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
-     * less exact; measure the effect on your model.
+     * Bytes with a scale for each 32 values of a head: little more than half of F16, for long contexts. It is coarser;
+     * how much a model loses by it has to be measured.
      */
     Q8_0,
 }
@@ -1769,11 +1929,25 @@ public sealed class ContextPolicy {
     ) : ContextPolicy()
 }
 
-/** The device that computes. */
+/** The device that a model is computed on. */
 public enum class Device {
     /** The CPU. */
     CPU,
-    /** The GPU of an Apple device. */
+    /**
+     * A GPU, by Vulkan, Metal or DX12; pictures and sound are still computed on the CPU. Requires a build with the
+     * feature `gpu`; in other builds, loading fails with the error `InvalidOption`, and so it does without a GPU.
+     * docs/gpu.md says what was tried on what.
+     */
+    GPU,
+    /**
+     * A GPU if there is one that computes the model and has memory for it, otherwise the CPU; the choice is logged. On
+     * phones and in builds without the feature `gpu`, the CPU.
+     */
+    AUTO,
+    /**
+     * As `Gpu`, by an earlier name. In builds with the feature `metal` and without `gpu`, the GPU of an Apple device by
+     * candle's tensors.
+     */
     METAL,
 }
 
@@ -1807,31 +1981,37 @@ public enum class FunctionCallParser {
     FUNCTOOLS,
 }
 
-/** The rule for names of functions. */
+/**
+ * Which names functions may have. Identifiers are recommended, which are letters, digits and `_` without a digit in front:
+ * models write them best.
+ */
 public enum class FunctionNames {
-    /** Letters, digits, `_` and `-`, at most 200; identifiers are recommended. */
+    /** Letters, digits, `_` and `-`, at most 200: `create_event`, `get-weather`, `21st_magic_builder`. */
     PLAIN,
-    /** Also several such names joined by dots. */
+    /** Also several such names joined by dots: `calendar.create_event`. */
     DOTTED,
 }
 
-/** What a request does while another reply of the conversation is being generated. */
+/** How a conversation handles a request while it is generating another reply. */
 public enum class OnBusy {
-    /** It fails with `Busy`. */
+    /** Fails with the error `Busy`. */
     ERROR,
-    /** It waits until the requests before it have ended. */
+    /**
+     * Puts the request in a queue, in the order of the first pulls of the streams, and answers it when the earlier
+     * replies have ended.
+     */
     QUEUE,
-    /** It cancels the requests before it, and waits until they have ended. */
+    /** Cancels all earlier requests, and answers this one when they have ended. */
     REPLACE,
 }
 
-/** What remains of a cancelled reply in the history. */
+/** What remains of a cancelled reply in the history. A reply cancelled in the request queue leaves nothing. */
 public enum class OnCancel {
-    /** The reply so far, marked as incomplete. */
+    /** Keeps the text so far, if any, marked as incomplete. */
     KEEP_PARTIAL,
-    /** Only the message that it answers. */
+    /** Keeps the user's message, drops the reply. */
     DROP_PARTIAL,
-    /** Neither the reply nor the message that it answers. */
+    /** Drops the reply and the message that it answers. */
     DROP_TURN,
 }
 
@@ -1841,25 +2021,41 @@ public enum class SpeechMode {
     AUTO,
     /** Text alone. */
     OFF,
-    /** Text, until the model begins to speak. */
+    /** Text, until the model begins to speak: to read a text aloud, or to answer in text. */
     SEQUENTIAL,
-    /** A few words and their sound in turn. */
+    /** A few words and their sound in turn: to talk. */
     INTERLEAVED,
 }
 
-/** Treatment of calls that needed repairs. */
+/** A voice in which published models read a text aloud: the prompt asks for it. */
+public enum class SpeechVoice {
+    /** American English. */
+    US_MALE,
+    /** American English. */
+    US_FEMALE,
+    /** British English. */
+    UK_MALE,
+    /** British English. */
+    UK_FEMALE,
+}
+
+/** How calls are handled that can be read only after a repair. */
 public enum class Strictness {
-    /** They are delivered, with the codes of the repairs. */
+    /** They are delivered, with a list of the repairs. */
     RECOVER,
     /** They are rejected, with the repaired call as candidate. */
     STRICT,
 }
 
-/** Whether calls are constrained to the declared functions. */
+/** Whether calls are constrained to the declared functions during generation. */
 public enum class ToolCallConstraint {
-    /** Calls are not constrained, only validated afterwards. */
+    /** Calls are not constrained, but validated afterwards. A required call is constrained all the same. */
     OFF,
-    /** Once the model begins a call, only valid calls of declared functions are allowed. */
+    /**
+     * Once the model begins a block of calls, it can only write calls of declared functions, with arguments of the
+     * declared names and types. Each argument is written once, the required ones always. The content of strings is free.
+     * If no allowed token can be generated, the reply ends with the reason `Constraint`.
+     */
     TYPED,
 }
 
@@ -1881,13 +2077,23 @@ public sealed class ToolChoice {
     ) : ToolChoice()
 }
 
-/** How packed weights come into memory. */
+/**
+ * How packed weights come into memory: the ones in the folder of the load options, or in a bundle that was made with
+ * them. Weights that are not packed are always converted into memory. Default: mapped on iOS and Android, `Auto`
+ * elsewhere.
+ */
 public enum class WeightMemory {
-    /** They stay in the file, which is mapped: loading copies nothing, and the memory counts as the system's. */
+    /**
+     * They stay in the file, which is mapped: loading copies nothing, the memory counts as the system's, and processes
+     * share it. If another program truncates the file, the process ends on Unix; docs/packed-weights.md says more.
+     */
     MAPPED,
     /** They are read into memory of the process, and the file is not used any more. */
     COPIED,
-    /** They are mapped, and copied while no reply runs if there is enough free memory: replies are written faster then. */
+    /**
+     * They are mapped, and copied to large pages while no reply runs, if there is enough free memory: replies are written
+     * faster from these.
+     */
     AUTO,
 }
 
@@ -2070,18 +2276,6 @@ public enum class SoundFormat {
     FLAC,
     /** The samples alone, with the lower byte first. */
     PCM,
-}
-
-/** A voice of a model that speaks. */
-public enum class SpeechVoice {
-    /** American English. */
-    US_MALE,
-    /** American English. */
-    US_FEMALE,
-    /** British English. */
-    UK_MALE,
-    /** British English. */
-    UK_FEMALE,
 }
 
 /** A type of weights. */

@@ -1606,7 +1606,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 61930) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() and 0xFFFF) != 31393) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() and 0xFFFF) != 5264) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() and 0xFFFF) != 60880) {
@@ -8478,9 +8478,11 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterOptionalTypeToolChoice.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterOptionalSequenceString.read(buf),
             FfiConverterOptionalSequenceString.read(buf),
             FfiConverterOptionalTypeToolCallConstraint.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -8515,9 +8517,11 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`logprobs`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`rngSeed`) +
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxTokens`) +
+            FfiConverterBoolean.allocationSize(value.`ignoreEnd`) +
             FfiConverterSequenceString.allocationSize(value.`stopSequences`) +
             FfiConverterOptionalTypeToolChoice.allocationSize(value.`toolChoice`) +
             FfiConverterBoolean.allocationSize(value.`parallelToolCalls`) +
+            FfiConverterOptionalSequenceString.allocationSize(value.`offeredFunctions`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`allowedTools`) +
             FfiConverterOptionalTypeToolCallConstraint.allocationSize(value.`toolCallConstraint`) +
             FfiConverterOptionalString.allocationSize(value.`jsonSchemaConstraint`) +
@@ -8551,9 +8555,11 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeSdkCount.write(value.`logprobs`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`rngSeed`, buf)
             FfiConverterOptionalTypeSdkCount.write(value.`maxTokens`, buf)
+            FfiConverterBoolean.write(value.`ignoreEnd`, buf)
             FfiConverterSequenceString.write(value.`stopSequences`, buf)
             FfiConverterOptionalTypeToolChoice.write(value.`toolChoice`, buf)
             FfiConverterBoolean.write(value.`parallelToolCalls`, buf)
+            FfiConverterOptionalSequenceString.write(value.`offeredFunctions`, buf)
             FfiConverterOptionalSequenceString.write(value.`allowedTools`, buf)
             FfiConverterOptionalTypeToolCallConstraint.write(value.`toolCallConstraint`, buf)
             FfiConverterOptionalString.write(value.`jsonSchemaConstraint`, buf)
@@ -8774,12 +8780,14 @@ internal object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions>
             FfiConverterOptionalTypeFunctionNames.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
-            FfiConverterOptionalBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeWeightMemory.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
         )
     }
 
@@ -8793,12 +8801,14 @@ internal object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions>
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
-            FfiConverterOptionalBoolean.allocationSize(value.`ignoresTransparency`) +
+            FfiConverterBoolean.allocationSize(value.`ignoresTransparency`) +
             FfiConverterOptionalString.allocationSize(value.`audioDecoder`) +
             FfiConverterOptionalString.allocationSize(value.`audioTokenizer`) +
             FfiConverterOptionalString.allocationSize(value.`packedFolder`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`packedBytes`) +
-            FfiConverterOptionalTypeWeightMemory.allocationSize(value.`weightMemory`)
+            FfiConverterOptionalTypeWeightMemory.allocationSize(value.`weightMemory`) +
+            FfiConverterOptionalString.allocationSize(value.`gpuName`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`gpuBytes`)
     )
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
@@ -8811,12 +8821,14 @@ internal object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions>
             FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
-            FfiConverterOptionalBoolean.write(value.`ignoresTransparency`, buf)
+            FfiConverterBoolean.write(value.`ignoresTransparency`, buf)
             FfiConverterOptionalString.write(value.`audioDecoder`, buf)
             FfiConverterOptionalString.write(value.`audioTokenizer`, buf)
             FfiConverterOptionalString.write(value.`packedFolder`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`packedBytes`, buf)
             FfiConverterOptionalTypeWeightMemory.write(value.`weightMemory`, buf)
+            FfiConverterOptionalString.write(value.`gpuName`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`gpuBytes`, buf)
     }
 }
 
