@@ -38,7 +38,7 @@ class WheelHook(BuildHookInterface[Any]):
 
 def build(repository: Path) -> Path:
     """Makes a release build of the library, and of the command without a demo model of its own; returns their folder."""
-    for package in (["causerie-ffi"], ["causerie-cli", "--no-default-features"]):
+    for package in (["causerie-ffi"], ["causerie-cli", "--no-default-features", "--features", "gpu"]):
         subprocess.run(["cargo", "build", "--release", "--package", *package], cwd=repository, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR") or repository / "target") / "release"
 

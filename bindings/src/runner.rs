@@ -278,6 +278,12 @@ impl ModelRunner {
         ModelInfo::new(self.runner.info(), self.runner.context_size())
     }
 
+    /// Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+    /// meanwhile. None if it is computed as asked for.
+    pub fn device_note(&self) -> Option<String> {
+        self.runner.device_note()
+    }
+
     /// Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
     pub async fn unload(&self) -> Result<()> {
         self.runner.unload().await;

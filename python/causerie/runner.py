@@ -248,6 +248,12 @@ class ModelRunner:
         """Information about the model."""
         return self._ffi.info()
 
+    @property
+    def device_note(self) -> str | None:
+        """Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it
+        failed meanwhile. `None` if it is computed as asked for."""
+        return self._ffi.device_note()
+
     def unload(self) -> None:
         """Cancels all replies of this model, and frees its memory.
 

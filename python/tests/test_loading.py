@@ -78,6 +78,7 @@ def test_a_vision_model_is_refused_by_name(tmp_path: Path) -> None:
         ({"cache_type": "f8"}, "cache_type"),
         ({"packed_bytes": -1}, "packed_bytes"),
         ({"weight_memory": "paper"}, "weight_memory"),
+        ({"gpu_bytes": -1}, "gpu_bytes"),
     ],
 )
 def test_invalid_options_are_refused(options: Any, name: str) -> None:
@@ -89,6 +90,17 @@ def test_invalid_options_are_refused(options: Any, name: str) -> None:
 def test_options_are_given_as_an_object_or_as_keywords() -> None:
     assert ModelRunner.load("causerie/demo", context_size=512).context_size == 512
     assert ModelRunner.load("causerie/demo", LoadOptions(context_size=512)).context_size == 512
+
+
+def test_a_gpu_that_does_not_exist_is_refused_or_replaced_by_the_cpu() -> None:
+    with pytest.raises(SdkError.InvalidOption) as caught:
+        load("causerie/demo", device="gpu", gpu_name="no such GPU")
+    assert caught.value.option == "device"
+    runner = ModelRunner.load("causerie/demo", device="auto", gpu_name="no such GPU", gpu_bytes=1 << 40)
+    # Builds without GPUs have nothing to note: they always take the CPU.
+    assert (runner.device_note is None) == ("this build does not have" in str(caught.value))
+    assert runner.info.gpu is None and runner.info.gpu_differences == []
+    assert list(runner.complete("Hello", max_tokens=1))
 
 
 @pytest.mark.parametrize("cache_type", ["f16", "f32", "q8_0"])

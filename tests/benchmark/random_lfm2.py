@@ -27,7 +27,7 @@ class Shape(NamedTuple):
     heads: int
 
 
-SHAPES = {"350m": Shape(1024, 4608, 16), "1.2b": Shape(2048, 8192, 32)}
+SHAPES = {"tiny": Shape(512, 1024, 8), "350m": Shape(1024, 4608, 16), "1.2b": Shape(2048, 8192, 32)}
 KV_HEADS, HEAD_DIM, N_LAYERS, CONTEXT = 8, 64, 16, 128_000
 ATTENTION = [2, 5, 8, 10, 12, 14]
 SIZE, BOS, EOS, PAD = 65536, 1, 7, 0

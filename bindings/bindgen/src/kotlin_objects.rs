@@ -22,8 +22,9 @@ const INTERFACES: [(&str, &str); 5] = [
 const INTERNAL: [&str; 4] = ["DecisionCancel", "LogSink", "set_log_sink", "ModelRunner.decide_until"];
 
 /// Methods without arguments that change nothing.
-const PROPERTIES: [&str; 9] = [
+const PROPERTIES: [&str; 10] = [
     "context_size",
+    "device_note",
     "functions",
     "history",
     "info",

@@ -30,7 +30,7 @@ const MANY_ROWS: usize = 8;
 ///
 /// The rows of several sequences are concatenated; operations over time take the range of rows of each sequence.
 pub struct Cpu {
-    tier: Tier,
+    pub(crate) tier: Tier,
     pool: Pool,
     /// Memory of the matrices.
     arena: Arena,

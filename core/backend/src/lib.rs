@@ -18,6 +18,7 @@ mod ops;
 mod delta_memory;
 mod arguments;
 mod cpu;
+mod decays;
 
 pub use activations::Activations;
 pub use arguments::{AttentionStep, ConvolutionStep, DeltaStep, Product, ResidualAddition, Rotation};

@@ -8,6 +8,10 @@ struct Shape {
     n_columns: u32,
     n_tokens: u32,
     adds: u32,
+    /// The first row of the matrix in its buffers: matrices of a stack share them.
+    base_row: u32,
+//CHOSEN     /// Outputs that share a row of inputs.
+//CHOSEN     n_sharing: u32,
 }
 var<immediate> shape: Shape;
 

@@ -48,7 +48,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let j = at % 8u;
         for (var i = 0u; i < 4u; i++) {
             if at < 128u {
-                let row = min(first_row + 4u * four + i, shape.n_rows - 1u);
+                let row = shape.base_row + min(first_row + 4u * four + i, shape.n_rows - 1u);
                 weight_tile[j * 16u + four][i] = word_of(row * n_blocks + block, j);
             } else {
                 let token = min(first_token + 4u * four + i, shape.n_tokens - 1u);
@@ -56,7 +56,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             }
         }
         if at < 64u {
-            row_scales[at] = scales_of(min(first_row + at, shape.n_rows - 1u) * n_blocks + block);
+            row_scales[at] = scales_of((shape.base_row + min(first_row + at, shape.n_rows - 1u)) * n_blocks + block);
         } else if at < 128u {
             token_scales[at - 64u] = group_scales[min(first_token + at - 64u, shape.n_tokens - 1u) * n_blocks + block];
         }

@@ -1,6 +1,7 @@
 //! An opened device: its memory, its pipelines, and its faults.
 
 use std::collections::HashMap;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -30,6 +31,13 @@ pub struct Gpu {
     pipelines: Mutex<HashMap<Kernel, ComputePipeline>>,
     multiply_add: MultiplyAdd,
     arithmetic: ArithmeticReport,
+}
+
+/// Memory that the host reads once the commands that fill it are done.
+pub(crate) struct ReadBack {
+    back: Buffer,
+    submission: wgpu::SubmissionIndex,
+    mapped: Receiver<Result<(), wgpu::BufferAsyncError>>,
 }
 
 /// The devices that are open, by name.
@@ -138,7 +146,7 @@ impl Gpu {
             pass.dispatch_workgroups((ROWS / 64) as u32, 1, 1);
         }
         encoder.copy_buffer_to_buffer(&to, 0, &back, 0, n_bytes);
-        let results: Vec<f32> = bytemuck::pod_collect_to_vec(&self.read(encoder, &back)?);
+        let results: Vec<f32> = bytemuck::pod_collect_to_vec(&self.finish_read(self.begin_read(encoder, back))?.1);
         Ok(ArithmeticReport::from_results(&numbers, &results))
     }
 
@@ -244,23 +252,30 @@ impl Gpu {
         })
     }
 
-    /// Reads bytes of a buffer, once all that was submitted is done.
-    pub(crate) fn read(&self, encoder: wgpu::CommandEncoder, back: &Buffer) -> Result<Vec<u8>, GpuError> {
-        self.queue.submit([encoder.finish()]);
-        let (sender, receiver) = std::sync::mpsc::channel();
+    /// Submits commands that fill memory which the host reads.
+    pub(crate) fn begin_read(&self, encoder: wgpu::CommandEncoder, back: Buffer) -> ReadBack {
+        let submission = self.queue.submit([encoder.finish()]);
+        let (sender, mapped) = std::sync::mpsc::channel();
         back.slice(..).map_async(wgpu::MapMode::Read, move |result| drop(sender.send(result)));
-        self.device.poll(PollType::wait_indefinitely()).map_err(|err| GpuError::Lost(err.to_string()))?;
+        ReadBack { back, submission, mapped }
+    }
+
+    /// Reads that memory once the commands are done. Returns it with its bytes.
+    pub(crate) fn finish_read(&self, read: ReadBack) -> Result<(Buffer, Vec<u8>), GpuError> {
+        let ReadBack { back, submission, mapped } = read;
+        let wait = PollType::Wait { submission_index: Some(submission), timeout: None };
+        self.device.poll(wait).map_err(|err| GpuError::Lost(err.to_string()))?;
         self.check()?;
         let failed = |text: String| GpuError::Failed(format!("memory cannot be read back: {text}"));
         // Another thread that waits for this device may be the one that calls back.
-        match receiver.recv() {
+        match mapped.recv() {
             Ok(Ok(())) => {}
             Ok(Err(err)) => return Err(failed(err.to_string())),
             Err(err) => return Err(failed(err.to_string())),
         }
         let bytes = back.slice(..).get_mapped_range().map_err(|err| failed(err.to_string()))?.to_vec();
         back.unmap();
-        Ok(bytes)
+        Ok((back, bytes))
     }
 
     /// Memory that the CPU can read.

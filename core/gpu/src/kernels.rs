@@ -48,6 +48,10 @@ pub enum Kernel {
         tokens: u32,
         has_bias: bool,
     },
+    /// Products with the experts that the device has chosen for each token.
+    ProductOfChosen {
+        form: WeightForm,
+    },
     ProductOfMany {
         form: WeightForm,
         has_bias: bool,
@@ -76,6 +80,8 @@ pub enum Kernel {
     UnitHeads,
     DeltaNet,
     AddWeighted,
+    ChooseExperts,
+    AddChosen,
     AddRows {
         has_norm: bool,
     },
@@ -150,6 +156,7 @@ pub enum PairForm {
 pub enum MapForm {
     Scale,
     Sigmoid,
+    Decay,
     Bound,
     Grow,
     Mix,
@@ -261,11 +268,16 @@ impl Kernel {
                 (form.names().to_vec(), String::new(), &[part!("embed"), part!("blocks"), part!("exact")])
             }
             Self::Embed(form) => (form.names().to_vec(), FLOAT_WORDS.to_owned(), &[part!("embed"), part!("exact")]),
-            Self::ProductOfFew { form, tokens, has_bias } => (
-                product(form, has_bias),
-                format!("const TOKENS = {tokens}u;\n{}", few_constants()),
-                &[part!("product"), part!("product_of_few"), part!("product_block"), part!("blocks"), part!("exact")],
-            ),
+            Self::ProductOfFew { form, tokens, has_bias } => {
+                let mut names = product(form, has_bias);
+                names.push("FIXED");
+                (names, format!("const TOKENS = {tokens}u;\n{}", few_constants()), OF_FEW)
+            }
+            Self::ProductOfChosen { form } => {
+                let mut names = product(form, false);
+                names.push("CHOSEN");
+                (names, format!("const TOKENS = 1u;\n{}", few_constants()), OF_FEW)
+            }
             Self::ProductOfMany { form, has_bias } => (
                 product(form, has_bias),
                 String::new(),
@@ -302,6 +314,8 @@ impl Kernel {
             }
             Self::UnitHeads => (vec![], String::new(), &[part!("unit_heads"), part!("lanes"), part!("exact")]),
             Self::DeltaNet => (vec![], String::new(), &[part!("delta_net"), part!("exact")]),
+            Self::ChooseExperts => (vec![], String::new(), &[part!("choose_experts"), part!("exact")]),
+            Self::AddChosen => (vec![], String::new(), &[part!("add_chosen"), part!("exact")]),
             Self::AddWeighted => (vec![], String::new(), &[part!("add_weighted"), part!("exact")]),
             Self::AddRows { has_norm } => (
                 has_norm.then_some("NORM").into_iter().collect(),
@@ -338,6 +352,7 @@ impl Kernel {
                 let names = match form {
                     MapForm::Scale => vec!["SCALE"],
                     MapForm::Sigmoid => vec!["SIGMOID"],
+                    MapForm::Decay => vec!["DECAY"],
                     MapForm::Bound => vec!["BOUND"],
                     MapForm::Grow => vec!["GROW", "TABLE"],
                     MapForm::Mix => vec!["MIX", "TABLE"],
@@ -362,6 +377,10 @@ impl Kernel {
         }
     }
 }
+
+/// The parts of products of few tokens.
+const OF_FEW: &[&str] =
+    &[part!("product"), part!("product_of_few"), part!("product_block"), part!("blocks"), part!("exact")];
 
 const FLOAT_WORDS: &str = "@group(0) @binding(0) var<storage, read> float_words: array<u32>;\n";
 

@@ -29,7 +29,10 @@ pub use device::Gpu;
 pub use error::GpuError;
 pub use kernels::{AttentionEnd, CacheFormat, GateCurve, Kernel, MultiplyAdd, PairForm, RowEnd, RowFront, WeightForm};
 pub use matrix::GpuMatrix;
-pub use operations::{AttentionRow, ChoiceRows, LargestValue, NormedRow, OutputNorm, PlacedHeads, RowRotation};
+pub use operations::{
+    AttentionRow, ChoiceRows, ChosenExperts, ExpertChoice, LargestValue, NormedRow, OutputNorm, PendingLargest,
+    PlacedHeads, RowRotation,
+};
 pub use past::{GpuKeyValues, KeyValueShape};
 pub use pools::PoolItem;
 pub use probe::ArithmeticReport;

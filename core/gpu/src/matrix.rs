@@ -25,6 +25,10 @@ pub struct GpuMatrix {
     pub(crate) n_rows: usize,
     pub(crate) n_columns: usize,
     pub(crate) parts: Vec<MatrixPart>,
+    /// Its first row in the buffers of its part: matrices of a stack share them.
+    pub(crate) base_row: usize,
+    /// Matrices of the stack that it belongs to.
+    pub(crate) n_stacked: usize,
 }
 
 /// Rows of a matrix that fit into buffers that a kernel can read.
@@ -58,7 +62,48 @@ impl GpuMatrix {
             MatrixPart::new(gpu, format, rows, n_columns, &read)
         };
         let parts = (0..n_rows).step_by(rows_of_part).map(part).collect::<Result<_, _>>()?;
-        Ok(Self { form: WeightForm(format), n_rows, n_columns, parts })
+        Ok(Self { form: WeightForm(format), n_rows, n_columns, parts, base_row: 0, n_stacked: 1 })
+    }
+
+    /// Copies matrices of one size to the device: into the same buffers, if they are quantised and fit, so that a kernel can choose
+    /// among them. `read` returns bytes of the rows of a matrix.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn stack<'a>(
+        gpu: &Arc<Gpu>,
+        format: Format,
+        n_matrices: usize,
+        (n_rows, n_columns): (usize, usize),
+        read: impl Fn(usize, Range<usize>) -> io::Result<Cow<'a, [u8]>>,
+    ) -> Result<Vec<Self>, GpuError> {
+        let n_all = n_matrices.saturating_mul(n_rows);
+        if !format.is_quantised() || n_all == 0 || rows_of_part(gpu, format, n_columns)? < n_all {
+            let alone = |at: usize| Self::new(gpu, format, (n_rows, n_columns), |bytes| read(at, bytes));
+            return (0..n_matrices).map(alone).collect();
+        }
+        let n_bytes = n_rows * format.row_bytes(n_columns);
+        let read_across = |bytes: Range<usize>| {
+            let [first, last] = [bytes.start, bytes.end.saturating_sub(1)].map(|at| at / n_bytes);
+            let of = |at: usize| {
+                bytes.start.max(at * n_bytes) - at * n_bytes..bytes.end.min((at + 1) * n_bytes) - at * n_bytes
+            };
+            if first == last {
+                return read(first, of(first));
+            }
+            let mut all = Vec::with_capacity(bytes.len());
+            for at in first..=last {
+                all.extend_from_slice(&read(at, of(at))?);
+            }
+            Ok(Cow::Owned(all))
+        };
+        let all = Self::new(gpu, format, (n_all, n_columns), read_across)?;
+        let (form, n_stacked) = (all.form, n_matrices);
+        let matrix = |at: usize| {
+            let parts = all.parts.iter().map(|part| part.with_rows(n_rows)).collect();
+            Self { form, n_rows, n_columns, parts, base_row: at * n_rows, n_stacked }
+        };
+        Ok((0..n_matrices).map(matrix).collect())
     }
 
     /// Number of outputs.
@@ -95,6 +140,12 @@ fn rows_of_part(gpu: &Gpu, format: Format, n_columns: usize) -> Result<usize, Gp
 }
 
 impl MatrixPart {
+    /// The same buffers, for a matrix of so many rows.
+    fn with_rows(&self, n_rows: usize) -> Self {
+        let Self { quants, scales, upper, .. } = self;
+        Self { first_row: 0, n_rows, quants: quants.clone(), scales: scales.clone(), upper: upper.clone() }
+    }
+
     fn new<'a>(
         gpu: &Arc<Gpu>,
         format: Format,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::device::Gpu;
 use crate::error::GpuError;
 use crate::kernels::{CacheFormat, Kernel};
-use crate::pools::{ItemPool, PoolItem};
+use crate::pools::{ItemPool, PoolItem, ReservedItems};
 use crate::recorder::Recorder;
 use crate::recording::StepRecording;
 use crate::rows::GpuRows;
@@ -33,6 +33,9 @@ pub struct GpuKeyValues {
     pub(crate) pages: Vec<Arc<PoolItem>>,
     pub(crate) first_page: usize,
     pub(crate) n_tokens: usize,
+    reserved: ReservedItems,
+    /// Holders that may write to the page in which the tokens end: for a step ahead, also the sequence that it was made from.
+    n_writers: usize,
 }
 
 impl KeyValueShape {
@@ -65,7 +68,15 @@ impl GpuKeyValues {
     /// The keys and values of a sequence without tokens.
     pub fn new(recorder: &Recorder, shape: KeyValueShape) -> Self {
         let pool = recorder.pools().of_words(shape.page_words());
-        Self { shape, pool, pages: Vec::new(), first_page: 0, n_tokens: 0 }
+        Self {
+            shape,
+            pool,
+            pages: Vec::new(),
+            first_page: 0,
+            n_tokens: 0,
+            reserved: ReservedItems::default(),
+            n_writers: 1,
+        }
     }
 
     /// The shape of all pages.
@@ -87,7 +98,19 @@ impl GpuKeyValues {
     pub fn cut(&self, n_tokens: usize) -> Option<Self> {
         let n_pages = n_tokens.div_ceil(PAGE).checked_sub(self.first_page)?;
         let pages = self.pages.get(..n_pages)?.to_vec();
-        (n_tokens <= self.n_tokens).then(|| Self { pages, n_tokens, pool: Arc::clone(&self.pool), ..*self })
+        let (pool, reserved) = (Arc::clone(&self.pool), ReservedItems::default());
+        (n_tokens <= self.n_tokens).then(|| Self { pages, n_tokens, pool, reserved, n_writers: 1, ..*self })
+    }
+
+    /// The same keys and values, to which tokens are appended before it is known whether the sequence goes on so. They lie where the
+    /// sequence ends, and it may go on otherwise.
+    pub fn ahead(&self) -> Self {
+        Self { n_writers: 2, ..self.clone() }
+    }
+
+    /// Ends what [`ahead`](Self::ahead) began: the sequence goes on so, and what it was made from is dropped.
+    pub fn settle(&mut self) {
+        self.n_writers = 1;
     }
 
     /// Frees the pages in which all tokens are before the last `n_tokens`. Attention must not read them any more.
@@ -123,6 +146,26 @@ impl GpuKeyValues {
         Ok(())
     }
 
+    /// Takes the pages for some tokens more, which a step then appends without asking for memory; for none, gives them back.
+    ///
+    /// # Errors
+    /// The device has no memory left. Nothing is changed then.
+    pub fn reserve(&mut self, recorder: &Recorder, n_tokens: usize) -> Result<(), GpuError> {
+        if n_tokens == 0 {
+            self.reserved.clear();
+            return Ok(());
+        }
+        let n_pages = (self.n_tokens + n_tokens).div_ceil(PAGE).saturating_sub(self.pages.len() + self.first_page);
+        let n_copies = usize::from(self.shares_last_page());
+        self.reserved.reserve(&self.pool, recorder.gpu(), &mut recorder.record(), n_pages + n_copies)
+    }
+
+    /// Whether others hold the page that the next token lies in.
+    fn shares_last_page(&self) -> bool {
+        !self.n_tokens.is_multiple_of(PAGE)
+            && self.pages.last().is_some_and(|page| self.n_writers < Arc::strong_count(page))
+    }
+
     /// Counts some tokens more. Returns the page of each, and its token in the page.
     pub(crate) fn extend(
         &mut self,
@@ -130,14 +173,15 @@ impl GpuKeyValues {
         recording: &mut StepRecording,
         n_tokens: usize,
     ) -> Result<Vec<u32>, GpuError> {
-        if !self.n_tokens.is_multiple_of(PAGE)
+        if self.shares_last_page()
             && let Some(last) = self.pages.last_mut()
-            && 1 < Arc::strong_count(last)
         {
-            *last = self.pool.copy(gpu, recording, last)?;
+            let copy = self.reserved.take(&self.pool, gpu, recording)?;
+            self.pool.copy(gpu, recording, last, &copy)?;
+            *last = copy;
         }
         while self.pages.len() + self.first_page < (self.n_tokens + n_tokens).div_ceil(PAGE) {
-            self.pages.push(self.pool.take(gpu, recording)?);
+            self.pages.push(self.reserved.take(&self.pool, gpu, recording)?);
         }
         let place = |token: usize| [self.pages[token / PAGE - self.first_page].number, (token % PAGE) as u32];
         let places = (self.n_tokens..self.n_tokens + n_tokens).flat_map(place).collect();

@@ -56,6 +56,52 @@ impl ItemPools {
     }
 }
 
+/// Items that a sequence has taken ahead, for its own next step: a clone has none.
+#[derive(Default)]
+pub(crate) struct ReservedItems(Vec<Arc<PoolItem>>);
+
+impl Clone for ReservedItems {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl ReservedItems {
+    /// Takes items until there are so many. If the pool has fewer, all are given back.
+    pub(crate) fn reserve(
+        &mut self,
+        pool: &Arc<ItemPool>,
+        gpu: &Gpu,
+        recording: &mut StepRecording,
+        n_items: usize,
+    ) -> Result<(), GpuError> {
+        while self.0.len() < n_items {
+            match pool.take(gpu, recording) {
+                Ok(item) => self.0.push(item),
+                Err(err) => {
+                    self.0.clear();
+                    return Err(err);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// An item that was reserved, or another one of the pool.
+    pub(crate) fn take(
+        &mut self,
+        pool: &Arc<ItemPool>,
+        gpu: &Gpu,
+        recording: &mut StepRecording,
+    ) -> Result<Arc<PoolItem>, GpuError> {
+        self.0.pop().map_or_else(|| pool.take(gpu, recording), Ok)
+    }
+}
+
 /// A handle of an item.
 pub struct PoolItem {
     pub(crate) number: u32,
@@ -80,19 +126,19 @@ impl ItemPool {
         Ok(Arc::new(PoolItem { number, pool: Arc::clone(self) }))
     }
 
-    /// A copy of an item that others hold, too.
+    /// Copies an item that others hold, too.
     pub(crate) fn copy(
-        self: &Arc<Self>,
+        &self,
         gpu: &Gpu,
         recording: &mut StepRecording,
         item: &PoolItem,
-    ) -> Result<Arc<PoolItem>, GpuError> {
-        let copy = self.take(gpu, recording)?;
+        copy: &PoolItem,
+    ) -> Result<(), GpuError> {
         let buffer = self.buffer()?;
         let numbers = [self.n_words as u32, item.number, copy.number];
         let groups = [self.n_words.div_ceil(COPIED), 1, 1];
         recording.run(gpu, Kernel::CopyItem, &[(0, &buffer)], &numbers, groups);
-        Ok(copy)
+        Ok(())
     }
 
     /// The buffer of all items. It is another one after the pool has grown.

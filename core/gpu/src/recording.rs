@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use wgpu::{BindGroup, Buffer, CommandEncoder, ComputePass};
 
-use crate::device::Gpu;
+use crate::device::{Gpu, ReadBack};
 use crate::error::GpuError;
 use crate::kernels::Kernel;
 use crate::rows::{GpuRows, Reused};
@@ -219,24 +219,52 @@ impl StepRecording {
     }
 
     pub(crate) fn read(&mut self, gpu: &Gpu, buffer: &Buffer, start: u64, n_bytes: u64) -> Result<Vec<u8>, GpuError> {
+        let back = match self.read_back.take().filter(|back| n_bytes + 4 <= back.size()) {
+            Some(back) => back,
+            None => gpu.read_back_buffer(n_bytes + 4)?,
+        };
+        let read = self.begin_read(gpu, buffer, (start, n_bytes), back)?;
+        let (back, bytes) = read.finish(gpu)?;
+        self.read_back = Some(back);
+        Ok(bytes)
+    }
+
+    /// Submits what was recorded, with a copy of some bytes for the host.
+    pub(crate) fn begin_read(
+        &mut self,
+        gpu: &Gpu,
+        buffer: &Buffer,
+        (start, n_bytes): (u64, u64),
+        back: Buffer,
+    ) -> Result<StepRead, GpuError> {
         self.counts.n_reads += 1;
         self.counts.n_bytes_read += n_bytes;
         self.step = self.step.wrapping_add(1);
         let (step, receipt) = (self.step, self.receipt.clone());
         self.run(gpu, Kernel::Receipt, &[(0, &receipt)], &[step], [1, 1, 1]);
-        if self.read_back.as_ref().is_none_or(|back| back.size() < n_bytes + 4) {
-            self.read_back = Some(gpu.read_back_buffer(n_bytes + 4)?);
-        }
-        let back = self.read_back.clone().ok_or_else(|| GpuError::Failed("nothing to read".to_owned()))?;
         self.write_tables(gpu);
         self.encoder(gpu).copy_buffer_to_buffer(&receipt, 0, &back, 0, 4);
         self.encoder(gpu).copy_buffer_to_buffer(buffer, start, &back, 4, n_bytes);
-        let Some(encoder) = self.encoder.take() else { return Ok(Vec::new()) };
-        let bytes = gpu.read(encoder, &back)?;
+        let encoder = self.encoder.take().ok_or_else(|| GpuError::Failed("nothing was recorded".to_owned()))?;
+        Ok(StepRead { step, n_bytes: n_bytes as usize, read: gpu.begin_read(encoder, back) })
+    }
+}
+
+/// Bytes that a step leaves to the host.
+pub(crate) struct StepRead {
+    step: u32,
+    n_bytes: usize,
+    read: ReadBack,
+}
+
+impl StepRead {
+    /// Waits for the bytes. Returns them with the memory that they were read from.
+    pub(crate) fn finish(self, gpu: &Gpu) -> Result<(Buffer, Vec<u8>), GpuError> {
+        let (back, bytes) = gpu.finish_read(self.read)?;
         let found = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        if found != Some(step) {
+        if found != Some(self.step) {
             return Err(GpuError::Lost("it dropped a step".to_owned()));
         }
-        Ok(bytes[4..][..n_bytes as usize].to_vec())
+        Ok((back, bytes[4..][..self.n_bytes].to_vec()))
     }
 }

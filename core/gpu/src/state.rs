@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::device::Gpu;
 use crate::error::GpuError;
-use crate::pools::{ItemPool, PoolItem};
+use crate::pools::{ItemPool, PoolItem, ReservedItems};
 use crate::recorder::Recorder;
+use crate::recording::StepRecording;
 
 /// Sizes of the values of a state.
 pub trait StateSizes: Copy {
@@ -23,6 +25,7 @@ pub struct GpuState<S> {
     pub(crate) keeps_steps: bool,
     /// The values before the last step and after each of its rows, if they were to be kept.
     last_step: Vec<Option<Arc<PoolItem>>>,
+    pub(crate) reserved: ReservedItems,
 }
 
 /// The last inputs of a convolution, `(taps - 1, channels)`, oldest first.
@@ -66,7 +69,7 @@ impl<S: StateSizes> GpuState<S> {
     /// The state before the first token: zeros.
     pub fn new(recorder: &Recorder, sizes: S) -> Self {
         let pool = recorder.pools().of_words(sizes.n_elements().max(1));
-        Self { sizes, pool, item: None, keeps_steps: false, last_step: Vec::new() }
+        Self { sizes, pool, item: None, keeps_steps: false, last_step: Vec::new(), reserved: ReservedItems::default() }
     }
 
     /// The sizes of the values.
@@ -91,7 +94,30 @@ impl<S: StateSizes> GpuState<S> {
             0 => self.item.clone(),
             _ => self.last_step.get(self.last_step.len().checked_sub(n_back + 1)?)?.clone(),
         };
-        Some(Self { item, keeps_steps: false, last_step: Vec::new(), pool: Arc::clone(&self.pool), ..*self })
+        let (pool, reserved) = (Arc::clone(&self.pool), ReservedItems::default());
+        Some(Self { item, keeps_steps: false, last_step: Vec::new(), pool, reserved, ..*self })
+    }
+
+    /// Takes the memory of some states more, which a step then fills without asking for it; for none, gives it back.
+    ///
+    /// # Errors
+    /// The device has no memory left. Nothing is changed then.
+    pub fn reserve(&mut self, recorder: &Recorder, n_items: usize) -> Result<(), GpuError> {
+        if n_items == 0 {
+            self.reserved.clear();
+            return Ok(());
+        }
+        self.reserved.reserve(&self.pool, recorder.gpu(), &mut recorder.record(), n_items)
+    }
+
+    /// Memory for one state more.
+    pub(crate) fn take(&mut self, gpu: &Gpu, recording: &mut StepRecording) -> Result<Arc<PoolItem>, GpuError> {
+        self.reserved.take(&self.pool, gpu, recording)
+    }
+
+    /// Whether a step in place would change what others hold, or has nothing to change.
+    pub fn needs_copy(&self) -> bool {
+        self.item.as_ref().is_none_or(|item| 1 < Arc::strong_count(item))
     }
 
     /// Begins a step. If steps are kept, [`end_row`](Self::end_row) follows after each of its rows.
@@ -124,7 +150,7 @@ impl<S: StateSizes> GpuState<S> {
     /// The device has no memory left.
     pub fn set(&mut self, recorder: &Recorder, values: &[f32]) -> Result<(), GpuError> {
         let (gpu, mut recording) = (recorder.gpu(), recorder.record());
-        let item = self.pool.take(gpu, &mut recording)?;
+        let item = self.reserved.take(&self.pool, gpu, &mut recording)?;
         // What was recorded before may still read the item's last owner, or copies the pool into a larger buffer.
         recording.submit(gpu);
         gpu.queue.write_buffer(&self.pool.buffer()?, self.start_of(&item), bytemuck::cast_slice(values));
@@ -142,7 +168,9 @@ impl<S: StateSizes> GpuState<S> {
         match &self.item {
             None => self.set(recorder, &vec![0.0; self.sizes.n_elements()])?,
             Some(item) if 1 < Arc::strong_count(item) => {
-                let copy = self.pool.copy(recorder.gpu(), &mut recorder.record(), item)?;
+                let (gpu, mut recording) = (recorder.gpu(), recorder.record());
+                let copy = self.reserved.take(&self.pool, gpu, &mut recording)?;
+                self.pool.copy(gpu, &mut recording, item, &copy)?;
                 self.item = Some(copy);
             }
             Some(_) => {}

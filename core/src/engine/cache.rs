@@ -100,10 +100,11 @@ impl PrefixCache {
     pub(crate) fn keep_with(
         &mut self,
         positions: &[Position],
-        state: Box<dyn SequenceState>,
+        mut state: Box<dyn SequenceState>,
         pauses: Vec<Box<dyn SequenceState>>,
         owner: Owner,
     ) {
+        state.drop_ahead();
         let can_be_cut = state.can_be_cut();
         // An entry that the new state can replace is not kept as well.
         let is_replaced =
@@ -132,6 +133,13 @@ impl PrefixCache {
             }
         }
         self.entries.extend(adopted.into_iter().rev());
+    }
+
+    /// Evicts the state that was not used for longest. Returns false if there is none.
+    pub(crate) fn evict_oldest(&mut self) -> bool {
+        let has_one = !self.entries.is_empty();
+        drop(self.entries.drain(..usize::from(has_one)));
+        has_one
     }
 
     /// The entry to evict next, while all exceed the memory limit: the oldest, except the most recently used one and its

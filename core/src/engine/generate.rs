@@ -333,7 +333,9 @@ impl Generation {
         };
         self.choice = None;
         let n_choosable = self.n_choosable.filter(|_| n_logits == 1);
-        let choice = n_choosable.map(|n_tokens| WantedChoice { n_tokens, chosen: &mut self.choice });
+        let (n_more, n_total) = (self.stats.completion_tokens + 1, self.stats.total_tokens() + 1);
+        let goes_on = n_more < self.max_tokens && n_total < self.stats.context_size;
+        let choice = n_choosable.map(|n_tokens| WantedChoice { n_tokens, chosen: &mut self.choice, goes_on });
         let (state, logits) = (self.state.as_deref_mut()?, &mut self.logits);
         Some(Step { inputs, state, logits, n_logits, choice, hidden, content })
     }
@@ -348,7 +350,8 @@ impl Generation {
         let Some(plan) = self.plan.take() else { return ReplyProgress::Waiting };
         let outcome = match outcome {
             Ok(ForwardOutcome::NotYet) => return ReplyProgress::Waiting,
-            Ok(ForwardOutcome::Moved) => self.start_again(),
+            // The states are freed, or adopted, first.
+            Ok(ForwardOutcome::Full | ForwardOutcome::Moved) => return ReplyProgress::Worked,
             Ok(ForwardOutcome::Done) => self.complete_step(&plan, loaded, cache),
             Err(err) => Err(err),
         };

@@ -128,11 +128,15 @@ impl Worker {
         let outcomes = catch_unwind(AssertUnwindSafe(|| loaded.model.forward(&mut steps)));
         let outcomes = outcomes.unwrap_or_else(|_| (0..n_steps).map(|_| Err(failure())).collect());
         drop(steps);
-        let has_moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(ForwardOutcome::Moved)));
+        let [is_full, has_moved] = [ForwardOutcome::Full, ForwardOutcome::Moved]
+            .map(|wanted| outcomes.iter().any(|outcome| outcome.as_ref().is_ok_and(|outcome| *outcome == wanted)));
         let stepping = self.generations.iter_mut().filter(|generation| generation.has_plan());
         for (generation, outcome) in stepping.zip(outcomes) {
             let outcome = guarded(generation, |generation| generation.take(outcome, &loaded, &mut self.cache));
             has_worked |= outcome == ReplyProgress::Worked;
+        }
+        if is_full && !self.cache.evict_oldest() {
+            loaded.model.leave_full();
         }
         if has_moved {
             self.cache.adopt(|state| loaded.model.adopt(state));

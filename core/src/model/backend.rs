@@ -16,6 +16,11 @@ pub(crate) trait Backend {
 
     fn matrix(&self, tensors: &Tensors, place: &MatrixPlace<'_>) -> Result<Self::Matrix>;
 
+    /// Matrices of one size, which a tensor stacks.
+    fn matrices(&self, tensors: &Tensors, places: &[MatrixPlace<'_>]) -> Result<Vec<Self::Matrix>> {
+        places.iter().map(|place| self.matrix(tensors, place)).collect()
+    }
+
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector>;
 
     /// The GPU that computes; `None` on the CPU.

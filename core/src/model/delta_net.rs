@@ -107,13 +107,3 @@ impl<B: Backend> DeltaNet<B> {
         })
     }
 }
-
-/// The factor by which a token lets a matrix decay, from 0 to 1: `exp(log_decay * ln(1 + e^x))`.
-pub(crate) fn decay(log_decay: f32, x: f32) -> f32 {
-    (f64::from(log_decay) * softplus(f64::from(x))).exp() as f32
-}
-
-/// `ln(1 + e^x)`
-fn softplus(x: f64) -> f64 {
-    if 20.0 < x { x } else { x.exp().ln_1p() }
-}

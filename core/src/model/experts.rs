@@ -18,8 +18,11 @@ pub(crate) struct Experts<B: Backend> {
     pub(crate) router: Linear<B>,
     /// One value for each expert; zeros without a bias.
     bias: Vec<f32>,
+    /// The same, for devices that route by themselves.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the host routes"))]
+    pub(crate) bias_vector: B::Vector,
     pub(crate) experts: Vec<Dense<B>>,
-    mixture: Mixture,
+    pub(crate) mixture: Mixture,
 }
 
 impl<B: Backend> Experts<B> {
@@ -40,8 +43,9 @@ impl<B: Backend> Experts<B> {
         let bias = if mixture.has_bias { bias(weights, n_experts)? } else { vec![0.0; n_experts] };
         Ok(Self {
             router: weights.linear("ffn_gate_inp", n_experts, weights.hidden)?,
+            bias_vector: weights.backend.vector(bias.clone())?,
             bias,
-            experts: (0..n_experts).map(|expert| load_expert(weights, expert, n_experts)).collect::<Result<_>>()?,
+            experts: load_experts(weights, n_experts)?,
             mixture,
         })
     }
@@ -64,20 +68,22 @@ impl<B: Backend> Experts<B> {
     }
 }
 
-fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_experts: usize) -> Result<Dense<B>> {
+fn load_experts<B: Backend>(weights: &LayerWeights<'_, B>, n_experts: usize) -> Result<Vec<Dense<B>>> {
     let (hidden, width) = (weights.hidden, weights.expert_width()?);
-    let linear = |part: &str, rows: usize, columns: usize| {
+    let load = |part: &str, rows: usize, columns: usize| {
         let name = weights.name(part);
-        let part = TensorPart::OfStack { index: expert, n_matrices: n_experts };
-        let place = MatrixPlace { name: &name, shape: (rows, columns), part };
-        Ok(Linear { weight: weights.backend.matrix(weights.tensors, &place)?, bias: None })
+        let place = |index: usize| {
+            let part = TensorPart::OfStack { index, n_matrices: n_experts };
+            MatrixPlace { name: &name, shape: (rows, columns), part }
+        };
+        let matrices = weights.backend.matrices(weights.tensors, &(0..n_experts).map(place).collect::<Vec<_>>())?;
+        Ok(matrices.into_iter().map(|weight| Linear { weight, bias: None }))
     };
-    Ok(Dense {
-        gate: linear("ffn_gate_exps", width, hidden)?,
-        up: linear("ffn_up_exps", width, hidden)?,
-        down: linear("ffn_down_exps", hidden, width)?,
-        activation: weights.architecture.family.activation,
-    })
+    let gates = load("ffn_gate_exps", width, hidden)?;
+    let [ups, downs] = [load("ffn_up_exps", width, hidden)?, load("ffn_down_exps", hidden, width)?];
+    let activation = weights.architecture.family.activation;
+    let expert = |((gate, up), down)| Dense { gate, up, down, activation };
+    Ok(gates.zip(ups).zip(downs).map(expert).collect())
 }
 
 fn bias<B: Backend>(weights: &LayerWeights<'_, B>, n_experts: usize) -> Result<Vec<f32>> {

@@ -168,6 +168,11 @@ impl Model {
         self.network.device_note().or_else(|| self.note.clone())
     }
 
+    /// As [`Network::leave_full`].
+    pub(crate) fn leave_full(&self) {
+        self.network.leave_full();
+    }
+
     /// As [`Network::adopt`].
     pub(crate) fn adopt(&self, state: Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>> {
         self.network.adopt(state)
@@ -220,6 +225,8 @@ impl Model {
             // A network moves once.
             match self.step_one(inputs, &mut *self.start()?, logits)? {
                 ForwardOutcome::Moved => {}
+                ForwardOutcome::Full => self.leave_full(),
+                ForwardOutcome::NotYet if self.network.wait() => {}
                 outcome => return done(outcome),
             }
         }

@@ -38,6 +38,14 @@ pub(crate) trait Network: Send + Sync {
     /// sequence does not depend on the others. After an error the state of the sequence must not be used.
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>>;
 
+    /// Leaves a device that is [full](ForwardOutcome::Full), because nothing can be freed there.
+    fn leave_full(&self) {}
+
+    /// Waits until a step that was [not yet](ForwardOutcome::NotYet) computed can be tried again. Returns false if nobody knows when.
+    fn wait(&self) -> bool {
+        false
+    }
+
     /// Takes over a state from before the network [moved](ForwardOutcome::Moved); `None` if it is lost.
     fn adopt(&self, state: Box<dyn SequenceState>) -> Option<Box<dyn SequenceState>> {
         Some(state)
@@ -79,6 +87,9 @@ pub(crate) trait SequenceState: Any + Send {
     /// The state as bytes; `None` if it cannot outlive its network.
     fn save(&self) -> Result<Option<Vec<u8>>>;
 
+    /// Drops what was computed ahead of the positions so far.
+    fn drop_ahead(&mut self) {}
+
     fn clone_box(&self) -> Box<dyn SequenceState>;
 }
 
@@ -106,12 +117,38 @@ pub(crate) struct Step<'a> {
     pub(crate) content: Option<ContentRows>,
 }
 
+impl Step<'_> {
+    /// The same step, for a part of its time.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU computes all steps of a pass"))]
+    pub(crate) fn reborrow(&mut self) -> Step<'_> {
+        Step {
+            inputs: self.inputs,
+            state: &mut *self.state,
+            logits: &mut *self.logits,
+            n_logits: self.n_logits,
+            choice: self.choice.as_mut().map(WantedChoice::reborrow),
+            hidden: self.hidden.as_deref_mut(),
+            content: self.content,
+        }
+    }
+}
+
 /// The most probable token of one position.
 pub(crate) struct WantedChoice<'a> {
     /// Tokens from which it is chosen: the padding of a vocabulary has logits without tokens.
     pub(crate) n_tokens: usize,
     /// `None` if the logits are given instead.
     pub(crate) chosen: &'a mut Option<TokenChoice>,
+    /// Whether a step with that token may follow, so that it can be begun at once.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU begins no step ahead"))]
+    pub(crate) goes_on: bool,
+}
+
+impl WantedChoice<'_> {
+    /// The same wish, for a part of its time.
+    pub(crate) fn reborrow(&mut self) -> WantedChoice<'_> {
+        WantedChoice { n_tokens: self.n_tokens, chosen: &mut *self.chosen, goes_on: self.goes_on }
+    }
 }
 
 /// The most probable token, as [`Sampler::pick`](crate::sample::Sampler::pick) finds it in the logits.
@@ -170,8 +207,12 @@ pub(crate) enum ForwardOutcome {
     /// Nothing was computed: the network waits for something. The same step is tried again the next time that the engine
     /// is woken.
     NotYet,
-    /// Nothing was computed, and the state of the sequence is lost: what computed the network is gone, and something else takes its
-    /// place. Its positions must be computed from the first one on, and all other states must be [adopted](Network::adopt).
+    /// Nothing was computed, because the device has no memory left for the sequence. The step is tried again once other states are
+    /// dropped, or after [`leave_full`](Network::leave_full).
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU has no limit"))]
+    Full,
+    /// Nothing was computed: what computed the network is gone, and something else takes its place. All states must be
+    /// [adopted](Network::adopt) before the step is tried again; the positions of those that are lost must be computed anew.
     #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU stays where it is"))]
     Moved,
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::checkpoint::Activation;
 use crate::checkpoint::{Rope, RotaryPlaces};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::backend::Backend;
 use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
@@ -95,6 +95,24 @@ pub(crate) trait LayerMemory: Clone + Send + 'static {
         let _ = n_positions;
     }
 
+    /// The same memory, for a step that is computed before it is known whether the sequence goes on so.
+    fn ahead(&self) -> Self {
+        self.clone()
+    }
+
+    /// Ends what [`ahead`](Self::ahead) began: the sequence goes on so.
+    fn settle(&mut self) {}
+
+    /// Takes the memory for a step of so many rows, which then asks for none; for no rows, gives it back. Of several rows, `is_cut_expected`
+    /// says that a cut must be able to return to each of them.
+    ///
+    /// # Errors
+    /// A device without memory. Nothing is changed then.
+    fn reserve(&mut self, n_rows: usize, is_cut_expected: bool) -> Result<()> {
+        let _ = (n_rows, is_cut_expected);
+        Ok(())
+    }
+
     /// As [`SequenceState::n_bytes`](crate::model::network::SequenceState::n_bytes).
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize;
 
@@ -121,9 +139,14 @@ pub(crate) trait Operations:
     type Window: LayerMemory;
     /// The matrices of a delta net.
     type DeltaMemory: LayerMemory;
+    /// The most probable token of a step that is under way.
+    type PendingChoice: Send + 'static;
 
     /// As [`Network::shares_passes`](crate::model::network::Network::shares_passes).
     const SHARES_PASSES: bool;
+
+    /// Whether a step can be begun before the token that it computes is known to the host.
+    const RUNS_AHEAD: bool = false;
 
     /// The keys and values before the first token.
     fn key_values(&self, heads: Heads) -> Result<Self::KeyValues>;
@@ -355,6 +378,12 @@ pub(crate) trait Operations:
         inputs: &mut Self::Inputs,
     ) -> Result<()>;
 
+    /// Whether the host has nothing to do in [`experts`](Self::experts) of a single row.
+    fn routes(&self, experts: &Experts<Self>) -> bool {
+        let _ = experts;
+        false
+    }
+
     /// Adds the outputs of each row's experts, weighted by the router, to the residual stream.
     fn experts(
         &self,
@@ -398,6 +427,31 @@ pub(crate) trait Operations:
     fn choose(&self, logits: &Self::Rows, n_tokens: usize) -> Result<Option<Vec<TokenChoice>>> {
         let _ = (logits, n_tokens);
         Ok(None)
+    }
+
+    /// As [`choose`](Self::choose) for a single row, without waiting for the step; only where steps [run ahead](Self::RUNS_AHEAD).
+    fn begin_choice(&self, logits: &Self::Rows, n_tokens: usize) -> Result<Option<Self::PendingChoice>> {
+        let _ = (logits, n_tokens);
+        Ok(None)
+    }
+
+    /// The row of a table for a token that is still to be chosen, times a factor. Returns false if a later choice took its place, or if not all
+    /// tokens have rows.
+    fn embed_chosen(
+        &self,
+        choice: &Self::PendingChoice,
+        table: &Self::Matrix,
+        factor: f32,
+        out: &mut Self::Rows,
+    ) -> Result<bool> {
+        let _ = (choice, table, factor, out);
+        Ok(false)
+    }
+
+    /// Waits for a token.
+    fn finish_choice(&self, choice: Self::PendingChoice) -> Result<TokenChoice> {
+        let _ = choice;
+        Err(SdkError::new(ErrorKind::Internal, "nothing was chosen"))
     }
 
     /// Reads rows, once a step is complete.

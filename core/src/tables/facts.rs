@@ -48,6 +48,10 @@ macro_rules! __model_facts {
             unused_tensors: Vec<String> = info.unused_tensors.clone();
             /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
             problems: Vec<String> = info.problems.clone();
+            /// The name of the GPU that computes the loaded model; none on the CPU, and before it is loaded.
+            gpu: Option<String> = info.gpu.clone();
+            /// How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits.
+            gpu_differences: Vec<String> = info.gpu_differences.clone();
         }
     };
 }

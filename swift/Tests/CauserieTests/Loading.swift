@@ -44,6 +44,21 @@ import Testing
         } throws: { ($0 as? SdkError)?.caseName == "InvalidOption" }
     }
 
+    @Test func refusesAGPUThatDoesNotExistOrTakesTheCPU() async throws {
+        let options = LoadOptions().with(\.gpuName, "no such GPU").with(\.gpuBytes, 1 << 40)
+        var message = ""
+        do {
+            _ = try await loadModel(url: demo, options: options.with(\.device, .gpu))
+        } catch SdkError.InvalidOption(let reason, let option) {
+            #expect(option == "device")
+            message = reason
+        }
+        let runner = try await loadModel(url: demo, options: options.with(\.device, .auto))
+        // Builds without GPUs have nothing to note: they always take the CPU.
+        #expect(!message.isEmpty && (runner.deviceNote() == nil) == message.contains("this build does not have"))
+        #expect(runner.info().gpu == nil && runner.info().gpuDifferences.isEmpty)
+    }
+
     @Test func writesPackedWeightsOnce() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("causerie-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -4,6 +4,7 @@ pub(crate) mod attention;
 pub(crate) mod bound;
 pub(crate) mod channel_convolution;
 pub(crate) mod convolution;
+pub(crate) mod decay;
 pub(crate) mod delta_net;
 pub(crate) mod gate;
 pub(crate) mod grid_convolution;

@@ -238,6 +238,30 @@ fn sigmoids_are_right_and_the_same() {
 }
 
 #[test]
+fn decays_are_right_and_the_same() {
+    let mut random = SplitMix64::new(14);
+    for n_heads in [16, 37] {
+        let bias = random.floats(n_heads);
+        let log_decays: Vec<f32> = random.floats(n_heads).iter().map(|x| -16.0 * x.abs()).collect();
+        let values: Vec<f32> = random.floats(9 * n_heads).iter().map(|x| 60.0 * x.powi(3)).collect();
+        let found = same_on_all(|cpu| {
+            let mut values = values.clone();
+            cpu.decays(&mut values, &log_decays, &bias);
+            values
+        });
+        let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
+        let exact = |(at, x): (usize, &f32)| {
+            let (bias, log_decay) = (bias[at % n_heads], f64::from(log_decays[at % n_heads]));
+            (log_decay * softplus(f64::from(*x + bias))).exp()
+        };
+        let exact: Vec<f64> = values.iter().enumerate().map(exact).collect();
+        // Near 1, where a decay lasts for many tokens, to within the distance of f32 values.
+        let is_near = |(found, exact): (&f32, &f64)| (f64::from(*found) - exact).abs() <= 2e-7 * exact.max(0.5);
+        assert!(found.iter().zip(&exact).all(is_near), "{found:?} {exact:?}");
+    }
+}
+
+#[test]
 fn bounds_are_right_and_the_same() {
     let mut random = SplitMix64::new(12);
     let values: Vec<f32> = random.floats(9001).iter().map(|x| 200.0 * x).collect();

@@ -231,7 +231,7 @@ impl Recorder {
             for row in rows.clone() {
                 let mut next = NONE;
                 if row + 1 == rows.end || window.keeps_steps {
-                    let item = window.pool.take(self.gpu(), &mut self.record())?;
+                    let item = window.take(self.gpu(), &mut self.record())?;
                     next = item.number;
                     advanced.replaced.extend(window.item.replace(item));
                     window.end_row();

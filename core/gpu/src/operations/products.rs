@@ -122,7 +122,7 @@ impl Recorder {
             bindings.extend(bias.map(|bias| (6, &bias.buffer)));
             let sizes = [part.n_rows, part.first_row, matrix.n_rows, matrix.n_columns, inputs.n_rows];
             let mut numbers = sizes.map(|size| size as u32).to_vec();
-            numbers.push(u32::from(adds));
+            numbers.extend([u32::from(adds), matrix.base_row as u32]);
             recording.run(gpu, kernel, &bindings, &numbers, groups);
         }
         Ok(())

@@ -30,7 +30,11 @@ pub struct NormedRow<'a> {
 fn fit(recorder: &Recorder, matrices: &[&GpuMatrix], n_others: usize) -> bool {
     let n_columns = matrices.first().map_or(0, |matrix| matrix.n_columns);
     let is_suitable = |matrix: &&GpuMatrix| {
-        matrix.is_quantised() && matrix.parts.len() == 1 && matrix.n_columns == n_columns && 0 < matrix.n_rows
+        matrix.is_quantised()
+            && matrix.parts.len() == 1
+            && matrix.n_stacked == 1
+            && matrix.n_columns == n_columns
+            && 0 < matrix.n_rows
     };
     let n_planes: usize = matrices.iter().flat_map(|matrix| &matrix.parts).map(|part| part.bindings().len()).sum();
     matrices.len() <= MATRIX_BINDINGS.len()

@@ -79,18 +79,32 @@ impl Recorder {
         first_row: usize,
         rows: &GpuRows,
     ) -> Result<(), GpuError> {
-        let (gpu, mut recording) = (self.gpu(), self.record());
         // A token beyond the table's rows reads the last one, as it would read none.
         let last = (table.n_rows as u32).saturating_sub(1);
-        let at = recording.append(gpu, tokens.iter().map(|token| (*token).min(last)))?;
+        let mut recording = self.record();
+        let at = recording.append(self.gpu(), tokens.iter().map(|token| (*token).min(last)))?;
         let tables = recording.table_buffer();
+        drop(recording);
+        self.embed_from((&tables, at), table, (tokens.len(), factor), first_row, rows)
+    }
+
+    /// Rows of a table for some tokens, whose numbers lie somewhere in a buffer.
+    pub(super) fn embed_from(
+        &self,
+        (tokens, at): (&Buffer, u32),
+        table: &GpuMatrix,
+        (n_tokens, factor): (usize, f32),
+        first_row: usize,
+        rows: &GpuRows,
+    ) -> Result<(), GpuError> {
+        let (gpu, mut recording) = (self.gpu(), self.record());
         for part in &table.parts {
             let mut bindings = part.bindings();
-            bindings.extend([(3, &tables), (4, rows.values.get()?)]);
+            bindings.extend([(3, tokens), (4, rows.values.get()?)]);
             let sizes = [part.first_row, part.n_rows, first_row].map(|size| size as u32);
             let mut numbers = vec![table.n_columns as u32, factor.to_bits(), at];
             numbers.extend(sizes);
-            let shape = (tokens.len(), table.n_columns);
+            let shape = (n_tokens, table.n_columns);
             recording.run_by_columns(gpu, Kernel::Embed(table.form), &bindings, &numbers, shape);
         }
         Ok(())
@@ -155,6 +169,18 @@ impl Recorder {
     /// As [`inputs`](Self::inputs).
     pub fn sigmoid(&self, rows: &mut GpuRows) -> Result<(), GpuError> {
         self.map(rows, MapForm::Sigmoid, [0.0; 2], 0)
+    }
+
+    /// Replaces rows by the decays of delta nets, `exp(log_decays * ln(1 + e^(row + bias)))`.
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    pub fn decays(&self, rows: &mut GpuRows, log_decays: &GpuVector, bias: &GpuVector) -> Result<(), GpuError> {
+        let (gpu, mut recording) = (self.gpu(), self.record());
+        let bindings = [(0, rows.values.get()?), (1, &log_decays.buffer), (2, &bias.buffer)];
+        let (kernel, shape) = (Kernel::Map(MapForm::Decay), (rows.n_rows, rows.width));
+        recording.run_by_columns(gpu, kernel, &bindings, &[rows.width as u32], shape);
+        Ok(())
     }
 
     /// Multiplies rows by a factor.

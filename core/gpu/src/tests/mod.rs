@@ -4,6 +4,7 @@
 mod attention;
 mod choices;
 mod delta_net;
+mod experts;
 mod products;
 mod row_products;
 mod rows;

@@ -131,6 +131,21 @@ fn functions_of_values_have_the_cpus_bits() {
 }
 
 #[test]
+fn decays_have_the_cpus_bits() {
+    let Some(recorder) = recorder() else { return };
+    let bias = values(2, ODD);
+    let log_decays: Vec<f32> = values(3, ODD).iter().map(|x| -8.0 * x.abs()).collect();
+    for factor in [1.0, 30.0, 1e4] {
+        let x: Vec<f32> = values(1, ROWS * ODD).iter().map(|x| x * factor).collect();
+        let mut rows = uploaded(&recorder, &x, ODD);
+        recorder.decays(&mut rows, &vector(&recorder, &log_decays), &vector(&recorder, &bias)).unwrap();
+        let mut expect = x;
+        Cpu::new(1).decays(&mut expect, &log_decays, &bias);
+        assert_same_bits("decays", &read(&recorder, &rows), &expect);
+    }
+}
+
+#[test]
 fn values_are_copied_from_where_they_are_asked_for() {
     let Some(recorder) = recorder() else { return };
     let x = values(1, ROWS * 64);

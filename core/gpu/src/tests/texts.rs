@@ -17,6 +17,8 @@ fn all_kernels() -> Vec<Kernel> {
         Kernel::UnitHeads,
         Kernel::DeltaNet,
         Kernel::AddWeighted,
+        Kernel::ChooseExperts,
+        Kernel::AddChosen,
     ];
     for has_bias in [false, true] {
         for form in Format::ALL.map(WeightForm) {
@@ -29,7 +31,7 @@ fn all_kernels() -> Vec<Kernel> {
                 });
             }
             if form.0.is_quantised() {
-                all.push(Kernel::ProductOfMany { form, has_bias });
+                all.extend([Kernel::ProductOfMany { form, has_bias }, Kernel::ProductOfChosen { form }]);
             }
             all.push(Kernel::Embed(form));
         }
@@ -59,7 +61,10 @@ fn all_kernels() -> Vec<Kernel> {
             }
         }
     }
-    all.extend([MapForm::Scale, MapForm::Sigmoid, MapForm::Bound, MapForm::Grow, MapForm::Mix].map(Kernel::Map));
+    all.extend(
+        [MapForm::Scale, MapForm::Sigmoid, MapForm::Decay, MapForm::Bound, MapForm::Grow, MapForm::Mix]
+            .map(Kernel::Map),
+    );
     let quantised = || Format::ALL.into_iter().filter(|format| format.is_quantised()).map(WeightForm);
     for (form, other) in quantised().zip(quantised().cycle().skip(1)) {
         let (n_columns, forms) = (4096, [Some(form), Some(other), Some(form)]);

@@ -34,6 +34,7 @@ impl Operations for Candle {
     type KeyValues = TensorKeyValues;
     type Window = TensorWindow;
     type DeltaMemory = TensorDeltaMemory;
+    type PendingChoice = ();
 
     const SHARES_PASSES: bool = false;
 

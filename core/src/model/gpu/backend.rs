@@ -53,10 +53,20 @@ impl Backend for Wgsl {
             let [start, end] = [stored.start, stored.end].map(|at| storage.bytes_in_file(at));
             blocks.read(start..end).map(|blocks| storage.convert(blocks))
         };
-        GpuMatrix::new(self.recorder.gpu(), storage.format, place.shape, read).map_err(|err| {
-            let message = format!("tensor {} cannot be loaded", tensors.file_name(place.name));
-            SdkError::new(ErrorKind::ModelLoad, message).caused_by(err)
-        })
+        GpuMatrix::new(self.recorder.gpu(), storage.format, place.shape, read)
+            .map_err(|err| unloaded(tensors, place, err))
+    }
+
+    fn matrices(&self, tensors: &Tensors, places: &[MatrixPlace<'_>]) -> Result<Vec<GpuMatrix>> {
+        let blocks: Vec<_> = places.iter().map(|place| tensors.blocks(place)).collect::<Result<_>>()?;
+        let Some((first, place)) = blocks.first().zip(places.first()) else { return Ok(Vec::new()) };
+        let storage = Storage::new(first.tensor_type());
+        let read = |at: usize, stored: std::ops::Range<usize>| {
+            let [start, end] = [stored.start, stored.end].map(|at| storage.bytes_in_file(at));
+            blocks[at].read(start..end).map(|blocks| storage.convert(blocks))
+        };
+        GpuMatrix::stack(self.recorder.gpu(), storage.format, places.len(), place.shape, read)
+            .map_err(|err| unloaded(tensors, place, err))
     }
 
     fn gpu(&self) -> Option<UsedGpu> {
@@ -68,6 +78,12 @@ impl Backend for Wgsl {
     fn vector(&self, values: Vec<f32>) -> Result<GpuVector> {
         GpuVector::new(self.recorder.gpu(), &values).map_err(|err| gpu_error(ErrorKind::ModelLoad, err))
     }
+}
+
+/// The error of a tensor that a device could not take.
+fn unloaded(tensors: &Tensors, place: &MatrixPlace<'_>, err: GpuError) -> SdkError {
+    let message = format!("tensor {} cannot be loaded", tensors.file_name(place.name));
+    SdkError::new(ErrorKind::ModelLoad, message).caused_by(err)
 }
 
 /// The error of a device.

@@ -1,12 +1,13 @@
 //! What networks say, in the terms of the GPU's kernels.
 
-use causerie_gpu::{AttentionRow, DeltaSizes, GateCurve, GpuKeyValues, GpuMatrix, PairForm, RowRotation};
+use causerie_gpu::{AttentionRow, DeltaSizes, GateCurve, GpuKeyValues, GpuMatrix, LargestValue, PairForm, RowRotation};
 
 use crate::checkpoint::{Activation, Rope, RopePairing};
 use crate::model::delta_net::DeltaHeads;
 use crate::model::gpu::backend::Wgsl;
 use crate::model::gpu::memories::WgslKeyValues;
 use crate::model::linear::Linear;
+use crate::model::network::TokenChoice;
 use crate::model::operations::{AttentionPart, Sight};
 
 /// Where the angles of a step's rows stand in the step's table, for one kind of rotary positions.
@@ -65,4 +66,12 @@ pub(super) fn seen<'a>(
 pub(super) fn delta_sizes(heads: DeltaHeads) -> DeltaSizes {
     let DeltaHeads { n_keys, n_values, key_dim, value_dim } = heads;
     DeltaSizes { n_keys, n_values, key_dim, value_dim }
+}
+
+pub(super) fn token_choice(largest: LargestValue) -> TokenChoice {
+    match largest {
+        LargestValue::At(token) => TokenChoice::Token(token),
+        LargestValue::Nowhere => TokenChoice::Nothing,
+        LargestValue::NotFinite => TokenChoice::NotFinite,
+    }
 }

@@ -42,8 +42,20 @@ impl LayerMemory for WgslKeyValues {
         Some(Self { past: self.past.cut(n_positions)?, recorder: Arc::clone(&self.recorder) })
     }
 
+    fn ahead(&self) -> Self {
+        Self { past: self.past.ahead(), recorder: Arc::clone(&self.recorder) }
+    }
+
+    fn settle(&mut self) {
+        self.past.settle();
+    }
+
     fn keep_last(&mut self, n_positions: usize) {
         self.past.keep_last(n_positions);
+    }
+
+    fn reserve(&mut self, n_rows: usize, _: bool) -> Result<()> {
+        self.past.reserve(&self.recorder, n_rows).map_err(failed_step)
     }
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
@@ -84,6 +96,11 @@ impl LayerMemory for WgslWindow {
         Some(Self { window: self.window.cut(n_back)?, recorder: Arc::clone(&self.recorder) })
     }
 
+    fn reserve(&mut self, n_rows: usize, is_cut_expected: bool) -> Result<()> {
+        let n_windows = if is_cut_expected { n_rows } else { n_rows.min(1) };
+        self.window.reserve(&self.recorder, n_windows).map_err(failed_step)
+    }
+
     fn n_bytes(&self, _: &mut HashSet<usize>) -> usize {
         self.window.sizes().n_elements() * size_of::<f32>()
     }
@@ -110,6 +127,11 @@ impl LayerMemory for WgslDeltaMemory {
 
     fn cut(&self, _: usize, n_back: usize) -> Option<Self> {
         Some(Self { memory: self.memory.cut(n_back)?, recorder: Arc::clone(&self.recorder) })
+    }
+
+    fn reserve(&mut self, n_rows: usize, is_cut_expected: bool) -> Result<()> {
+        let n_copies = if is_cut_expected { n_rows + 1 } else { usize::from(self.memory.needs_copy()) };
+        self.memory.reserve(&self.recorder, n_copies.min(n_rows.saturating_mul(2))).map_err(failed_step)
     }
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {

@@ -1,6 +1,7 @@
 //! The operations on a GPU, by the kernels of `causerie-gpu`.
 
 mod backend;
+mod experts;
 mod forms;
 mod memories;
 mod operations;

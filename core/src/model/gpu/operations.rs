@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use causerie_gpu::{
     AttentionRow, GateCurve, GpuDeltaMemory, GpuInputs, GpuKeyValues, GpuMatrix, GpuRows, GpuVector, GpuWindow,
-    KeyValueShape, LargestValue, NormedRow, OutputNorm, PlacedHeads, WindowSizes,
+    KeyValueShape, NormedRow, OutputNorm, PendingLargest, PlacedHeads, WindowSizes,
 };
 
 use crate::checkpoint::Activation;
 use crate::checkpoint::{Rope, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::delta_net::{DeltaHeads, decay};
+use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
 use crate::model::gpu::backend::{Wgsl, failed_step};
-use crate::model::gpu::forms::{WgslAngles, are_quantised, curve, delta_sizes, row_rotation, seen, unbiased};
+use crate::model::gpu::experts::{self, ExpertRows};
+use crate::model::gpu::forms::{
+    WgslAngles, are_quantised, curve, delta_sizes, row_rotation, seen, token_choice, unbiased,
+};
 use crate::model::gpu::memories::{WgslDeltaMemory, WgslKeyValues, WgslWindow};
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
@@ -27,18 +30,6 @@ use crate::weights::RowTable;
 /// Added to the squared length of the queries and keys of delta nets.
 const DELTA_EPSILON: f32 = 1e-6;
 
-/// Memory that experts reuse.
-#[derive(Default)]
-pub(crate) struct ExpertRows {
-    shares: GpuRows,
-    /// The rows that use an expert.
-    selected: GpuRows,
-    of_expert: GpuInputs,
-    gate: GpuRows,
-    up: GpuRows,
-    out: GpuRows,
-}
-
 impl Operations for Wgsl {
     type Rows = GpuRows;
     type Inputs = GpuInputs;
@@ -47,8 +38,10 @@ impl Operations for Wgsl {
     type KeyValues = WgslKeyValues;
     type Window = WgslWindow;
     type DeltaMemory = WgslDeltaMemory;
+    type PendingChoice = PendingLargest;
 
     const SHARES_PASSES: bool = true;
+    const RUNS_AHEAD: bool = true;
 
     fn key_values(&self, Heads { n_keys: n_heads, head_dim, .. }: Heads) -> Result<WgslKeyValues> {
         let past = GpuKeyValues::new(&self.recorder, KeyValueShape { n_heads, head_dim, format: self.cache_format });
@@ -329,16 +322,8 @@ impl Operations for Wgsl {
         self.recorder.unit_heads(tokens, delta_sizes(heads), DELTA_EPSILON).map_err(failed_step)
     }
 
-    /// Decays are computed in f64, which devices do not have: the few values of a row go to the host and back.
     fn decays(&self, rows: &mut GpuRows, log_decays: &GpuVector, bias: &GpuVector) -> Result<()> {
-        let mut values = Vec::new();
-        self.recorder.read(rows, 0..rows.n_rows(), &mut values).map_err(failed_step)?;
-        for row in values.chunks_exact_mut(rows.width()) {
-            for ((x, log_decay), bias) in row.iter_mut().zip(log_decays.values()).zip(bias.values()) {
-                *x = decay(*log_decay, *x + bias);
-            }
-        }
-        self.recorder.replace(rows, &values).map_err(failed_step)
+        self.recorder.decays(rows, log_decays, bias).map_err(failed_step)
     }
 
     fn delta_net(
@@ -366,8 +351,10 @@ impl Operations for Wgsl {
         self.recorder.gate(GateCurve::Silu, gate, normed, is_quantised, inputs).map_err(failed_step)
     }
 
-    /// The host chooses the experts, so it reads the router's outputs. The experts are computed one after the other, so that each row is
-    /// summed in the order of the CPU.
+    fn routes(&self, experts: &Experts<Self>) -> bool {
+        experts::fit(&self.recorder, experts)
+    }
+
     fn experts(
         &self,
         experts: &Experts<Self>,
@@ -375,26 +362,7 @@ impl Operations for Wgsl {
         scratch: &mut ExpertRows,
         stream: &mut GpuRows,
     ) -> Result<()> {
-        let ExpertRows { shares, selected, of_expert, gate, up, out } = scratch;
-        self.product(inputs, [(&experts.router, &mut *shares)])?;
-        let mut values = Vec::new();
-        self.recorder.read(shares, 0..shares.n_rows(), &mut values).map_err(failed_step)?;
-        values.iter_mut().for_each(|share| *share = 1.0 / (1.0 + (-*share).exp()));
-        let n_experts = experts.experts.len();
-        let (mut rows, mut order) = (vec![Vec::new(); n_experts], Vec::new());
-        for (row, shares) in values.chunks_exact(n_experts).enumerate() {
-            experts.route(shares, &mut order).for_each(|(expert, weight)| rows[expert].push((row, weight)));
-        }
-        for (expert, rows) in experts.experts.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
-            let places = rows.iter().map(|(row, _)| *row);
-            self.recorder.select_inputs(inputs, places, selected).map_err(failed_step)?;
-            self.inputs(selected, &[&expert.gate, &expert.up], of_expert)?;
-            self.product(of_expert, [(&expert.gate, &mut *gate), (&expert.up, &mut *up)])?;
-            self.gate(expert.activation, gate, up, &[&expert.down], of_expert)?;
-            self.product(of_expert, [(&expert.down, &mut *out)])?;
-            self.recorder.add_weighted(out, rows, stream).map_err(failed_step)?;
-        }
-        Ok(())
+        scratch.add(self, experts, inputs, stream)
     }
 
     fn mix_table_rows(
@@ -436,12 +404,24 @@ impl Operations for Wgsl {
 
     fn choose(&self, logits: &GpuRows, n_tokens: usize) -> Result<Option<Vec<TokenChoice>>> {
         let largest = self.recorder.largest(logits, n_tokens, &mut self.choices.lock()).map_err(failed_step)?;
-        let choice = |largest| match largest {
-            LargestValue::At(token) => TokenChoice::Token(token),
-            LargestValue::Nowhere => TokenChoice::Nothing,
-            LargestValue::NotFinite => TokenChoice::NotFinite,
-        };
-        Ok(Some(largest.into_iter().map(choice).collect()))
+        Ok(Some(largest.into_iter().map(token_choice).collect()))
+    }
+
+    fn begin_choice(&self, logits: &GpuRows, n_tokens: usize) -> Result<Option<PendingLargest>> {
+        self.recorder.begin_largest(logits, n_tokens, &mut self.choices.lock()).map(Some).map_err(failed_step)
+    }
+
+    fn embed_chosen(&self, choice: &PendingLargest, table: &GpuMatrix, factor: f32, out: &mut GpuRows) -> Result<bool> {
+        let choices = self.choices.lock();
+        if !choice.is_in(table, &choices) {
+            return Ok(false);
+        }
+        self.recorder.embed_largest(table, factor, &choices, out).map(|()| true).map_err(failed_step)
+    }
+
+    fn finish_choice(&self, choice: PendingLargest) -> Result<TokenChoice> {
+        let largest = self.recorder.finish_largest(choice, &mut self.choices.lock()).map_err(failed_step)?;
+        Ok(largest.first().map_or(TokenChoice::NotFinite, |largest| token_choice(*largest)))
     }
 
     fn read(&self, rows: &GpuRows, range: Range<usize>, to: &mut Vec<f32>) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::checkpoint::Activation;
 use crate::checkpoint::{Rope, RopePairing, RotaryPlaces};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::memory;
-use crate::model::delta_net::{DeltaHeads, decay};
+use crate::model::delta_net::DeltaHeads;
 use crate::model::experts::Experts;
 use crate::model::heads::Heads;
 use crate::model::linear::Linear;
@@ -41,6 +41,7 @@ impl Operations for Native {
     type KeyValues = KeyValues;
     type Window = ConvolutionWindow;
     type DeltaMemory = DeltaMemory;
+    type PendingChoice = ();
 
     const SHARES_PASSES: bool = true;
 
@@ -311,11 +312,7 @@ impl Operations for Native {
     }
 
     fn decays(&self, rows: &mut FloatRows, log_decays: &Self::Vector, bias: &Self::Vector) -> Result<()> {
-        for row in rows.values.chunks_exact_mut(rows.width) {
-            for ((x, log_decay), bias) in row.iter_mut().zip(log_decays).zip(bias) {
-                *x = decay(*log_decay, *x + bias);
-            }
-        }
+        self.cpu.decays(&mut rows.values, log_decays, bias);
         Ok(())
     }
 

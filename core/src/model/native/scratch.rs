@@ -41,7 +41,7 @@ impl ExpertBuffers {
         let Self { shares, rows, order, inputs, gate, up, out } = self;
         let n_experts = experts.experts.len();
         native.product(all, [(&experts.router, &mut *shares)])?;
-        shares.values.iter_mut().for_each(|share| *share = 1.0 / (1.0 + (-*share).exp()));
+        native.cpu.sigmoid(&mut shares.values);
         rows.resize_with(n_experts, Vec::new);
         rows.iter_mut().for_each(Vec::clear);
         for (row, shares) in shares.values.chunks_exact(n_experts).enumerate() {

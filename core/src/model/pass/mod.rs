@@ -1,7 +1,9 @@
 //! What is computed with the weights that the modules above read: each layer as a sequence of operations, once for all devices.
 //!
-//! [`network`] is the step of a decoder for several sequences at once, [`stack`] what its layers do.
+//! [`network`] is the step of a decoder for several sequences at once, [`stack`] what its layers do; [`ahead`] begins the next step of
+//! a single sequence before its token is known.
 
+mod ahead;
 mod attention;
 mod buffers;
 mod delta_net;

@@ -12,6 +12,7 @@ use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, Sequen
 use crate::model::operations::Operations;
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::stack::StackSequence;
+use crate::model::pass::state::DecoderState;
 
 /// The id of the padding token in models with per-layer embeddings.
 const PADDING: u32 = 0;
@@ -33,6 +34,16 @@ pub(crate) struct DecoderNetwork<O: Operations> {
 impl<O: Operations> DecoderNetwork<O> {
     pub(crate) fn new(decoder: Decoder<O>) -> Self {
         Self { decoder, buffers: Mutex::default() }
+    }
+
+    /// Takes the memory that the state of a step grows by.
+    ///
+    /// # Errors
+    /// A device without memory. The state is unchanged then.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU takes memory as it goes"))]
+    pub(crate) fn reserve(&self, step: &mut Step<'_>) -> Result<()> {
+        let state = (&mut *step.state as &mut dyn Any).downcast_mut::<DecoderState<O>>();
+        state.map_or(Ok(()), |state| state.reserve(step.inputs.len(), 1 < step.n_logits))
     }
 }
 
@@ -60,7 +71,11 @@ impl<O: Operations> Network for DecoderNetwork<O> {
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
         let n_steps = steps.len();
         let mut buffers = self.buffers.lock();
-        let outcome = self.decoder.compute(steps, &mut buffers);
+        let ahead = match steps {
+            [step] => self.decoder.go_on(step, &mut buffers),
+            _ => None,
+        };
+        let outcome = ahead.unwrap_or_else(|| self.decoder.compute(steps, &mut buffers));
         let outcome = self.decoder.backend.end_step().and(outcome);
         (0..n_steps).map(|_| outcome.clone().map(|()| ForwardOutcome::Done)).collect()
     }
@@ -81,7 +96,7 @@ impl<O: Operations> Decoder<O> {
         if inputs.iter().any(|inputs| !inputs.fits(self.hidden)) {
             return Err(SdkError::new(ErrorKind::Internal, "a step must have rows of the network's size"));
         }
-        let (mut sequences, outputs): (PerSequence<_>, PerSequence<_>) = parts(steps)?;
+        let (mut sequences, mut outputs): (PerSequence<_>, PerSequence<_>) = parts(steps)?;
         operations.embed(&self.embedding.weight, &inputs, self.scales.embedding, &mut buffers.stream)?;
         if let Some(embedding) = &self.per_layer {
             let tokens = inputs.iter().flat_map(|inputs| token_ids(*inputs));
@@ -89,35 +104,51 @@ impl<O: Operations> Decoder<O> {
         }
         let n_last: PerSequence<_> = outputs.iter().map(StepOutputs::n_last).collect();
         self.stack.forward_last(operations, &mut sequences, &n_last, buffers)?;
-        self.outputs(outputs, buffers)
+        self.outputs(&outputs, buffers)?;
+        if let ([sequence], [StepOutputs { logits, choice: Some(choice), .. }]) = (&mut sequences[..], &mut outputs[..])
+            && choice.goes_on
+            && self.runs_ahead()
+            && let Some(pending) = operations.begin_choice(&buffers.logits, choice.n_tokens)?
+        {
+            operations.end_step()?;
+            logits.clear();
+            return self.choose_ahead(sequence.state, pending, choice, buffers);
+        }
+        self.hand_out(outputs, buffers)
     }
 
     /// Computes the logits of the last rows of each step that asks for them, and the vectors that logits are computed from. The stream has
     /// no other rows.
-    fn outputs(&self, steps: PerSequence<StepOutputs<'_>>, buffers: &mut Buffers<O>) -> Result<()> {
+    fn outputs(&self, steps: &[StepOutputs<'_>], buffers: &mut Buffers<O>) -> Result<()> {
+        let has_logits = steps.iter().any(|step| 0 < step.n_logits);
+        if steps.iter().all(|step| step.hidden.is_none()) {
+            return if has_logits { self.logits(buffers) } else { Ok(()) };
+        }
         let (operations, head) = (&self.backend, self.head());
         let Buffers { stream, inputs, mixed, logits, .. } = buffers;
-        let norm = (&self.output_norm, self.stack.norm_eps);
-        let wants_hidden = steps.iter().any(|step| step.hidden.is_some());
-        if wants_hidden {
-            operations.norm(stream, norm, &[head], inputs)?;
+        operations.norm(stream, (&self.output_norm, self.stack.norm_eps), &[head], inputs)?;
+        operations.input_rows(inputs, mixed)?;
+        if !has_logits {
+            return Ok(());
         }
-        if steps.iter().any(|step| 0 < step.n_logits) {
-            let products = [(head, &mut *logits)];
-            match wants_hidden {
-                true => operations.product(inputs, products)?,
-                false => operations.norm_product(stream, norm, products, inputs)?,
-            }
-            if self.scales.logits != 1.0 {
-                operations.scale(logits, self.scales.logits)?;
-            }
-            if let Some(bound) = self.scales.logit_softcap {
-                operations.bound(logits, bound)?;
-            }
+        operations.product(inputs, [(head, &mut *logits)])?;
+        self.scale_logits(buffers)
+    }
+
+    /// Applies what comes after the products of logits.
+    pub(super) fn scale_logits(&self, Buffers { logits, .. }: &mut Buffers<O>) -> Result<()> {
+        if self.scales.logits != 1.0 {
+            self.backend.scale(logits, self.scales.logits)?;
         }
-        if wants_hidden {
-            operations.input_rows(inputs, mixed)?;
+        match self.scales.logit_softcap {
+            Some(bound) => self.backend.bound(logits, bound),
+            None => Ok(()),
         }
+    }
+
+    /// Gives each step what it asks for.
+    fn hand_out(&self, steps: PerSequence<StepOutputs<'_>>, buffers: &Buffers<O>) -> Result<()> {
+        let (operations, Buffers { mixed, logits, .. }) = (&self.backend, buffers);
         let n_tokens = steps.iter().find_map(|step| Some(step.choice.as_ref()?.n_tokens));
         let choices = n_tokens.map(|n_tokens| operations.choose(logits, n_tokens)).transpose()?.flatten();
         let mut end = 0;
@@ -157,10 +188,10 @@ fn parts<'a, O: Operations>(
         let foreign = || SdkError::new(ErrorKind::Internal, "a step does not belong to this network");
         let (state, content) = (state.ok_or_else(foreign)?, *content);
         let sequence: StackSequence<'_, O> = StackSequence { rows, state, content };
+        sequence.state.drop_ahead();
         sequence.state.expect_cut(1 < *n_logits);
         sequences.push(sequence);
-        let choice =
-            choice.as_mut().map(|WantedChoice { n_tokens, chosen }| WantedChoice { n_tokens: *n_tokens, chosen });
+        let choice = choice.as_mut().map(WantedChoice::reborrow);
         outputs.push(StepOutputs { logits, n_logits: *n_logits, choice, hidden: hidden.as_deref_mut() });
     }
     Ok((sequences, outputs))

@@ -14,6 +14,20 @@ pub(crate) struct DecoderState<O: Operations> {
     pub(super) n_positions: usize,
     /// One after each image whose positions are counted by rows and columns.
     shifts: Vec<RotaryShift>,
+    is_spoiled: bool,
+    /// The next step, if it was begun before its token was known. Only this state has it, no clone.
+    pub(super) ahead: Option<AheadStep<O>>,
+}
+
+/// A step that was begun before it is known whether the sequence goes on so.
+pub(super) struct AheadStep<O: Operations> {
+    /// The token that it computes.
+    pub(super) token: u32,
+    /// Tokens from which the next one is chosen.
+    pub(super) n_tokens: usize,
+    /// The layers after the step. They share memory with those before it, which the step does not change.
+    pub(super) layers: Vec<LayerState<O>>,
+    pub(super) choice: O::PendingChoice,
 }
 
 /// How far rotary positions are behind the positions of the sequence, from some position on: an image takes as many of them as its
@@ -38,7 +52,8 @@ pub(super) type LayerStates<'s, 'a, O> = &'s mut dyn Iterator<Item = (&'a mut La
 
 impl<O: Operations> Clone for DecoderState<O> {
     fn clone(&self) -> Self {
-        Self { layers: self.layers.clone(), n_positions: self.n_positions, shifts: self.shifts.clone() }
+        let Self { n_positions, is_spoiled, .. } = *self;
+        Self { layers: self.layers.clone(), n_positions, shifts: self.shifts.clone(), is_spoiled, ahead: None }
     }
 }
 
@@ -56,7 +71,7 @@ impl<O: Operations> Clone for LayerState<O> {
 impl<O: Operations> DecoderState<O> {
     /// The state before the first position.
     pub(super) fn new(layers: Vec<LayerState<O>>) -> Self {
-        Self { layers, n_positions: 0, shifts: Vec::new() }
+        Self { layers, n_positions: 0, shifts: Vec::new(), is_spoiled: false, ahead: None }
     }
 
     /// The rotary position of the next row; in an image, that of a row of a line.
@@ -95,6 +110,42 @@ impl<O: Operations> DecoderState<O> {
         }
     }
 
+    /// The same state, for a step that is begun before it is known whether the sequence goes on so.
+    pub(super) fn ahead(&self) -> Self {
+        let Self { n_positions, is_spoiled, .. } = *self;
+        let layers = self.layers.iter().map(LayerState::ahead).collect();
+        Self { layers, n_positions, shifts: self.shifts.clone(), is_spoiled, ahead: None }
+    }
+
+    /// Goes on with the layers after a step of one token that was begun ahead.
+    pub(super) fn settle(&mut self, layers: Vec<LayerState<O>>) {
+        self.layers = layers;
+        self.layers.iter_mut().for_each(LayerState::settle);
+        self.advance(1, None);
+    }
+
+    /// As [`LayerMemory::reserve`], in all layers.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU takes memory as it goes"))]
+    pub(super) fn reserve(&mut self, n_rows: usize, is_cut_expected: bool) -> Result<()> {
+        let reserved = self.layers.iter_mut().try_for_each(|layer| layer.reserve(n_rows, is_cut_expected));
+        if reserved.is_err() {
+            self.layers.iter_mut().try_for_each(|layer| layer.reserve(0, false))?;
+        }
+        reserved
+    }
+
+    /// Marks a state that a step may have left half changed.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "steps of the CPU do not fail halfway"))]
+    pub(crate) fn spoil(&mut self) {
+        self.is_spoiled = true;
+    }
+
+    /// Whether the state is of no use any more.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "steps of the CPU do not fail halfway"))]
+    pub(crate) fn is_spoiled(&self) -> bool {
+        self.is_spoiled
+    }
+
     /// Reads the bytes of [`save`](SequenceState::save) into a state that is empty so far.
     pub(super) fn load(mut self, bytes: &[u8]) -> Option<Self> {
         let mut reader = StateReader::new(bytes)?;
@@ -131,6 +182,39 @@ fn loaded_shifts(reader: &mut StateReader<'_>) -> Option<Vec<RotaryShift>> {
 }
 
 impl<O: Operations> LayerState<O> {
+    fn ahead(&self) -> Self {
+        match self {
+            Self::Attention(past) => Self::Attention(past.ahead()),
+            Self::Convolution(window) => Self::Convolution(window.ahead()),
+            Self::DeltaNet(window, memory) => Self::DeltaNet(window.ahead(), memory.ahead()),
+            Self::Shared => Self::Shared,
+        }
+    }
+
+    fn settle(&mut self) {
+        match self {
+            Self::Attention(past) => past.settle(),
+            Self::Convolution(window) => window.settle(),
+            Self::DeltaNet(window, memory) => {
+                window.settle();
+                memory.settle();
+            }
+            Self::Shared => {}
+        }
+    }
+
+    fn reserve(&mut self, n_rows: usize, is_cut_expected: bool) -> Result<()> {
+        match self {
+            Self::Attention(past) => past.reserve(n_rows, is_cut_expected),
+            Self::Convolution(window) => window.reserve(n_rows, is_cut_expected),
+            Self::DeltaNet(window, memory) => {
+                window.reserve(n_rows, is_cut_expected)?;
+                memory.reserve(n_rows, is_cut_expected)
+            }
+            Self::Shared => Ok(()),
+        }
+    }
+
     fn can_be_cut(&self) -> bool {
         match self {
             Self::Attention(_) => O::KeyValues::CAN_BE_CUT,
@@ -165,7 +249,7 @@ impl<O: Operations> SequenceState for DecoderState<O> {
         let n_back = self.n_positions.checked_sub(n_positions)?;
         let layers = self.layers.iter().map(|layer| layer.cut(n_positions, n_back)).collect::<Option<_>>()?;
         let shifts = self.shifts.iter().copied().take_while(|shift| shift.from <= n_positions).collect();
-        Some(Box::new(Self { layers, n_positions, shifts }))
+        Some(Box::new(Self { layers, n_positions, shifts, is_spoiled: self.is_spoiled, ahead: None }))
     }
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
@@ -198,6 +282,10 @@ impl<O: Operations> SequenceState for DecoderState<O> {
             writer.layer(SavedLayerKind::ROTARY_SHIFTS, [self.shifts.len(), 2], &[&values]);
         }
         Ok(Some(writer.finish()))
+    }
+
+    fn drop_ahead(&mut self) {
+        self.ahead = None;
     }
 
     fn clone_box(&self) -> Box<dyn SequenceState> {

@@ -36,6 +36,11 @@ fn prefilled(network: &dyn Network, ids: &[u32]) -> Box<dyn SequenceState> {
     state
 }
 
+fn most_probable(logits: &[f32]) -> u32 {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    logits.iter().position(|logit| *logit == most).unwrap() as u32
+}
+
 #[test]
 fn the_most_probable_token_is_chosen_on_the_device() {
     for file in ["lfm2-q4_0.gguf", "gemma3-q8_0.gguf", "granite4-q8_0.gguf", "qwen35-f32.gguf"] {
@@ -52,17 +57,13 @@ fn the_most_probable_token_is_chosen_on_the_device() {
                 read(&cpu, &[5], &mut state)
             })
             .collect();
-        let token = |logits: &[f32]| {
-            let logits = &logits[..n_tokens];
-            let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            TokenChoice::Token(logits.iter().position(|logit| *logit == most).unwrap() as u32)
-        };
+        let token = |logits: &[f32]| TokenChoice::Token(most_probable(&logits[..n_tokens]));
         // One reply chooses, one reads its logits, one chooses: in one pass.
         let (mut logits, mut chosen) = (vec![vec![1.0]; 3], [None; 3]);
         let steps = states.iter_mut().zip(&mut logits).zip(&mut chosen).enumerate();
         let mut steps: Vec<Step<'_>> = steps
             .map(|(at, ((state, logits), chosen))| {
-                let choice = (at != 1).then_some(WantedChoice { n_tokens, chosen });
+                let choice = (at != 1).then_some(WantedChoice { n_tokens, chosen, goes_on: false });
                 Step { choice, ..step(&[5], state, logits, 1) }
             })
             .collect();
@@ -72,14 +73,67 @@ fn the_most_probable_token_is_chosen_on_the_device() {
         assert_eq!(bits(&logits[1]), bits(&expect[1]), "{file}");
         let mut choice = None;
         let counts = added(&recorder, || {
-            let wanted = WantedChoice { n_tokens, chosen: &mut choice };
+            let wanted = WantedChoice { n_tokens, chosen: &mut choice, goes_on: false };
             let mut logits = Vec::new();
             let wants = Step { choice: Some(wanted), ..step(&[7], &mut states[0], &mut logits, 1) };
             network.forward(&mut [wants]).pop().unwrap().unwrap();
         });
         assert!(choice.is_some());
-        if !file.starts_with("qwen35") {
-            assert_eq!((counts.n_reads, counts.n_bytes_read), (1, 8), "{file}");
+        assert_eq!((counts.n_reads, counts.n_bytes_read), (1, 8), "{file}");
+    }
+}
+
+#[test]
+fn steps_that_are_begun_ahead_have_the_cpus_bits_and_can_be_dropped() {
+    for file in ["lfm2-q4_0.gguf", "gemma3-q8_0.gguf", "granite4-q8_0.gguf", "qwen35-f32.gguf", "lfm2moe-q8_0.gguf"] {
+        let Some((network, recorder)) = network(file) else { return };
+        let cpu = load_with(file, native(CacheType::F16));
+        // A page ends among the tokens that follow.
+        let (mut state, mut right) = (prefilled(&*network, &ids(60, 1)), cpu.start().unwrap());
+        read(&cpu, &ids(60, 1), &mut right);
+        let go_on = |token: u32, state: &mut Box<dyn SequenceState>, goes_on: bool| {
+            let (mut logits, mut chosen) = (vec![1.0], None);
+            let counts = added(&recorder, || {
+                let wanted = WantedChoice { n_tokens: network.n_vocabulary(), chosen: &mut chosen, goes_on };
+                let ids = [token];
+                let wants = Step { choice: Some(wanted), ..step(&ids, state, &mut logits, 1) };
+                assert_eq!(network.forward(&mut [wants]).pop().unwrap().unwrap(), ForwardOutcome::Done);
+            });
+            assert!(logits.is_empty());
+            (chosen, counts.n_reads)
+        };
+        let (mut token, mut forks) = (5, Vec::new());
+        for at in 0..9 {
+            let expect = most_probable(&read(&cpu, &[token], &mut right));
+            // A step that was not begun ahead begins two, and the last one begins none.
+            let n_begun = match at {
+                0 | 6 => 2,
+                8 => 0,
+                _ => 1,
+            };
+            assert_eq!(go_on(token, &mut state, at < 8), (Some(TokenChoice::Token(expect)), n_begun), "{file}, {at}");
+            assert_eq!(state.save().unwrap(), right.save().unwrap(), "{file}, {at}");
+            if at % 3 == 2 {
+                forks.push((state.clone(), right.clone(), 11));
+            }
+            token = expect;
+            if at == 5 {
+                // Another token takes the place of the one that was computed ahead.
+                token = (expect + 1) % 200;
+            }
+        }
+        forks.push((state, right, token));
+        for (mut state, mut right, token) in forks {
+            let expect = most_probable(&read(&cpu, &[token], &mut right));
+            assert_eq!(go_on(token, &mut state, true).0, Some(TokenChoice::Token(expect)), "{file}");
+            // Logits, and steps of several tokens, are computed when they are asked for.
+            let (mut logits, mut again) = (Vec::new(), state.clone());
+            for ids in [&[expect][..], &[7, 9]] {
+                network.forward(&mut [step(ids, &mut state, &mut logits, 1)]).pop().unwrap().unwrap();
+                assert_eq!(bits(&logits), bits(&read(&cpu, ids, &mut right)), "{file}");
+                go_on(3, &mut again, true);
+            }
+            assert_eq!(state.save().unwrap(), right.save().unwrap(), "{file}");
         }
     }
 }
@@ -100,7 +154,7 @@ fn a_token_takes_few_kernels_and_has_the_cpus_bits() {
     }
     let mut choice = None;
     let counts = added(&recorder, || {
-        let (mut logits, wanted) = (Vec::new(), WantedChoice { n_tokens: 10, chosen: &mut choice });
+        let (mut logits, wanted) = (Vec::new(), WantedChoice { n_tokens: 10, chosen: &mut choice, goes_on: false });
         let wants = Step { choice: Some(wanted), ..step(&[7], &mut state, &mut logits, 1) };
         network.forward(&mut [wants]).pop().unwrap().unwrap();
     });

@@ -12,13 +12,28 @@ use crate::model::compute::DecoderGpu;
 const FILE: &str = "lfm2-q4_0.gguf";
 
 fn on_gpu(gpu: &Arc<Gpu>, may_leave: bool, max_bytes: Option<u64>) -> Result<Model> {
+    load_on_gpu(gpu, FILE, may_leave, max_bytes)
+}
+
+fn load_on_gpu(gpu: &Arc<Gpu>, file: &str, may_leave: bool, max_bytes: Option<u64>) -> Result<Model> {
     let compute = Compute::on_gpu(DecoderGpu { gpu: Arc::clone(gpu), may_leave, max_bytes }, 1, CacheType::F16);
-    let weights = Weights::open(fixture(FILE).to_str().unwrap()).unwrap();
+    let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
     Model::load(&weights, None, compute, CONTEXT, &mut |_| ControlFlow::Continue(()))
 }
 
 fn outcome(model: &Model, ids: &[u32], state: &mut Box<dyn SequenceState>) -> ForwardOutcome {
     model.forward(&mut [step(ids, state, &mut Vec::new(), 1)]).pop().unwrap().unwrap()
+}
+
+/// The outcome of a step once the CPU's decoder is loaded, if it is asked for.
+fn outcome_after_moving(model: &Model, ids: &[u32], state: &mut Box<dyn SequenceState>) -> ForwardOutcome {
+    loop {
+        match outcome(model, ids, state) {
+            ForwardOutcome::NotYet => assert!(model.network.wait()),
+            ForwardOutcome::Full => model.leave_full(),
+            outcome => return outcome,
+        }
+    }
 }
 
 /// The logits on the CPU after a token that follows these.
@@ -38,7 +53,7 @@ fn after_a_device_is_lost_all_positions_are_computed_again_on_the_cpu() {
     let (snapshot, mut other) = (state.clone(), state.clone());
     assert_eq!((model.device_note(), model.gpu().is_some()), (None, true));
     gpu.give_up();
-    assert_eq!(outcome(&model, &[5], &mut state), ForwardOutcome::Moved);
+    assert_eq!(outcome_after_moving(&model, &[5], &mut state), ForwardOutcome::Moved);
     assert!(model.adopt(snapshot).is_none());
     let note = model.device_note().unwrap();
     assert!(note.contains("lost") && model.gpu().is_none(), "{note}");
@@ -74,16 +89,27 @@ fn a_sequence_that_is_computed_alone_begins_again_on_the_cpu() {
 #[test]
 fn states_of_a_device_without_memory_are_read_back() {
     let Some(gpu) = own_device() else { return };
-    let model = on_gpu(&gpu, false, Some(least_bytes(&gpu) + (1 << 17))).unwrap();
+    let model = on_gpu(&gpu, false, Some(least_bytes(&gpu, FILE) + (1 << 17))).unwrap();
     let mut states = Vec::new();
     loop {
         let mut state = model.start().unwrap();
-        if outcome(&model, &ids(60, 6), &mut state) == ForwardOutcome::Moved {
-            break;
+        match outcome(&model, &ids(60, 6), &mut state) {
+            ForwardOutcome::Done => {}
+            ForwardOutcome::Full => break,
+            outcome => panic!("{outcome:?}"),
         }
         states.push(state);
         assert!(states.len() < 1000, "the limit does nothing");
     }
+    // A clone would need pages of its own. Nothing is lost, and with other states dropped, there is room.
+    let mut clone = states[0].clone();
+    assert_eq!(outcome(&model, &[5], &mut clone), ForwardOutcome::Full);
+    drop(states.pop());
+    let mut logits = Vec::new();
+    assert_eq!(model.forward(&mut [step(&[5], &mut clone, &mut logits, 1)])[0].clone().unwrap(), ForwardOutcome::Done);
+    assert_eq!(bits(&logits), expected(&ids(60, 6), 5));
+    assert_eq!(model.device_note(), None);
+    assert_eq!(outcome_after_moving(&model, &ids(500, 6), &mut clone), ForwardOutcome::Moved);
     let note = model.device_note().unwrap();
     assert!(note.contains("memory") && !states.is_empty(), "{note}, {} states", states.len());
     for state in states {
@@ -93,8 +119,8 @@ fn states_of_a_device_without_memory_are_read_back() {
 }
 
 /// The memory that the model takes with a short sequence.
-fn least_bytes(gpu: &Arc<Gpu>) -> u64 {
-    match on_gpu(gpu, false, Some(0)).err().unwrap().kind() {
+pub(crate) fn least_bytes(gpu: &Arc<Gpu>, file: &str) -> u64 {
+    match load_on_gpu(gpu, file, false, Some(0)).err().unwrap().kind() {
         ErrorKind::OutOfMemory { needed, available: 0 } => needed,
         other => panic!("{other:?}"),
     }
@@ -103,7 +129,7 @@ fn least_bytes(gpu: &Arc<Gpu>) -> u64 {
 #[test]
 fn a_model_beyond_its_limit_is_refused_or_computed_on_the_cpu() {
     let Some(gpu) = own_device() else { return };
-    let needed = least_bytes(&gpu);
+    let needed = least_bytes(&gpu, FILE);
     assert!(on_gpu(&gpu, false, Some(needed - 1)).is_err());
     let model = on_gpu(&gpu, true, Some(needed - 1)).unwrap();
     let note = model.device_note().unwrap();

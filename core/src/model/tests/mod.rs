@@ -11,7 +11,7 @@ pub(crate) mod gpu;
 #[cfg(feature = "gpu")]
 mod gpu_steps;
 #[cfg(feature = "gpu")]
-mod lost_gpu;
+pub(crate) mod lost_gpu;
 mod operations;
 mod refused;
 mod same_bits;

@@ -220,6 +220,7 @@ class ConversationTest {
         assertEquals("topK", refused { SamplingDefaults(topK = -1) }.option)
         assertEquals("cacheBytes", refused { loadOptions { cacheBytes = -1 } }.option)
         assertEquals("packedBytes", refused { loadOptions { packedBytes = -1 } }.option)
+        assertEquals("gpuBytes", refused { loadOptions { gpuBytes = -1 } }.option)
         val conversation = scripted(listOf("a")).createConversation("")
         val endless = functionHandlers { maxRounds = -1 }
         assertEquals("maxRounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)

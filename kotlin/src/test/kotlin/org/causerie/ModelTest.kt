@@ -59,6 +59,22 @@ class ModelTest {
     }
 
     @Test
+    fun `a GPU that does not exist is refused or replaced by the CPU`() = runBlocking {
+        fun on(chosen: Device) = loadOptions {
+            device = chosen
+            gpuName = "no such GPU"
+            gpuBytes = 1L shl 40
+        }
+        val err = assertThrows(SdkException.InvalidOption::class.java) { runBlocking { ModelRunner.load(demo, on(Device.GPU)) } }
+        assertEquals("device", err.option)
+        ModelRunner.load(demo, on(Device.AUTO)).use { runner ->
+            // Builds without GPUs have nothing to note: they always take the CPU.
+            assertEquals("this build does not have" in err.message.orEmpty(), runner.deviceNote == null)
+            assertEquals(null to emptyList<String>(), runner.info.gpu to runner.info.gpuDifferences)
+        }
+    }
+
+    @Test
     fun `packed weights are written once and give the same reply`(@TempDir folder: File) = runBlocking {
         suspend fun reply(options: LoadOptions): String = ModelRunner.load(demo, options).use { runner ->
             val short = generationOptions {
