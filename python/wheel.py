@@ -50,17 +50,28 @@ def demo_model(repository: Path) -> list[Path]:
     return [repository / place for place in (places if (repository / places[0]).exists() else crates)]
 
 
-def platform_tag(*files: Path) -> str:
-    """Returns the tag of the oldest systems that can run the files. On Linux, their symbols name the required glibc."""
+# What ELF files say of the processor.
+MACHINES = {62: "x86_64", 183: "aarch64"}
+
+
+def platform_tag(library: Path, command: Path) -> str:
+    """Returns the tag of the oldest systems that can run the files. They may be of another processor than this one, and of musl.
+
+    On Linux, the symbols of both name the glibc that they need. A library that needs none is one of musl, and its command is static.
+    """
     if not sys.platform.startswith("linux"):
         # A Python for two processor architectures says "universal2", but the library is built for one.
         return re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", platform.machine()))
+    files = {file: file.read_bytes() for file in (library, command)}
+    machines = {MACHINES.get(int.from_bytes(data[18:20], "little")) for data in files.values() if data[:4] == b"\x7fELF"}
+    if len(machines) != 1 or None in machines:
+        raise RuntimeError(f"{library} and {command} must be of one processor: {' or '.join(MACHINES.values())}")
+    [machine] = machines
     # Neighbours in the table of strings share the zero between them.
     pattern = re.compile(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)")
-    newest = 0
-    for file in files:
-        required = [int(minor) for minor in pattern.findall(file.read_bytes())]
-        if not required:
-            raise RuntimeError(f"{file} must be linked to glibc: wheels are only built for such systems")
-        newest = max(newest, *required)
-    return f"manylinux_2_{newest}_{platform.machine()}"
+    required = {file: [int(minor) for minor in pattern.findall(data)] for file, data in files.items()}
+    if required[library]:
+        return f"manylinux_2_{max(sum(required.values(), []))}_{machine}"
+    if required[command] or b"\0libc.so\0" not in files[library]:
+        raise RuntimeError(f"{library} and {command} must be linked to glibc, or to musl")
+    return f"musllinux_1_2_{machine}"
