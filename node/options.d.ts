@@ -158,6 +158,14 @@ export interface GenerationOptions {
    */
   offeredFunctions?: string[] | null;
   /**
+   * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+   * those that fit the user's messages best are chosen, by the embedding model that the runner's `set_function_ranker` sets,
+   * without which this option is an error. The better half for the last message is always listed. Functions that were listed
+   * before keep their places, so that messages about the same things have the same list, and their prompts go on from the prefix
+   * cache (docs/functions.md). With `offeredFunctions` or `allowedTools` the choice is among these. Default: no limit.
+   */
+  maxOfferedFunctions?: number | null;
+  /**
    * Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
    * functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
    */
@@ -277,4 +285,8 @@ export interface ModelInfo {
   unusedTensors: string[];
   /** Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded. */
   problems: string[];
+  /** The name of the GPU that computes the loaded model; none on the CPU, and before it is loaded. */
+  gpu: string | null;
+  /** How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits. */
+  gpuDifferences: string[];
 }

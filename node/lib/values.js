@@ -18,8 +18,15 @@ export function optionsJson(options = {}) {
   if (constraint !== undefined && constraint !== null) {
     rest.jsonSchemaConstraint = typeof constraint === "string" ? constraint : JSON.stringify(constraint);
   }
-  const entries = Object.entries(rest).filter(([, value]) => value !== undefined);
-  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [snake(name), value])), finite);
+  // The one option with names of causerie inside; other objects have the app's.
+  if (rest.generationDefaults) rest.generationDefaults = named(rest.generationDefaults);
+  return JSON.stringify(named(rest), finite);
+}
+
+/** An object with the names of Rust, without what is undefined. */
+function named(object) {
+  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries.map(([name, value]) => [snake(name), value]));
 }
 
 const base64 = (data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");

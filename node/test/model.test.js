@@ -223,3 +223,11 @@ test("a history is truncated to an integer only", () => {
   conversation.truncate(0);
   assert.equal(conversation.history.length, 0);
 });
+
+test("the values that a model's files recommend are replaced by their names in JavaScript", async () => {
+  const generationDefaults = { temperature: undefined, topP: 0.9, topK: 20, minP: 0.1, repetitionPenalty: 1.1 };
+  const model = await ModelRunner.load("causerie/demo", { generationDefaults });
+  await model.unload();
+  const tooLarge = ModelRunner.load("causerie/demo", { generationDefaults: { topP: 2 } });
+  await assert.rejects(tooLarge, { code: "invalid_option", message: /topP|top_p/ });
+});

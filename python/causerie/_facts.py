@@ -53,3 +53,7 @@ class ModelFacts:
     """Names in the files of tensors that nothing reads, in order."""
     problems: list[str]
     """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
+    gpu: str | None
+    """The name of the GPU that computes the loaded model; none on the CPU, and before it is loaded."""
+    gpu_differences: list[str]
+    """How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits."""

@@ -700,6 +700,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until() != 35910:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_device_note() != 54012:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() != 41382:
@@ -707,6 +709,8 @@ def _uniffi_check_api_checksums(lib):
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() != 17391:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() != 23787:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 5264:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -1036,6 +1040,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide.restype = ctyp
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_decide_until.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_device_note.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_device_note.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_info.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_info.restype = ctypes.c_uint16
@@ -1048,6 +1055,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt.restype
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_speak.restype = ctypes.c_uint16
@@ -1595,6 +1605,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide_until.argtypes = (
     ctypes.c_uint64,
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_decide_until.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_device_note.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_device_note.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_info.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1620,6 +1635,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker.argtypes = (
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_speak.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -6499,7 +6520,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser] = None, parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, ignore_end:bool = False, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = False, offered_functions:typing.Optional[typing.List[str]] = None, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = False, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser] = None, parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, ignore_end:bool = False, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = False, offered_functions:typing.Optional[typing.List[str]] = None, max_offered_functions:typing.Optional[SdkCount] = None, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = False, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, stop_on_repetition:typing.Optional[bool] = None, speech_mode:typing.Optional[SpeechMode] = None, speech_temperature:typing.Optional[float] = None, speech_top_k:typing.Optional[SdkCount] = None, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -6521,6 +6542,7 @@ class GenerationOptions:
         self.tool_choice = tool_choice
         self.parallel_tool_calls = parallel_tool_calls
         self.offered_functions = offered_functions
+        self.max_offered_functions = max_offered_functions
         self.allowed_tools = allowed_tools
         self.tool_call_constraint = tool_call_constraint
         self.json_schema_constraint = json_schema_constraint
@@ -6543,7 +6565,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, ignore_end={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, offered_functions={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.ignore_end, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.offered_functions, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, ignore_end={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, offered_functions={}, max_offered_functions={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, stop_on_repetition={}, speech_mode={}, speech_temperature={}, speech_top_k={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.ignore_end, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.offered_functions, self.max_offered_functions, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.stop_on_repetition, self.speech_mode, self.speech_temperature, self.speech_top_k, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -6580,6 +6602,8 @@ class GenerationOptions:
         if self.parallel_tool_calls != other.parallel_tool_calls:
             return False
         if self.offered_functions != other.offered_functions:
+            return False
+        if self.max_offered_functions != other.max_offered_functions:
             return False
         if self.allowed_tools != other.allowed_tools:
             return False
@@ -6639,6 +6663,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             tool_choice=_UniffiFfiConverterOptionalTypeToolChoice.read(buf),
             parallel_tool_calls=_UniffiFfiConverterBoolean.read(buf),
             offered_functions=_UniffiFfiConverterOptionalSequenceString.read(buf),
+            max_offered_functions=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             allowed_tools=_UniffiFfiConverterOptionalSequenceString.read(buf),
             tool_call_constraint=_UniffiFfiConverterOptionalTypeToolCallConstraint.read(buf),
             json_schema_constraint=_UniffiFfiConverterOptionalString.read(buf),
@@ -6678,6 +6703,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeToolChoice.check_lower(value.tool_choice)
         _UniffiFfiConverterBoolean.check_lower(value.parallel_tool_calls)
         _UniffiFfiConverterOptionalSequenceString.check_lower(value.offered_functions)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_offered_functions)
         _UniffiFfiConverterOptionalSequenceString.check_lower(value.allowed_tools)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.check_lower(value.tool_call_constraint)
         _UniffiFfiConverterOptionalString.check_lower(value.json_schema_constraint)
@@ -6716,6 +6742,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeToolChoice.write(value.tool_choice, buf)
         _UniffiFfiConverterBoolean.write(value.parallel_tool_calls, buf)
         _UniffiFfiConverterOptionalSequenceString.write(value.offered_functions, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_offered_functions, buf)
         _UniffiFfiConverterOptionalSequenceString.write(value.allowed_tools, buf)
         _UniffiFfiConverterOptionalTypeToolCallConstraint.write(value.tool_call_constraint, buf)
         _UniffiFfiConverterOptionalString.write(value.json_schema_constraint, buf)
@@ -7733,7 +7760,7 @@ class ModelInfo:
     """
     Facts about a model.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, supports_audio:bool, supports_speech:bool, memory_estimate:SdkLong, vision_memory:SdkLong, hearing_memory:SdkLong, speech_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str]):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, supports_images:bool, supports_audio:bool, supports_speech:bool, memory_estimate:SdkLong, vision_memory:SdkLong, hearing_memory:SdkLong, speech_memory:SdkLong, unused_tensors:typing.List[str], problems:typing.List[str], gpu:typing.Optional[str], gpu_differences:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -7753,12 +7780,14 @@ class ModelInfo:
         self.speech_memory = speech_memory
         self.unused_tensors = unused_tensors
         self.problems = problems
+        self.gpu = gpu
+        self.gpu_differences = gpu_differences
 
 
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, supports_audio={}, supports_speech={}, memory_estimate={}, vision_memory={}, hearing_memory={}, speech_memory={}, unused_tensors={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.supports_audio, self.supports_speech, self.memory_estimate, self.vision_memory, self.hearing_memory, self.speech_memory, self.unused_tensors, self.problems)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, supports_images={}, supports_audio={}, supports_speech={}, memory_estimate={}, vision_memory={}, hearing_memory={}, speech_memory={}, unused_tensors={}, problems={}, gpu={}, gpu_differences={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.supports_images, self.supports_audio, self.supports_speech, self.memory_estimate, self.vision_memory, self.hearing_memory, self.speech_memory, self.unused_tensors, self.problems, self.gpu, self.gpu_differences)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -7798,6 +7827,10 @@ class ModelInfo:
             return False
         if self.problems != other.problems:
             return False
+        if self.gpu != other.gpu:
+            return False
+        if self.gpu_differences != other.gpu_differences:
+            return False
         return True
 
 class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
@@ -7823,6 +7856,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             speech_memory=_UniffiFfiConverterTypeSdkLong.read(buf),
             unused_tensors=_UniffiFfiConverterSequenceString.read(buf),
             problems=_UniffiFfiConverterSequenceString.read(buf),
+            gpu=_UniffiFfiConverterOptionalString.read(buf),
+            gpu_differences=_UniffiFfiConverterSequenceString.read(buf),
         )
 
     @staticmethod
@@ -7846,6 +7881,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkLong.check_lower(value.speech_memory)
         _UniffiFfiConverterSequenceString.check_lower(value.unused_tensors)
         _UniffiFfiConverterSequenceString.check_lower(value.problems)
+        _UniffiFfiConverterOptionalString.check_lower(value.gpu)
+        _UniffiFfiConverterSequenceString.check_lower(value.gpu_differences)
 
     @staticmethod
     def write(value, buf):
@@ -7868,6 +7905,8 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkLong.write(value.speech_memory, buf)
         _UniffiFfiConverterSequenceString.write(value.unused_tensors, buf)
         _UniffiFfiConverterSequenceString.write(value.problems, buf)
+        _UniffiFfiConverterOptionalString.write(value.gpu, buf)
+        _UniffiFfiConverterSequenceString.write(value.gpu_differences, buf)
 
 @dataclass
 class PlannedFile:
@@ -12078,6 +12117,177 @@ class _UniffiFfiConverterTypeDecisionCancel:
         buf.write_u64(cls.lower(value))
 
 
+class EmbeddingModelProtocol(typing.Protocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+        raise NotImplementedError
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+        raise NotImplementedError
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        raise NotImplementedError
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+        raise NotImplementedError
+
+class EmbeddingModel(EmbeddingModelProtocol):
+    """
+    A model in memory that embeds texts, or ranks documents.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
+        """
+        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTextEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
+        """
+        The vectors of the tokens of texts, for models that compare texts token by token.
+"""
+
+        _UniffiFfiConverterSequenceString.check_lower(texts)
+
+        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceString.lower(texts),
+            _UniffiFfiConverterTypeEmbedOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeTokenEmbeddings.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def info(self, ) -> EmbeddingModelInfo:
+        """
+        The description of the model.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModelInfo.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
+        """
+        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
+"""
+
+        _UniffiFfiConverterString.check_lower(query)
+
+        _UniffiFfiConverterSequenceString.check_lower(documents)
+
+        _UniffiFfiConverterTypeRerankOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterString.lower(query),
+            _UniffiFfiConverterSequenceString.lower(documents),
+            _UniffiFfiConverterTypeRerankOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeRanking.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+
+
+
+
+
+class _UniffiFfiConverterTypeEmbeddingModel:
+    @staticmethod
+    def lift(value: int) -> EmbeddingModel:
+        return EmbeddingModel._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: EmbeddingModel):
+        if not isinstance(value, EmbeddingModel):
+            raise TypeError("Expected EmbeddingModel instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: EmbeddingModel) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> EmbeddingModel:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: EmbeddingModel, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
+
 class ModelRunnerProtocol(typing.Protocol):
     """
     A loaded model, which creates conversations.
@@ -12124,6 +12334,12 @@ class ModelRunnerProtocol(typing.Protocol):
         As `decide`, for a language whose tasks do not end a call when they are cancelled. A cancel is an error.
 """
         raise NotImplementedError
+    def device_note(self, ) -> typing.Optional[str]:
+        """
+        Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+        meanwhile. None if it is computed as asked for.
+"""
+        raise NotImplementedError
     def info(self, ) -> ModelInfo:
         """
         Facts about the model.
@@ -12142,6 +12358,13 @@ class ModelRunnerProtocol(typing.Protocol):
     def restore_session(self, path: str) -> Conversation:
         """
         Restores a conversation from a file.
+"""
+        raise NotImplementedError
+    def set_function_ranker(self, model: EmbeddingModel) -> None:
+        """
+        Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+        vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+        texts.
 """
         raise NotImplementedError
     def speak(self, text: str,voice: SpeechVoice,options: GenerationOptions) -> ResponseStream:
@@ -12366,6 +12589,22 @@ class ModelRunner(ModelRunnerProtocol):
             _uniffi_lift_return,
             _uniffi_error_converter,
         )
+    def device_note(self, ) -> typing.Optional[str]:
+        """
+        Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+        meanwhile. None if it is computed as asked for.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalString.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_device_note,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
     def info(self, ) -> ModelInfo:
         """
         Facts about the model.
@@ -12438,6 +12677,26 @@ class ModelRunner(ModelRunnerProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_restore_session,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def set_function_ranker(self, model: EmbeddingModel) -> None:
+        """
+        Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+        vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+        texts.
+"""
+
+        _UniffiFfiConverterTypeEmbeddingModel.check_lower(model)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeEmbeddingModel.lower(model),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -13435,177 +13694,6 @@ class _UniffiFfiConverterTypeDownloadStream:
 
     @classmethod
     def write(cls, value: DownloadStream, buf: _UniffiRustBuffer):
-        buf.write_u64(cls.lower(value))
-
-
-class EmbeddingModelProtocol(typing.Protocol):
-    """
-    A model in memory that embeds texts, or ranks documents.
-"""
-
-    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
-        """
-        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
-"""
-        raise NotImplementedError
-    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
-        """
-        The vectors of the tokens of texts, for models that compare texts token by token.
-"""
-        raise NotImplementedError
-    def info(self, ) -> EmbeddingModelInfo:
-        """
-        The description of the model.
-"""
-        raise NotImplementedError
-    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
-        """
-        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
-"""
-        raise NotImplementedError
-
-class EmbeddingModel(EmbeddingModelProtocol):
-    """
-    A model in memory that embeds texts, or ranks documents.
-"""
-
-    _handle: ctypes.c_uint64
-
-    def __init__(self, *args, **kwargs):
-        raise ValueError("This class has no default constructor")
-
-    def __del__(self):
-        # In case of partial initialization of instances.
-        handle = getattr(self, "_handle", None)
-        if handle is not None:
-            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_embeddingmodel, handle)
-
-    def _uniffi_clone_handle(self):
-        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_embeddingmodel, self._handle)
-
-    # Used by alternative constructors or any methods which return this type.
-    @classmethod
-    def _uniffi_make_instance(cls, handle):
-        # Lightly yucky way to bypass the usual __init__ logic
-        # and just create a new instance with the required handle.
-        inst = cls.__new__(cls)
-        inst._handle = handle
-        return inst
-    async def embed(self, texts: typing.List[str],options: EmbedOptions) -> TextEmbeddings:
-        """
-        The vectors of texts. Texts are computed together; no text's vector depends on the others, not in a bit.
-"""
-
-        _UniffiFfiConverterSequenceString.check_lower(texts)
-
-        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceString.lower(texts),
-            _UniffiFfiConverterTypeEmbedOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeTextEmbeddings.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-    async def embed_tokens(self, texts: typing.List[str],options: EmbedOptions) -> TokenEmbeddings:
-        """
-        The vectors of the tokens of texts, for models that compare texts token by token.
-"""
-
-        _UniffiFfiConverterSequenceString.check_lower(texts)
-
-        _UniffiFfiConverterTypeEmbedOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceString.lower(texts),
-            _UniffiFfiConverterTypeEmbedOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeTokenEmbeddings.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_embed_tokens(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-    def info(self, ) -> EmbeddingModelInfo:
-        """
-        The description of the model.
-"""
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeEmbeddingModelInfo.lift
-        _uniffi_error_converter = None
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_info,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
-    async def rerank(self, query: str,documents: typing.List[str],options: RerankOptions) -> Ranking:
-        """
-        Ranks documents by how well they fit a query. A document that is too long is cut at its end.
-"""
-
-        _UniffiFfiConverterString.check_lower(query)
-
-        _UniffiFfiConverterSequenceString.check_lower(documents)
-
-        _UniffiFfiConverterTypeRerankOptions.check_lower(options)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterString.lower(query),
-            _UniffiFfiConverterSequenceString.lower(documents),
-            _UniffiFfiConverterTypeRerankOptions.lower(options),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterTypeRanking.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_embeddingmodel_rerank(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-
-
-
-
-
-class _UniffiFfiConverterTypeEmbeddingModel:
-    @staticmethod
-    def lift(value: int) -> EmbeddingModel:
-        return EmbeddingModel._uniffi_make_instance(value)
-
-    @staticmethod
-    def check_lower(value: EmbeddingModel):
-        if not isinstance(value, EmbeddingModel):
-            raise TypeError("Expected EmbeddingModel instance, {} found".format(type(value).__name__))
-
-    @staticmethod
-    def lower(value: EmbeddingModel) -> ctypes.c_uint64:
-        return value._uniffi_clone_handle()
-
-    @classmethod
-    def read(cls, buf: _UniffiRustBuffer) -> EmbeddingModel:
-        ptr = buf.read_u64()
-        if ptr == 0:
-            raise InternalError("Raw handle value was null")
-        return cls.lift(ptr)
-
-    @classmethod
-    def write(cls, value: EmbeddingModel, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
 
@@ -15806,6 +15894,8 @@ __all__ = [
     "ResponseStreamProtocol",
     "DecisionCancel",
     "DecisionCancelProtocol",
+    "EmbeddingModel",
+    "EmbeddingModelProtocol",
     "ModelRunner",
     "ModelRunnerProtocol",
     "Conversation",
@@ -15814,8 +15904,6 @@ __all__ = [
     "DownloadPlanProtocol",
     "DownloadStream",
     "DownloadStreamProtocol",
-    "EmbeddingModel",
-    "EmbeddingModelProtocol",
     "HttpSink",
     "HttpSinkProtocol",
     "HttpTransportImpl",

@@ -190,6 +190,7 @@ class GenerationOptions(CheckedOptions):
         "tool_choice": tool_choice,
         "parallel_tool_calls": flag,
         "offered_functions": tool_names,
+        "max_offered_functions": integer(32),
         "allowed_tools": tool_names,
         "tool_call_constraint": one_of_choices(ToolCallConstraint),
         "json_schema_constraint": schema,
@@ -258,6 +259,13 @@ class GenerationOptions(CheckedOptions):
     others stay in the history and may not be called; `allowed_tools` may not name them. With many functions, a small
     model makes more right calls if the few that fit the message are offered alone; an embedding model chooses them. A
     prompt that lists the same functions as the one before goes on from the prefix cache. Default: all."""
+    max_offered_functions: int | None = None
+    """The largest number of functions that the prompt lists, besides those that the conversation has called. If there are
+    more, those that fit the user's messages best are chosen, by the embedding model that the runner's
+    `set_function_ranker` sets, without which this option is an error. The better half for the last message is always
+    listed. Functions that were listed before keep their places, so that messages about the same things have the same
+    list, and their prompts go on from the prefix cache (docs/functions.md). With `offered_functions` or `allowed_tools`
+    the choice is among these. Default: no limit."""
     allowed_tools: list[str] | None = None
     """Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of
     other functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all."""
@@ -470,6 +478,7 @@ class GenerationKeywords(TypedDict, total=False):
     tool_choice: ToolChoice | str | dict[str, Any] | None
     parallel_tool_calls: bool
     offered_functions: list[str] | None
+    max_offered_functions: int | None
     allowed_tools: list[str] | None
     tool_call_constraint: ToolCallConstraint | str | None
     json_schema_constraint: str | dict[str, Any] | type[Any] | None

@@ -17,6 +17,8 @@ const TYPES: [(&str, &str, DecisionType); 3] = [
 ];
 /// The class of models that are read by logits, in folders that bring their own code.
 const FOLDER_CLASS: &str = "D1Model";
+/// The class of folders whose model scores options.
+const OPTIONS_CLASS: &str = "D1OmniModel";
 /// Layers that score options, at most: more than any model has.
 const MAX_SCORER_LAYERS: usize = 64;
 /// The epsilon of the norms that score options, in folders: PyTorch's own.
@@ -78,6 +80,9 @@ fn type_of_class(config: &Json) -> Result<Option<DecisionType>> {
         return Ok(Some(DecisionType::Options));
     }
     let class = config.pointer("/auto_map/AutoModel").and_then(Json::as_str).and_then(|class| class.rsplit('.').next());
+    if class == Some(OPTIONS_CLASS) {
+        return Err(invalid(format!("config.json has the class {OPTIONS_CLASS}, whose model_type must be d1_omni")));
+    }
     if class != Some(FOLDER_CLASS) {
         return Ok(None);
     }
@@ -217,13 +222,15 @@ fn folder_name(name: &str) -> String {
     }
 }
 
-/// A temperature in config.json: in the object whose members are temperatures, whatever it is called.
+/// A temperature in config.json: in the object whose members are temperatures, whatever it is called. Some are for a number of options,
+/// unlike in an object that numbers the types.
 fn folder_temperature(config: &Json, name: &str) -> Option<f64> {
     let is_temperature = |(key, value): (&String, &Json)| {
         let question_type = key.split(':').next().unwrap_or_default();
         QUESTION_TYPES.contains(&question_type) && value.is_number()
     };
     let objects = config.as_object()?.values().filter_map(Json::as_object);
-    let mut temperatures = objects.filter(|object| !object.is_empty() && object.iter().all(is_temperature));
+    let has_sizes = |object: &&serde_json::Map<String, Json>| object.keys().any(|key| key.contains(':'));
+    let mut temperatures = objects.filter(has_sizes).filter(|object| object.iter().all(is_temperature));
     temperatures.find_map(|object| object.get(name)?.as_f64())
 }

@@ -122,10 +122,12 @@ impl ContextWindow {
         let (Some(allowed), Some(_)) = (&self.options.allowed_tools, self.options.max_offered_functions) else {
             return Cow::Borrowed(&self.options);
         };
-        let known: Vec<&str> = all.map(|function| function.name.as_str()).collect();
+        let offered = self.options.offered_functions.as_ref();
+        let is_offered = |name: &&str| offered.is_none_or(|offered| offered.iter().any(|known| known == name));
+        let offered: Vec<&str> = all.map(|function| function.name.as_str()).filter(is_offered).collect();
         let is_listed = |name: &String| listed.iter().any(|function| function.name == *name);
-        // A name that no function has is an error.
-        let kept = allowed.iter().filter(|name| is_listed(name) || !known.contains(&name.as_str()));
+        // A name that is not offered is an error, as without a choice.
+        let kept = allowed.iter().filter(|name| is_listed(name) || !offered.contains(&name.as_str()));
         Cow::Owned(GenerationOptions { allowed_tools: Some(kept.cloned().collect()), ..self.options.clone() })
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::conversation::functions::is_blank;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionRanker, SdkFunction};
 use crate::message::{ChatMessage, Role};
@@ -99,7 +98,8 @@ impl FunctionList<'_> {
         }
         for message in history {
             match message.role {
-                Role::User if !fits_whole && !is_blank(message) => {
+                // A picture or a sound alone has no words to choose by.
+                Role::User if !fits_whole && !message.text().trim().is_empty() => {
                     let ranked = ranker.ranked(&message.text(), &candidates)?;
                     self.ask(&ranked.into_iter().map(|at| self.candidates[at]).collect::<Vec<_>>());
                 }
@@ -218,7 +218,7 @@ mod tests {
             (&["h f b", "call a", "call b", "call f", "call h", "c d e g"], "hfbacd"),
             // Also what was called without being listed.
             (&["h f b", "call g", "call x"], "hfbag"),
-            (&["", "h f b"], "hfba"),
+            (&["", " \n", "h f b"], "hfba"),
         ] {
             assert_eq!(offered(turns, &at_most(4)), expect, "{turns:?}");
         }

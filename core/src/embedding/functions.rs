@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 
 use crate::embedding::model::EmbeddingModel;
 use crate::embedding::options::{EmbedOptions, RerankOptions, TextUse};
@@ -105,7 +106,8 @@ struct VectorRanker {
     functions: Mutex<VectorsByText>,
 }
 
-type VectorsByText = HashMap<String, Arc<[f32]>>;
+/// By the digests of texts, which may be long.
+type VectorsByText = HashMap<[u8; 32], Arc<[f32]>>;
 
 impl FunctionRanker for VectorRanker {
     fn ranked(&self, message: &str, functions: &[&SdkFunction]) -> Result<Vec<usize>> {
@@ -121,7 +123,7 @@ impl VectorRanker {
     fn vectors(&self, texts: Vec<String>, text_use: TextUse, known: &Mutex<VectorsByText>) -> Result<Vec<Arc<[f32]>>> {
         let found: Vec<Option<Arc<[f32]>>> = {
             let known = known.lock();
-            texts.iter().map(|text| known.get(text).cloned()).collect()
+            texts.iter().map(|text| known.get(&digest_of(text)).cloned()).collect()
         };
         let missing: Vec<&str> =
             texts.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(text, _)| text.as_str()).collect();
@@ -134,14 +136,18 @@ impl VectorRanker {
         if MAX_KNOWN < known.len() {
             known.clear();
         }
-        let mut keep = |text, vector: Vec<f32>| {
+        let mut keep = |text: &str, vector: Vec<f32>| {
             let vector = Arc::<[f32]>::from(vector);
-            known.insert(text, Arc::clone(&vector));
+            known.insert(digest_of(text), Arc::clone(&vector));
             vector
         };
-        let each = texts.into_iter().zip(found);
+        let each = texts.iter().zip(found);
         Ok(each.map(|(text, found)| found.unwrap_or_else(|| keep(text, computed.next().unwrap_or_default()))).collect())
     }
+}
+
+fn digest_of(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
 }
 
 fn vectors<'a>(

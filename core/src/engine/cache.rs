@@ -104,6 +104,9 @@ impl PrefixCache {
         pauses: Vec<Box<dyn SequenceState>>,
         owner: Owner,
     ) {
+        if state.is_spoiled() {
+            return;
+        }
         state.drop_ahead();
         let can_be_cut = state.can_be_cut();
         // An entry that the new state can replace is not kept as well.

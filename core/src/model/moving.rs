@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, Thread};
@@ -113,7 +114,8 @@ impl MovingNetwork {
         if let Some(outcome) = move_.outcome() {
             return outcome;
         }
-        if matches!(&*self.shared.place.read(), NetworkPlace::Cpu(..)) {
+        // Steps hold the place while they lock the move, so this thread must not queue behind a writer.
+        if matches!(&*self.shared.place.read_recursive(), NetworkPlace::Cpu(..)) {
             thread::current().unpark(); // it was done meanwhile
             return Ok(ForwardOutcome::NotYet);
         }
@@ -143,9 +145,10 @@ impl MovingNetwork {
     ) -> std::result::Result<PerSequence<Result<ForwardOutcome>>, GpuError> {
         let mut fitting: PerSequence<Step<'_>> = PerSequence::new();
         let mut outcomes: PerSequence<Option<Result<ForwardOutcome>>> = PerSequence::new();
+        let is_alone = steps.len() == 1;
         for step in steps {
             let is_spoiled = gpu_state(&mut *step.state).is_some_and(|state| state.is_spoiled());
-            let reserved = network.reserve(step);
+            let reserved = network.reserve(step, is_alone);
             let outcome = match reserved.as_ref().err().and_then(gpu_fault) {
                 None if is_spoiled => Some(self.without_memory()),
                 None => reserved.err().map(Err),
@@ -189,8 +192,10 @@ impl MovingNetwork {
 impl NetworkPlaces {
     /// Loads the decoder on the CPU, and wakes those who wait for it.
     fn load_on_cpu(&self, fault: &GpuError) {
-        let loaded = self.loaded();
-        let failed = loaded.map(|network| {
+        // Those who wait must learn of a panic, too.
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.loaded()));
+        let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "the GPU failed, and loading on the CPU panicked"));
+        let failed = loaded.unwrap_or_else(panicked).map(|network| {
             let mut place = self.place.write();
             // A device without memory may be lost meanwhile.
             let fault = match &*place {

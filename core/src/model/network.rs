@@ -87,6 +87,11 @@ pub(crate) trait SequenceState: Any + Send {
     /// The state as bytes; `None` if it cannot outlive its network.
     fn save(&self) -> Result<Option<Vec<u8>>>;
 
+    /// Whether a step that failed has left it half changed.
+    fn is_spoiled(&self) -> bool {
+        false
+    }
+
     /// Drops what was computed ahead of the positions so far.
     fn drop_ahead(&mut self) {}
 

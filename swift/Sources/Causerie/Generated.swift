@@ -3320,6 +3320,12 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
     func decideUntil(state: DecisionState, questions: [DecisionQuestion], options: DecisionOptions, cancel: RawDecisionCancel) async throws  -> Decisions
 
     /**
+     * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+     * meanwhile. None if it is computed as asked for.
+     */
+    func deviceNote()  -> String?
+
+    /**
      * Facts about the model.
      */
     func info()  -> ModelInfo
@@ -3338,6 +3344,13 @@ protocol ModelRunnerProtocol: AnyObject, Sendable {
      * Restores a conversation from a file.
      */
     func restoreSession(path: String) throws  -> RawConversation
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    func setFunctionRanker(model: RawEmbeddingModel) throws
 
     /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
@@ -3538,6 +3551,19 @@ func decideUntil(state: DecisionState, questions: [DecisionQuestion], options: D
 }
 
     /**
+     * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+     * meanwhile. None if it is computed as asked for.
+     */
+func deviceNote() -> String?  {
+    return try!  FfiConverterOptionString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_device_note(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Facts about the model.
      */
 func info() -> ModelInfo  {
@@ -3588,6 +3614,20 @@ func restoreSession(path: String)throws  -> RawConversation  {
         FfiConverterString.lower(path),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+func setFunctionRanker(model: RawEmbeddingModel)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeEmbeddingModel_lower(model),uniffiCallStatus
+    )
+}
 }
 
     /**
@@ -4981,6 +5021,7 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 toolChoice: FfiConverterOptionTypeToolChoice.read(from: &buf),
                 parallelToolCalls: FfiConverterBool.read(from: &buf),
                 offeredFunctions: FfiConverterOptionSequenceString.read(from: &buf),
+                maxOfferedFunctions: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 allowedTools: FfiConverterOptionSequenceString.read(from: &buf),
                 toolCallConstraint: FfiConverterOptionTypeToolCallConstraint.read(from: &buf),
                 jsonSchemaConstraint: FfiConverterOptionString.read(from: &buf),
@@ -5020,6 +5061,7 @@ struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeToolChoice.write(value.toolChoice, into: &buf)
         FfiConverterBool.write(value.parallelToolCalls, into: &buf)
         FfiConverterOptionSequenceString.write(value.offeredFunctions, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.maxOfferedFunctions, into: &buf)
         FfiConverterOptionSequenceString.write(value.allowedTools, into: &buf)
         FfiConverterOptionTypeToolCallConstraint.write(value.toolCallConstraint, into: &buf)
         FfiConverterOptionString.write(value.jsonSchemaConstraint, into: &buf)
@@ -5434,7 +5476,9 @@ struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 hearingMemory: FfiConverterTypeSdkLong.read(from: &buf),
                 speechMemory: FfiConverterTypeSdkLong.read(from: &buf),
                 unusedTensors: FfiConverterSequenceString.read(from: &buf),
-                problems: FfiConverterSequenceString.read(from: &buf)
+                problems: FfiConverterSequenceString.read(from: &buf),
+                gpu: FfiConverterOptionString.read(from: &buf),
+                gpuDifferences: FfiConverterSequenceString.read(from: &buf)
         )
     }
 
@@ -5458,6 +5502,8 @@ struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterTypeSdkLong.write(value.speechMemory, into: &buf)
         FfiConverterSequenceString.write(value.unusedTensors, into: &buf)
         FfiConverterSequenceString.write(value.problems, into: &buf)
+        FfiConverterOptionString.write(value.gpu, into: &buf)
+        FfiConverterSequenceString.write(value.gpuDifferences, into: &buf)
     }
 }
 
@@ -11378,6 +11424,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_decide_until() != 35910) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_device_note() != 54012) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -11388,6 +11437,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() != 23787) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_speak() != 5264) {

@@ -168,6 +168,12 @@ public final class ModelRunner: Sendable {
         raw.contextSize()
     }
 
+    /// Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+    /// meanwhile. None if it is computed as asked for.
+    public func deviceNote() -> String? {
+        raw.deviceNote()
+    }
+
     /// Facts about the model.
     public func info() -> ModelInfo {
         raw.info()
@@ -181,6 +187,13 @@ public final class ModelRunner: Sendable {
     /// Renders the prompt for these messages.
     public func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool) throws -> String {
         try raw.renderPrompt(messages: messages, addGenerationPrompt: addGenerationPrompt)
+    }
+
+    /// Sets the model that chooses among the functions of this runner's conversations, for replies with `maxOfferedFunctions`: by the
+    /// vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+    /// texts.
+    public func setFunctionRanker(model: EmbeddingModel) throws {
+        try raw.setFunctionRanker(model: model.raw)
     }
 
     /// Whether the model's chat template supports functions.

@@ -831,6 +831,12 @@ public struct GenerationOptions: Equatable, Hashable, Sendable {
     /// more right calls if the few that fit the message are offered alone; an embedding model chooses them. A prompt that lists
     /// the same functions as the one before goes on from the prefix cache. Default: all.
     public var offeredFunctions: [String]?
+    /// The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+    /// those that fit the user's messages best are chosen, by the embedding model that the runner's `set_function_ranker` sets,
+    /// without which this option is an error. The better half for the last message is always listed. Functions that were listed
+    /// before keep their places, so that messages about the same things have the same list, and their prompts go on from the
+    /// prefix cache (docs/functions.md). With `offeredFunctions` or `allowedTools` the choice is among these. Default: no limit.
+    public var maxOfferedFunctions: Int?
     /// Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
     /// functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
     public var allowedTools: [String]?
@@ -893,6 +899,7 @@ public struct GenerationOptions: Equatable, Hashable, Sendable {
         toolChoice: ToolChoice? = nil,
         parallelToolCalls: Bool = true,
         offeredFunctions: [String]? = nil,
+        maxOfferedFunctions: Int? = nil,
         allowedTools: [String]? = nil,
         toolCallConstraint: ToolCallConstraint? = nil,
         jsonSchemaConstraint: String? = nil,
@@ -929,6 +936,7 @@ public struct GenerationOptions: Equatable, Hashable, Sendable {
         self.toolChoice = toolChoice
         self.parallelToolCalls = parallelToolCalls
         self.offeredFunctions = offeredFunctions
+        self.maxOfferedFunctions = maxOfferedFunctions
         self.allowedTools = allowedTools
         self.toolCallConstraint = toolCallConstraint
         self.jsonSchemaConstraint = jsonSchemaConstraint
@@ -961,6 +969,7 @@ public struct GenerationOptions: Equatable, Hashable, Sendable {
         try checkCount(logitBias?.keys.min(), "logitBias", expected: "token ids")
         try checkCount(logprobs, "logprobs", expected: "between 0 and 20")
         try checkCount(maxTokens, "maxTokens", expected: "1 or more")
+        try checkCount(maxOfferedFunctions, "maxOfferedFunctions", expected: "1 or more")
         try checkCount(speechTopK, "speechTopK", expected: "0 or more")
     }
 }
@@ -1342,6 +1351,10 @@ public struct ModelInfo: Equatable, Hashable, Sendable {
     public var unusedTensors: [String]
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     public var problems: [String]
+    /// The name of the GPU that computes the loaded model; none on the CPU, and before it is loaded.
+    public var gpu: String?
+    /// How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits.
+    public var gpuDifferences: [String]
 
     /// Creates a value of its parts.
     public init(
@@ -1363,7 +1376,9 @@ public struct ModelInfo: Equatable, Hashable, Sendable {
         hearingMemory: UInt64,
         speechMemory: UInt64,
         unusedTensors: [String],
-        problems: [String]
+        problems: [String],
+        gpu: String?,
+        gpuDifferences: [String]
     ) {
         self.name = name
         self.architecture = architecture
@@ -1384,6 +1399,8 @@ public struct ModelInfo: Equatable, Hashable, Sendable {
         self.speechMemory = speechMemory
         self.unusedTensors = unusedTensors
         self.problems = problems
+        self.gpu = gpu
+        self.gpuDifferences = gpuDifferences
     }
 }
 

@@ -14,6 +14,16 @@ use crate::model::pass::buffers::Buffers;
 use crate::model::pass::stack::StackSequence;
 use crate::model::pass::state::{AheadStep, DecoderState};
 
+/// Whether a step is the one that its state has begun.
+pub(super) fn is_begun<O: Operations>(step: &Step<'_>) -> bool {
+    let state = (&*step.state as &dyn Any).downcast_ref::<DecoderState<O>>();
+    let (Some(ahead), Some(choice)) = (state.and_then(|state| state.ahead.as_ref()), &step.choice) else {
+        return false;
+    };
+    let is_same = matches!(step.inputs, Inputs::Tokens(&[token]) if token == ahead.token);
+    is_same && step.n_logits == 1 && step.hidden.is_none() && choice.n_tokens == ahead.n_tokens
+}
+
 impl<O: Operations> Decoder<O> {
     /// Whether steps of this network can be begun ahead: the host has nothing to do between their operations.
     pub(super) fn runs_ahead(&self) -> bool {
@@ -28,13 +38,10 @@ impl<O: Operations> Decoder<O> {
 
     /// Completes a step that was begun ahead, and begins the next one; `None` if this step was not, or was not begun so.
     pub(super) fn go_on(&self, step: &mut Step<'_>, buffers: &mut Buffers<O>) -> Option<Result<()>> {
+        let is_begun = is_begun::<O>(step);
         let state = (&mut *step.state as &mut dyn Any).downcast_mut::<DecoderState<O>>()?;
-        let ahead = state.ahead.take()?;
+        let ahead = state.ahead.take().filter(|_| is_begun)?;
         let choice = step.choice.as_mut()?;
-        let is_same = matches!(step.inputs, Inputs::Tokens(&[token]) if token == ahead.token);
-        if !is_same || step.n_logits != 1 || step.hidden.is_some() || choice.n_tokens != ahead.n_tokens {
-            return None;
-        }
         state.settle(ahead.layers);
         step.logits.clear();
         Some(self.choose_ahead(state, ahead.choice, choice, buffers))

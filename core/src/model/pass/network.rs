@@ -10,6 +10,7 @@ use crate::model::backend::{CopyOutcome, UsedGpu};
 use crate::model::decoder::Decoder;
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step, WantedChoice};
 use crate::model::operations::Operations;
+use crate::model::pass::ahead::is_begun;
 use crate::model::pass::buffers::Buffers;
 use crate::model::pass::stack::StackSequence;
 use crate::model::pass::state::DecoderState;
@@ -36,14 +37,21 @@ impl<O: Operations> DecoderNetwork<O> {
         Self { decoder, buffers: Mutex::default() }
     }
 
-    /// Takes the memory that the state of a step grows by.
+    /// Takes the memory that the state of a step grows by. A step that was begun ahead has its memory, if it is computed alone; another
+    /// one gives it back.
     ///
     /// # Errors
     /// A device without memory. The state is unchanged then.
     #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU takes memory as it goes"))]
-    pub(crate) fn reserve(&self, step: &mut Step<'_>) -> Result<()> {
+    pub(crate) fn reserve(&self, step: &mut Step<'_>, is_alone: bool) -> Result<()> {
+        if is_alone && is_begun::<O>(step) {
+            return Ok(());
+        }
         let state = (&mut *step.state as &mut dyn Any).downcast_mut::<DecoderState<O>>();
-        state.map_or(Ok(()), |state| state.reserve(step.inputs.len(), 1 < step.n_logits))
+        state.map_or(Ok(()), |state| {
+            state.drop_ahead();
+            state.reserve(step.inputs.len(), 1 < step.n_logits)
+        })
     }
 }
 

@@ -140,12 +140,6 @@ impl<O: Operations> DecoderState<O> {
         self.is_spoiled = true;
     }
 
-    /// Whether the state is of no use any more.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "steps of the CPU do not fail halfway"))]
-    pub(crate) fn is_spoiled(&self) -> bool {
-        self.is_spoiled
-    }
-
     /// Reads the bytes of [`save`](SequenceState::save) into a state that is empty so far.
     pub(super) fn load(mut self, bytes: &[u8]) -> Option<Self> {
         let mut reader = StateReader::new(bytes)?;
@@ -246,10 +240,13 @@ impl<O: Operations> SequenceState for DecoderState<O> {
     }
 
     fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
+        if self.is_spoiled {
+            return None;
+        }
         let n_back = self.n_positions.checked_sub(n_positions)?;
         let layers = self.layers.iter().map(|layer| layer.cut(n_positions, n_back)).collect::<Option<_>>()?;
         let shifts = self.shifts.iter().copied().take_while(|shift| shift.from <= n_positions).collect();
-        Some(Box::new(Self { layers, n_positions, shifts, is_spoiled: self.is_spoiled, ahead: None }))
+        Some(Box::new(Self { layers, n_positions, shifts, is_spoiled: false, ahead: None }))
     }
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
@@ -263,6 +260,9 @@ impl<O: Operations> SequenceState for DecoderState<O> {
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
+        if self.is_spoiled {
+            return Ok(None);
+        }
         let mut writer = StateWriter::new(self.n_positions);
         for layer in &self.layers {
             match layer {
@@ -282,6 +282,10 @@ impl<O: Operations> SequenceState for DecoderState<O> {
             writer.layer(SavedLayerKind::ROTARY_SHIFTS, [self.shifts.len(), 2], &[&values]);
         }
         Ok(Some(writer.finish()))
+    }
+
+    fn is_spoiled(&self) -> bool {
+        self.is_spoiled
     }
 
     fn drop_ahead(&mut self) {

@@ -677,6 +677,11 @@ uint64_t uniffi_causerie_ffi_fn_method_modelrunner_decide(uint64_t ptr, RustBuff
 uint64_t uniffi_causerie_ffi_fn_method_modelrunner_decide_until(uint64_t ptr, RustBuffer state, RustBuffer questions, RustBuffer options, uint64_t cancel
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_DEVICE_NOTE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_DEVICE_NOTE
+RustBuffer uniffi_causerie_ffi_fn_method_modelrunner_device_note(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_INFO
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_INFO
 RustBuffer uniffi_causerie_ffi_fn_method_modelrunner_info(uint64_t ptr, RustCallStatus *_Nonnull out_status
@@ -1711,6 +1716,12 @@ uint16_t uniffi_causerie_ffi_checksum_method_modelrunner_decide(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_DECIDE_UNTIL
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_DECIDE_UNTIL
 uint16_t uniffi_causerie_ffi_checksum_method_modelrunner_decide_until(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_DEVICE_NOTE
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_DEVICE_NOTE
+uint16_t uniffi_causerie_ffi_checksum_method_modelrunner_device_note(void
 
 );
 #endif

@@ -336,6 +336,12 @@ public interface ModelRunnerInterface {
     @Throws(SdkException::class)
     public suspend fun decide(state: DecisionState, questions: List<DecisionQuestion>, options: DecisionOptions): Decisions
 
+    /**
+     * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+     * meanwhile. None if it is computed as asked for.
+     */
+    public val deviceNote: String?
+
     /** Facts about the model. */
     public val info: ModelInfo
 
@@ -352,7 +358,7 @@ public interface ModelRunnerInterface {
     public fun restoreSession(path: String): Conversation
 
     /**
-     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `maxOfferedFunctions`: by the
      * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
      * texts.
      */
@@ -394,6 +400,8 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
 
     @Throws(SdkException::class)
     override suspend fun decide(state: DecisionState, questions: List<DecisionQuestion>, options: DecisionOptions): Decisions = raw.decide(state, questions, options)
+
+    override val deviceNote: String? get() = raw.deviceNote()
 
     override val info: ModelInfo get() = raw.info()
 

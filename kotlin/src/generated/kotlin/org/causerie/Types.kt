@@ -599,6 +599,14 @@ public data class GenerationOptions(
      */
     val offeredFunctions: List<String>? = null,
     /**
+     * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+     * those that fit the user's messages best are chosen, by the embedding model that the runner's `set_function_ranker` sets,
+     * without which this option is an error. The better half for the last message is always listed. Functions that were listed
+     * before keep their places, so that messages about the same things have the same list, and their prompts go on from the
+     * prefix cache (docs/functions.md). With `offeredFunctions` or `allowedTools` the choice is among these. Default: no limit.
+     */
+    val maxOfferedFunctions: Int? = null,
+    /**
      * Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
      * functions; without a constraint they are delivered with the diagnostic `tool_not_allowed`. Default: all.
      */
@@ -656,6 +664,7 @@ public data class GenerationOptions(
         refuseNegative("topK", topK)
         refuseNegative("logprobs", logprobs)
         refuseNegative("maxTokens", maxTokens)
+        refuseNegative("maxOfferedFunctions", maxOfferedFunctions)
         refuseNegative("speechTopK", speechTopK)
         refuseNegative("timeoutMilliseconds", timeoutMilliseconds)
     }
@@ -748,6 +757,15 @@ public class GenerationOptionsBuilder {
      * the same functions as the one before goes on from the prefix cache. Default: all.
      */
     public var offeredFunctions: List<String>? = null
+
+    /**
+     * The largest number of functions that the prompt lists, besides those that the conversation has called. If there are more,
+     * those that fit the user's messages best are chosen, by the embedding model that the runner's `set_function_ranker` sets,
+     * without which this option is an error. The better half for the last message is always listed. Functions that were listed
+     * before keep their places, so that messages about the same things have the same list, and their prompts go on from the
+     * prefix cache (docs/functions.md). With `offeredFunctions` or `allowedTools` the choice is among these. Default: no limit.
+     */
+    public var maxOfferedFunctions: Int? = null
 
     /**
      * Names of the functions that may be called, out of the ones that the prompt offers. A constraint prevents calls of other
@@ -881,6 +899,9 @@ public class GenerationOptionsBuilder {
     /** Sets [offeredFunctions], for Java. */
     public fun offeredFunctions(value: List<String>?): GenerationOptionsBuilder = apply { offeredFunctions = value }
 
+    /** Sets [maxOfferedFunctions], for Java. */
+    public fun maxOfferedFunctions(value: Int?): GenerationOptionsBuilder = apply { maxOfferedFunctions = value }
+
     /** Sets [allowedTools], for Java. */
     public fun allowedTools(value: List<String>?): GenerationOptionsBuilder = apply { allowedTools = value }
 
@@ -957,6 +978,7 @@ public class GenerationOptionsBuilder {
         toolChoice = toolChoice,
         parallelToolCalls = parallelToolCalls,
         offeredFunctions = offeredFunctions,
+        maxOfferedFunctions = maxOfferedFunctions,
         allowedTools = allowedTools,
         toolCallConstraint = toolCallConstraint,
         jsonSchemaConstraint = jsonSchemaConstraint,
@@ -1392,6 +1414,10 @@ public data class ModelInfo(
     val unusedTensors: List<String>,
     /** Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded. */
     val problems: List<String>,
+    /** The name of the GPU that computes the loaded model; none on the CPU, and before it is loaded. */
+    val gpu: String?,
+    /** How the GPU's results may differ from the CPU's, one per entry; empty if they have the same bits. */
+    val gpuDifferences: List<String>,
 )
 
 /** How a sound is transcribed. The defaults are the same as in the original Whisper. */

@@ -887,6 +887,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_decide(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_device_note(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_info(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens(
@@ -894,6 +896,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_restore_session(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_speak(
     ): Int
@@ -1130,6 +1134,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_decide(`ptr`: Long,`state`: RustBuffer.ByValue,`questions`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_device_note(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_info(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_prompt_tokens(`ptr`: Long,`messages`: RustBuffer.ByValue,`addGenerationPrompt`: Byte,uniffi_out_err: UniffiRustCallStatus,
@@ -1138,6 +1144,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_modelrunner_restore_session(`ptr`: Long,`path`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(`ptr`: Long,`model`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_method_modelrunner_speak(`ptr`: Long,`text`: RustBuffer.ByValue,`voice`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_supports_function_calling(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1594,6 +1602,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_decide() and 0xFFFF) != 50511) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_device_note() and 0xFFFF) != 54012) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() and 0xFFFF) != 19954) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1604,6 +1615,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 61930) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_set_function_ranker() and 0xFFFF) != 23787) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_speak() and 0xFFFF) != 5264) {
@@ -6271,6 +6285,12 @@ internal interface ModelRunnerInterface {
     suspend fun `decide`(`state`: DecisionState, `questions`: List<DecisionQuestion>, `options`: DecisionOptions): Decisions
 
     /**
+     * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+     * meanwhile. None if it is computed as asked for.
+     */
+    fun `deviceNote`(): kotlin.String?
+
+    /**
      * Facts about the model.
      */
     fun `info`(): ModelInfo
@@ -6289,6 +6309,13 @@ internal interface ModelRunnerInterface {
      * Restores a conversation from a file.
      */
     fun `restoreSession`(`path`: kotlin.String): Conversation
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    fun `setFunctionRanker`(`model`: EmbeddingModel)
 
     /**
      * Reads a text aloud. The sound is in the reply's `AudioSample` events; text that the model writes beside it is not part of what
@@ -6553,6 +6580,23 @@ internal open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
+     * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed
+     * meanwhile. None if it is computed as asked for.
+     */override fun `deviceNote`(): kotlin.String? {
+            return FfiConverterOptionalString.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_device_note(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Facts about the model.
      */override fun `info`(): ModelInfo {
             return FfiConverterTypeModelInfo.lift(
@@ -6621,6 +6665,25 @@ internal open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
     }
     )
     }
+
+
+
+    /**
+     * Sets the model that chooses among the functions of this runner's conversations, for replies with `max_offered_functions`: by the
+     * vectors of messages, and of the names and descriptions of functions. `UnsupportedContent` for a model that gives no vectors of
+     * texts.
+     */
+    @Throws(SdkException::class)override fun `setFunctionRanker`(`model`: EmbeddingModel)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_set_function_ranker(
+        it,
+
+        FfiConverterTypeEmbeddingModel.lower(`model`),_status)
+}
+    }
+
 
 
 
@@ -8483,6 +8546,7 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeToolChoice.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalSequenceString.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalSequenceString.read(buf),
             FfiConverterOptionalTypeToolCallConstraint.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -8522,6 +8586,7 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeToolChoice.allocationSize(value.`toolChoice`) +
             FfiConverterBoolean.allocationSize(value.`parallelToolCalls`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`offeredFunctions`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxOfferedFunctions`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`allowedTools`) +
             FfiConverterOptionalTypeToolCallConstraint.allocationSize(value.`toolCallConstraint`) +
             FfiConverterOptionalString.allocationSize(value.`jsonSchemaConstraint`) +
@@ -8560,6 +8625,7 @@ internal object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Genera
             FfiConverterOptionalTypeToolChoice.write(value.`toolChoice`, buf)
             FfiConverterBoolean.write(value.`parallelToolCalls`, buf)
             FfiConverterOptionalSequenceString.write(value.`offeredFunctions`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`maxOfferedFunctions`, buf)
             FfiConverterOptionalSequenceString.write(value.`allowedTools`, buf)
             FfiConverterOptionalTypeToolCallConstraint.write(value.`toolCallConstraint`, buf)
             FfiConverterOptionalString.write(value.`jsonSchemaConstraint`, buf)
@@ -8879,6 +8945,8 @@ internal object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterSequenceString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceString.read(buf),
         )
     }
 
@@ -8901,7 +8969,9 @@ internal object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkLong.allocationSize(value.`hearingMemory`) +
             FfiConverterTypeSdkLong.allocationSize(value.`speechMemory`) +
             FfiConverterSequenceString.allocationSize(value.`unusedTensors`) +
-            FfiConverterSequenceString.allocationSize(value.`problems`)
+            FfiConverterSequenceString.allocationSize(value.`problems`) +
+            FfiConverterOptionalString.allocationSize(value.`gpu`) +
+            FfiConverterSequenceString.allocationSize(value.`gpuDifferences`)
     )
 
     override fun write(value: ModelInfo, buf: ByteBuffer) {
@@ -8924,6 +8994,8 @@ internal object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkLong.write(value.`speechMemory`, buf)
             FfiConverterSequenceString.write(value.`unusedTensors`, buf)
             FfiConverterSequenceString.write(value.`problems`, buf)
+            FfiConverterOptionalString.write(value.`gpu`, buf)
+            FfiConverterSequenceString.write(value.`gpuDifferences`, buf)
     }
 }
 
