@@ -65,7 +65,9 @@ class ModelTest {
             gpuName = "no such GPU"
             gpuBytes = 1L shl 40
         }
-        val err = assertThrows(SdkException.InvalidOption::class.java) { runBlocking { ModelRunner.load(demo, on(Device.GPU)) } }
+        val err = assertThrows(SdkException.InvalidOption::class.java) {
+            runBlocking { ModelRunner.load(demo, on(Device.GPU)) }
+        }
         assertEquals("device", err.option)
         ModelRunner.load(demo, on(Device.AUTO)).use { runner ->
             // Builds without GPUs have nothing to note: they always take the CPU.
