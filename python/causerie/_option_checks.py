@@ -69,7 +69,7 @@ def biases(value: Any) -> dict[int, float]:
 
 
 def tool_names(value: Any) -> list[str]:
-    return strings(value)
+    return strings(value)  # None is taken before, as the default; an option with `strings` is never None
 
 
 def schema(value: Any) -> str:

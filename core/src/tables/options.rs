@@ -2,8 +2,8 @@
 //! this crate, the records for Swift, Kotlin and Python, the options by name of C and Node, and the sources that `bindings/bindgen`
 //! writes come from here, so an option is added by one row.
 //!
-//! A table is a macro that calls another one with its rows, after what it is given for it. A row without a default takes the default of its type, so an `Option` is
-//! absent. The documentation is read in all languages: it links to nothing, and calls an option by its name in Rust.
+//! A table is a macro. It calls the macro that its first argument names, with its other arguments and then its rows. A row without a
+//! default has the default of its type, so an `Option` is absent. The documentation is read in all languages: it links to nothing, and calls an option by its name in Rust.
 //! `#[foreign = "…"]` is the name in Swift, Kotlin and Python if it is another one.
 
 /// Calls the macro `$then` with the options of a reply.
