@@ -8,6 +8,9 @@ use super::gpu::own_device;
 use super::same_bits::{bits, ids, step};
 use super::*;
 use crate::model::compute::DecoderGpu;
+use crate::model::native::Native;
+use crate::model::network::WantedChoice;
+use crate::model::pass::DecoderState;
 
 const FILE: &str = "lfm2-q4_0.gguf";
 
@@ -116,6 +119,41 @@ fn states_of_a_device_without_memory_are_read_back() {
         let mut adopted = model.adopt(state).unwrap();
         assert_eq!(bits(&read(&model, &[5], &mut adopted)), expected(&ids(60, 6), 5));
     }
+}
+
+#[test]
+fn steps_that_are_begun_ahead_take_no_memory_twice() {
+    let Some(gpu) = own_device() else { return };
+    let max_bytes = Some(least_bytes(&gpu, FILE) + (1 << 16));
+    // The tokens after a prompt for which there is memory.
+    let n_fitting = |chooses: bool| {
+        let model = on_gpu(&gpu, false, max_bytes).unwrap();
+        let mut state = model.start().unwrap();
+        assert_eq!(outcome(&model, &ids(30, 6), &mut state), ForwardOutcome::Done);
+        (0..2000)
+            .take_while(|_| {
+                let (mut logits, mut chosen) = (Vec::new(), None);
+                let wanted = WantedChoice { n_tokens: 300, chosen: &mut chosen, goes_on: true };
+                // Each token is the one before, so that some steps are the ones that were begun, and others are not.
+                let mut wants = step(&[5], &mut state, &mut logits, 1);
+                wants.choice = chooses.then_some(wanted);
+                model.forward(&mut [wants]).pop().unwrap().unwrap() == ForwardOutcome::Done
+            })
+            .count()
+    };
+    let n_read = n_fitting(false);
+    assert!((1..2000).contains(&n_read), "{n_read}");
+    assert_eq!(n_fitting(true), n_read);
+}
+
+#[test]
+fn a_state_that_a_failed_step_left_half_changed_is_neither_saved_nor_cut() {
+    let cpu = load_with("gemma3-q8_0.gguf", native(CacheType::F16));
+    let mut state = cpu.start().unwrap();
+    read(&cpu, &ids(20, 6), &mut state);
+    assert!(state.save().unwrap().is_some() && state.cut(10).is_some() && !state.is_spoiled());
+    (&mut *state as &mut dyn std::any::Any).downcast_mut::<DecoderState<Native>>().unwrap().spoil();
+    assert!(state.save().unwrap().is_none() && state.cut(10).is_none() && state.is_spoiled());
 }
 
 /// The memory that the model takes with a short sequence.
