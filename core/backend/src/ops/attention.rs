@@ -11,8 +11,6 @@ use crate::grid::Grid;
 use crate::pages::{CacheElement, CacheType, GROUP, KeyValues, PAGE};
 use crate::simd::{LANES, Simd, Work};
 
-/// Vectors of tokens in a page.
-const VECTORS: usize = PAGE / LANES;
 /// Queries that read a page together, while it is in the second-level cache; a multiple of all numbers of queries that are
 /// computed at once.
 pub(crate) const BLOCK: usize = 48;
@@ -199,8 +197,7 @@ impl HeadAttention<'_> {
         places: &[QueryPlace],
         sums: &mut [SoftmaxSums],
     ) -> usize {
-        let (places, _) = places.as_chunks::<Q>();
-        let Some(places) = places.first() else { return Q };
+        let (Some(places), Some(sums)) = (places.first_chunk::<Q>(), sums.first_chunk_mut::<Q>()) else { return Q };
         let pages = pages(places);
         if !pages.contains(&page_at) {
             return Q;
@@ -228,16 +225,16 @@ impl HeadAttention<'_> {
             }
         }
         // Several vectors at once if there are registers: each addition waits for the one before it.
-        let mut scores = match (Q, S::HAS_MANY_REGISTERS) {
-            (..=4, true) => scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
-            (..=2, false) | (_, true) => scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens, soon),
-            _ => scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens, soon),
-        };
-        let mut shrinks = [1.0; Q];
-        for at in 0..Q {
-            hide(&mut scores[at], places[at].seen, page_at * PAGE);
-            shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], simd.splat(self.scale));
+        let mut scores = [[0.0; PAGE]; Q];
+        match (Q, S::HAS_MANY_REGISTERS) {
+            (..=4, true) => put_scores::<S, T, Q, 4>(simd, keys, &queries, (n_tokens, soon), &mut scores),
+            (..=2, false) | (_, true) => put_scores::<S, T, Q, 2>(simd, keys, &queries, (n_tokens, soon), &mut scores),
+            _ => put_scores::<S, T, Q, 1>(simd, keys, &queries, (n_tokens, soon), &mut scores),
         }
+        for (scores, place) in scores.iter_mut().zip(places) {
+            hide(scores, place.seen, page_at * PAGE);
+        }
+        let shrinks = weigh(simd, &mut scores, sums, simd.splat(self.scale));
         let outputs = places.map(|place| self.outputs(place));
         // SAFETY: this thread alone computes the places, which differ, and the references end here.
         let mut out = outputs.map(|(row, columns)| unsafe { self.out.part(row, columns) });
@@ -266,18 +263,17 @@ fn pages(places: &[QueryPlace]) -> Range<usize> {
     first.map_or(0, |place| place.seen.0 / PAGE)..last.map_or(0, |place| place.seen.1.div_ceil(PAGE))
 }
 
-/// The products of queries and the keys of a page, `(queries, PAGE)`.
+/// Computes the products of queries and the keys of a page.
 #[inline(always)]
-fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
+fn put_scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
     simd: S,
     keys: HeadRows<'_, T>,
     queries: &[&[f32]; Q],
-    n_tokens: usize,
-    soon: &[[T; LANES]],
-) -> [[f32; PAGE]; Q] {
+    (n_tokens, soon): (usize, &[[T; LANES]]),
+    scores: &mut [[f32; PAGE]; Q],
+) {
     let head_dim = queries[0].len();
     let (scales, _) = keys.scales.as_chunks::<LANES>();
-    let mut scores = [[0.0; PAGE]; Q];
     for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
         let mut rows = [keys.elements; V];
         unrolled!(V, AT, { rows[AT] = &keys.elements[(vector + AT) * head_dim..][..head_dim] });
@@ -317,7 +313,6 @@ fn scores<S: Simd, T: CacheElement, const Q: usize, const V: usize>(
             unrolled!(V, VECTOR, { simd.store(sums[AT][VECTOR], &mut to[VECTOR]) });
         });
     }
-    scores
 }
 
 /// Adds the products of a dimension of `V` vectors of keys and of `Q` queries.
@@ -352,40 +347,67 @@ fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
 /// Sets the scores to minus infinity of tokens that a query does not attend to.
 #[inline(always)]
 fn hide(scores: &mut [f32; PAGE], seen: (usize, usize), first: usize) {
+    if seen.0 <= first && first + PAGE <= seen.1 {
+        return;
+    }
     let (start, end) = (seen.0.saturating_sub(first).min(PAGE), seen.1.saturating_sub(first).min(PAGE));
     scores[..start].fill(f32::NEG_INFINITY);
     scores[end.max(start)..].fill(f32::NEG_INFINITY);
 }
 
-/// Converts the scores of a page to weights. Returns the factor by which earlier sums shrink.
+/// Converts the scores of a page to weights. Returns the factors by which earlier sums shrink.
+///
+/// Each step is computed for all queries before the next, because the steps of one query wait for each other.
 #[inline(always)]
-fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut SoftmaxSums, scale: S::Floats) -> f32 {
-    let (vectors, _) = scores.as_chunks_mut::<LANES>();
+fn weigh<S: Simd, const Q: usize>(
+    simd: S,
+    scores: &mut [[f32; PAGE]; Q],
+    sums: &mut [SoftmaxSums; Q],
+    scale: S::Floats,
+) -> [f32; Q] {
+    let mut largest = [f32::NEG_INFINITY; Q];
+    for at in 0..Q {
+        largest[at] = scale_scores(simd, &mut scores[at], scale).max(sums[at].largest);
+    }
+    for (scores, largest) in scores.iter_mut().zip(largest) {
+        if largest == f32::NEG_INFINITY {
+            scores.fill(0.0); // the query attends to no token of this page
+            continue;
+        }
+        for vector in scores.as_chunks_mut::<LANES>().0 {
+            let weights = simd.exp(simd.sub(simd.load(vector), simd.splat(largest)));
+            simd.store(weights, vector);
+        }
+    }
+    let mut shrinks = [1.0; Q];
+    for at in 0..Q {
+        if largest[at] == f32::NEG_INFINITY {
+            continue;
+        }
+        // Most pages leave the largest score as it is; e^0 is exactly 1.
+        if sums[at].largest != largest[at] {
+            shrinks[at] = simd.to_array(simd.exp(simd.splat(sums[at].largest - largest[at])))[0];
+        }
+        let mut total = simd.splat(0.0);
+        for vector in scores[at].as_chunks::<LANES>().0 {
+            total = simd.add(total, simd.load(vector));
+        }
+        let weights = simd.mul_add(simd.splat(sums[at].weights), simd.splat(shrinks[at]), simd.splat(simd.sum(total)));
+        sums[at] = SoftmaxSums { largest: largest[at], weights: simd.to_array(weights)[0] };
+    }
+    shrinks
+}
+
+/// Multiplies the scores of a page by their factor; returns the largest.
+#[inline(always)]
+fn scale_scores<S: Simd>(simd: S, scores: &mut [f32; PAGE], scale: S::Floats) -> f32 {
     let mut largest = simd.splat(f32::NEG_INFINITY);
-    for vector in vectors.iter_mut() {
+    for vector in scores.as_chunks_mut::<LANES>().0 {
         let scaled = simd.mul(simd.load(vector), scale);
         largest = simd.max(scaled, largest);
         simd.store(scaled, vector);
     }
-    let largest = simd.largest(largest).max(sums.largest);
-    if largest == f32::NEG_INFINITY {
-        scores.fill(0.0); // the query attends to no token of this page
-        return 1.0;
-    }
-    // Most pages leave the largest score as it is; e^0 is exactly 1.
-    let shrink = match sums.largest == largest {
-        true => 1.0,
-        false => simd.to_array(simd.exp(simd.splat(sums.largest - largest)))[0],
-    };
-    let mut total = simd.splat(0.0);
-    for vector in vectors.iter_mut().take(VECTORS) {
-        let weights = simd.exp(simd.sub(simd.load(vector), simd.splat(largest)));
-        total = simd.add(total, weights);
-        simd.store(weights, vector);
-    }
-    let weights = simd.mul_add(simd.splat(sums.weights), simd.splat(shrink), simd.splat(simd.sum(total)));
-    *sums = SoftmaxSums { largest, weights: simd.to_array(weights)[0] };
-    shrink
+    simd.largest(largest)
 }
 
 /// Adds a page's weighted values to `D` vectors of each query's sums, from the vector `dim` on; returns `D`.

@@ -135,6 +135,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn largest(self, x: Pair) -> f32 {
+        // SAFETY: as above.
+        unsafe { largest_of_halves(x.0, x.1) }
+    }
+
+    #[inline(always)]
     fn round(self, x: Pair) -> Pair {
         const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
         // SAFETY: as above.
@@ -163,4 +169,14 @@ impl Simd for Avx2 {
             )
         }
     }
+}
+
+/// The largest of sixteen values, by halves in registers; compilers compare the values of an array one by one.
+#[inline]
+#[target_feature(enable = "avx")]
+pub(super) fn largest_of_halves(low: __m256, high: __m256) -> f32 {
+    let eight = _mm256_max_ps(low, high);
+    let four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
 }

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2::largest_of_halves;
 use super::instructions::{LANES, Simd, Work};
 
 /// Exists only if [`detect`](Self::detect) has found the features.
@@ -169,6 +170,12 @@ impl Simd for Avx512 {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         }
+    }
+
+    #[inline(always)]
+    fn largest(self, x: __m512) -> f32 {
+        // SAFETY: `self` proves AVX-512 F and DQ, with which processors have AVX.
+        unsafe { largest_of_halves(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x)) }
     }
 
     #[inline(always)]

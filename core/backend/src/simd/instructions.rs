@@ -201,4 +201,34 @@ mod tests {
             assert_eq!(first.map(|at| x[at / LANES][at % LANES]), None, "{tier:?}");
         }
     }
+
+    /// The bits of the largest lane of each vector.
+    struct Largest<'a>(&'a [[f32; LANES]]);
+
+    impl Work for Largest<'_> {
+        type Output = Vec<u32>;
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Vec<u32> {
+            self.0.iter().map(|x| simd.largest(simd.load(x)).to_bits()).collect()
+        }
+    }
+
+    #[test]
+    fn the_largest_lane_is_the_same_on_all_instruction_sets() {
+        let special = [f32::NAN, f32::NEG_INFINITY, f32::INFINITY, -0.0, 0.0, 1.5];
+        let mut x = vec![std::array::from_fn(|lane| lane as f32 - 20.0), [f32::NEG_INFINITY; LANES], [-0.0; LANES]];
+        for lane in 0..LANES {
+            for (at, value) in special.into_iter().enumerate() {
+                let mut one = [special[(at + lane) % special.len()]; LANES];
+                one[lane] = value;
+                x.push(one);
+            }
+        }
+        let portable = Portable.run(Largest(&x));
+        assert_eq!(f32::from_bits(portable[0]), -5.0);
+        for tier in Tier::all() {
+            assert_eq!(tier.run(Largest(&x)), portable, "{tier:?}");
+        }
+    }
 }
