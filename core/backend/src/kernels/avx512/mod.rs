@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::avx512::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
-use crate::kernels::avx512::rows::rows;
+use crate::kernels::avx512::rows::{band_of_two, rows};
 use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE};
 use crate::simd::Avx512;
@@ -78,21 +78,54 @@ unsafe fn product_of<L: FormatLayout>(
     out: &Outputs<'_>,
 ) {
     assert!(matrix.n_columns() == x.n_groups * GROUP && x.height == band_height(x.n_rows));
-    for tile in tiles {
-        let mut row = 0;
-        while row < x.n_rows {
-            // SAFETY: the tile has this format and a group for each group of the activations. The rows exist, in bands of
-            // sixteen, as checked; larger steps come first, so no step crosses the end of a band.
-            row += unsafe {
-                match x.n_rows - row {
-                    16.. => put_rows(out, row, tile, rows::<L, 16>(simd, matrix.tile(tile), x, row)),
-                    8.. => put_rows(out, row, tile, rows::<L, 8>(simd, matrix.tile(tile), x, row)),
-                    4.. => put_rows(out, row, tile, rows::<L, 4>(simd, matrix.tile(tile), x, row)),
-                    2.. => put_rows(out, row, tile, rows::<L, 2>(simd, matrix.tile(tile), x, row)),
-                    _ => put_rows(out, row, tile, rows::<L, 1>(simd, matrix.tile(tile), x, row)),
+    // SAFETY: the tiles have this format and a group for each group of the activations. The rows exist, in bands of sixteen, as
+    // checked; larger steps come first, so no step crosses the end of a band.
+    unsafe {
+        let mut tile = tiles.start;
+        if L::BY_HALVES && x.n_rows >= BAND {
+            while tile + 2 <= tiles.end {
+                let mut row = 0;
+                while row + BAND <= x.n_rows {
+                    let [one, two] = band_of_two::<L>(simd, [matrix.tile(tile), matrix.tile(tile + 1)], x, row);
+                    put_rows(out, row, tile, one);
+                    row += put_rows(out, row, tile + 1, two);
                 }
-            };
+                put_all_rows::<L>(simd, matrix, tile, x, row, out);
+                put_all_rows::<L>(simd, matrix, tile + 1, x, row, out);
+                tile += 2;
+            }
         }
+        for tile in tile..tiles.end {
+            put_all_rows::<L>(simd, matrix, tile, x, 0, out);
+        }
+    }
+}
+
+/// Multiplies all rows from the first on with a tile.
+///
+/// # Safety
+/// As for [`rows`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
+unsafe fn put_all_rows<L: FormatLayout>(
+    simd: Avx512,
+    matrix: &Matrix,
+    tile: usize,
+    x: &Quantised,
+    mut row: usize,
+    out: &Outputs<'_>,
+) {
+    while row < x.n_rows {
+        // SAFETY: guaranteed by the caller.
+        row += unsafe {
+            match x.n_rows - row {
+                16.. => put_rows(out, row, tile, rows::<L, 16>(simd, matrix.tile(tile), x, row)),
+                8.. => put_rows(out, row, tile, rows::<L, 8>(simd, matrix.tile(tile), x, row)),
+                4.. => put_rows(out, row, tile, rows::<L, 4>(simd, matrix.tile(tile), x, row)),
+                2.. => put_rows(out, row, tile, rows::<L, 2>(simd, matrix.tile(tile), x, row)),
+                _ => put_rows(out, row, tile, rows::<L, 1>(simd, matrix.tile(tile), x, row)),
+            }
+        };
     }
 }
 

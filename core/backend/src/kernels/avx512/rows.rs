@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use crate::activations::{GROUP, Quantised};
+use crate::activations::{BAND, GROUP, Quantised};
 use crate::kernels::avx512::group::{add_minima, add_scaled, prefetch};
 use crate::kernels::avx512::layouts::FormatLayout;
 use crate::simd::Avx512;
@@ -97,5 +97,89 @@ unsafe fn exact_sums<L: FormatLayout, const AFTER: usize>(
             options(readonly, nostack, preserves_flags)
         );
         [first, second]
+    }
+}
+
+/// Multiplies a band of rows of activations, from `row` on, with two tiles of a format whose halves have scales of their own.
+/// There, loads limit the speed of [`rows`] on processors that multiply 512 bits at once; here, a value is loaded once for both
+/// tiles. There are no registers for the sums of so many rows, so these are in memory.
+///
+/// # Safety
+/// As for [`rows`], for each of the tiles.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
+pub(super) unsafe fn band_of_two<L: FormatLayout>(
+    simd: Avx512,
+    tiles: [&[u8]; 2],
+    x: &Quantised,
+    row: usize,
+) -> [[__m512; BAND]; 2] {
+    debug_assert!(L::BY_HALVES && !L::HAS_MINIMA);
+    let layout = L::FORMAT.layout();
+    let n_groups = L::FORMAT.block() / GROUP;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut sums = [[_mm512_setzero_ps(); BAND]; 2];
+        let mut blocks = [tiles[0].as_ptr(), tiles[1].as_ptr()];
+        for first in (0..x.n_groups).step_by(n_groups) {
+            for group in 0..n_groups {
+                prefetch::<L, BAND>(simd, blocks[0], group);
+                prefetch::<L, BAND>(simd, blocks[1], group);
+                let weights = [L::bytes(blocks[0], group), L::bytes(blocks[1], group)];
+                let scales = [L::scales(blocks[0], group), L::scales(blocks[1], group)];
+                let place = x.at(row, first + group);
+                for at in 0..BAND {
+                    let here = (x, place + at);
+                    let exact = exact_sums_of_two::<L>(&weights, here);
+                    for tile in 0..2 {
+                        let sum = add_scaled(exact[tile][0], scales[tile][0], here, sums[tile][at]);
+                        sums[tile][at] = add_scaled(exact[tile][1], scales[tile][1], here, sum);
+                    }
+                }
+            }
+            blocks = blocks.map(|block| block.add(layout.tile_bytes()));
+        }
+        sums
+    }
+}
+
+/// The exact sums of both halves of a group of two tiles, for one row. In assembly so that a value that is loaded stays in its
+/// register for both products.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn exact_sums_of_two<L: FormatLayout>(
+    [one, two]: &[[__m512i; 8]; 2],
+    (x, place): (&Quantised, usize),
+) -> [[__m512i; 2]; 2] {
+    // SAFETY: the caller guarantees AVX-512 VNNI, and that the activations have the place.
+    unsafe {
+        let starts = x.sums.get_unchecked(place).map(|sum| _mm512_set1_epi32(-L::OFFSET * sum));
+        let ([mut first_one, mut second_one], [mut first_two, mut second_two]) = (starts, starts);
+        let (mut x0, mut x1) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        macro_rules! add_four_columns {
+            ($at:literal, $first:literal, $second:literal) => {
+                asm!(
+                    "vpbroadcastd {x0}, [{values} + 4 * {at}]",
+                    "vpbroadcastd {x1}, [{values} + 4 * {at} + 16]",
+                    "vpdpbusd {first_one}, {one0}, {x0}",
+                    "vpdpbusd {first_two}, {two0}, {x0}",
+                    "vpdpbusd {second_one}, {one1}, {x1}",
+                    "vpdpbusd {second_two}, {two1}, {x1}",
+                    first_one = inout(zmm_reg) first_one, first_two = inout(zmm_reg) first_two,
+                    second_one = inout(zmm_reg) second_one, second_two = inout(zmm_reg) second_two,
+                    x0 = out(zmm_reg) x0, x1 = out(zmm_reg) x1, at = const $at,
+                    one0 = in(zmm_reg) one[$first], one1 = in(zmm_reg) one[$second],
+                    two0 = in(zmm_reg) two[$first], two1 = in(zmm_reg) two[$second],
+                    values = in(reg) x.values.as_ptr().add(place),
+                    options(pure, readonly, nostack, preserves_flags)
+                );
+            };
+        }
+        add_four_columns!(0, 0, 4);
+        add_four_columns!(1, 1, 5);
+        add_four_columns!(2, 2, 6);
+        add_four_columns!(3, 3, 7);
+        let _ = (x0, x1); // only the products read them
+        [[first_one, second_one], [first_two, second_two]]
     }
 }
