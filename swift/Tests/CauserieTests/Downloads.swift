@@ -1,3 +1,5 @@
+// iOS has no processes, such as the hub.
+#if !os(iOS)
 import Foundation
 import Testing
 
@@ -257,3 +259,4 @@ private func content(of url: URL) async throws -> Data {
         task.resume()
     }
 }
+#endif
