@@ -14,6 +14,7 @@ import http.client
 import json
 import statistics
 import subprocess
+import sys
 import threading
 import time
 
@@ -39,7 +40,7 @@ def server(command):
     """Yields the address of a server, which ends with the block."""
     process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        yield process.stdout.readline().split("http://")[1].split()[0].strip("/")
+        yield process.stdout.readline().split("http://")[1].split()[0].partition("/")[0]
     finally:
         process.kill()
         process.wait()
@@ -88,7 +89,9 @@ def measure(address, n, seed):
     seconds = time.perf_counter() - start
     if any(len(replies) != len(QUESTIONS) for replies in results):
         raise RuntimeError("a conversation failed")
-    return (sum(tokens for replies in results for tokens, _ in replies) / seconds,
+    tokens = sum(tokens for replies in results for tokens, _ in replies)
+    print(f"{tokens} tokens in {seconds:.1f} s", file=sys.stderr)
+    return (tokens / seconds,
             statistics.median(replies[0][1] for replies in results),
             statistics.median(first for replies in results for _, first in replies[1:]))
 
