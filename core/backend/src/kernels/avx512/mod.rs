@@ -86,9 +86,12 @@ unsafe fn product_of<L: FormatLayout>(
             while tile + 2 <= tiles.end {
                 let mut row = 0;
                 while row + BAND <= x.n_rows {
-                    let [one, two] = band_of_two::<L>(simd, [matrix.tile(tile), matrix.tile(tile + 1)], x, row);
-                    put_rows(out, row, tile, one);
-                    row += put_rows(out, row, tile + 1, two);
+                    let sums = band_of_two::<L>(simd, [matrix.tile(tile), matrix.tile(tile + 1)], x, row);
+                    for (at, [one, two]) in sums.iter().enumerate() {
+                        put(out, row + at, tile, one);
+                        put(out, row + at, tile + 1, two);
+                    }
+                    row += BAND;
                 }
                 put_all_rows::<L>(simd, matrix, tile, x, row, out);
                 put_all_rows::<L>(simd, matrix, tile + 1, x, row, out);
@@ -133,8 +136,14 @@ unsafe fn put_all_rows<L: FormatLayout>(
 #[target_feature(enable = "avx512f")]
 fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, sums: [__m512; R]) -> usize {
     for (at, sums) in sums.iter().enumerate() {
-        // SAFETY: both types are sixteen floats.
-        out.put(first_row + at, tile, unsafe { &*std::ptr::from_ref(sums).cast::<[f32; TILE]>() });
+        put(out, first_row + at, tile, sums);
     }
     R
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &__m512) {
+    // SAFETY: both types are sixteen floats.
+    out.put(row, tile, unsafe { &*std::ptr::from_ref(sums).cast::<[f32; TILE]>() });
 }

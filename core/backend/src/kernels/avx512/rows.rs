@@ -113,13 +113,13 @@ pub(super) unsafe fn band_of_two<L: FormatLayout>(
     tiles: [&[u8]; 2],
     x: &Quantised,
     row: usize,
-) -> [[__m512; BAND]; 2] {
+) -> [[__m512; 2]; BAND] {
     debug_assert!(L::BY_HALVES && !L::HAS_MINIMA);
     let layout = L::FORMAT.layout();
     let n_groups = L::FORMAT.block() / GROUP;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut sums = [[_mm512_setzero_ps(); BAND]; 2];
+        let mut sums = [[_mm512_setzero_ps(); 2]; BAND];
         let mut blocks = [tiles[0].as_ptr(), tiles[1].as_ptr()];
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
@@ -128,12 +128,12 @@ pub(super) unsafe fn band_of_two<L: FormatLayout>(
                 let weights = [L::bytes(blocks[0], group), L::bytes(blocks[1], group)];
                 let scales = [L::scales(blocks[0], group), L::scales(blocks[1], group)];
                 let place = x.at(row, first + group);
-                for at in 0..BAND {
+                for (at, sums) in sums.iter_mut().enumerate() {
                     let here = (x, place + at);
                     let exact = exact_sums_of_two::<L>(&weights, here);
-                    for tile in 0..2 {
-                        let sum = add_scaled(exact[tile][0], scales[tile][0], here, sums[tile][at]);
-                        sums[tile][at] = add_scaled(exact[tile][1], scales[tile][1], here, sum);
+                    for (tile, sum) in sums.iter_mut().enumerate() {
+                        *sum = add_scaled(exact[tile][0], scales[tile][0], here, *sum);
+                        *sum = add_scaled(exact[tile][1], scales[tile][1], here, *sum);
                     }
                 }
             }
