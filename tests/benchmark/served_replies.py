@@ -1,6 +1,6 @@
 """Measures conversations at once over HTTP, causerie and llama.cpp's server in turns; the package xllamacpp holds the latter.
 
-    python -m venv VENV && VENV/bin/pip install xllamacpp==0.2.14
+    python -m venv VENV && VENV/bin/pip install xllamacpp==2026.10.11549
     python tests/benchmark/served_replies.py target/release/causerie VENV/bin/python MODEL.gguf [--conversations 8] [--rounds 3]
 
 Each conversation has a system prompt of its own and three questions; all ask at the same time, and wait for their reply before they ask on.
