@@ -1,7 +1,8 @@
-//! Measures the speed of attention on one thread, over the given number of tokens: for one query of each head, as in decode,
-//! and for many, as in prefill.
+//! Measures the speed of attention over the given number of tokens, with the given number of threads: for one query of each
+//! head, as in decode, and for many, as in prefill.
 //!
-//! `cargo run --release -p causerie-backend --example attention -- 8000`
+//! `cargo run --release -p causerie-backend --example attention -- 8000 1` uses the fastest instructions; with `8000 1 AVX2`, it
+//! uses these.
 
 use std::time::Instant;
 
@@ -13,11 +14,19 @@ const MANY: usize = 64;
 /// Query heads and key heads: of LFM2-350M, of a model whose queries share more heads, and of one whose queries share none.
 const HEADS: [(usize, usize); 3] = [(16, 8), (16, 4), (8, 8)];
 
-fn main() {
-    let n_tokens = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(8000).max(MANY);
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |otherwise| arguments.next().and_then(|n| n.parse().ok()).unwrap_or(otherwise);
+    let (n_tokens, n_threads) = (number(8000).max(MANY), number(1));
+    let name = arguments.next();
+    let is_chosen = |known: &str| name.as_ref().is_none_or(|name| name == known);
+    let Some((name, cpu)) = Cpu::each(n_threads).filter(|(known, _)| is_chosen(known)).last() else {
+        let known: Vec<&str> = Cpu::each(1).map(|(name, _)| name).collect();
+        return Err(std::io::Error::other(format!("instructions must be one of {}", known.join(", "))));
+    };
+    println!("{name}\n");
     println!("| queries, keys | format | 1 row, ms | 1 row, GFLOP/s | 1 row, GB/s | 64 rows, GFLOP/s |");
     println!("|---|---|---|---|---|---|");
-    let cpu = Cpu::new(1);
     for (n_queries, n_heads) in HEADS {
         for (cache_type, bytes) in [(CacheType::F16, 2.0), (CacheType::F32, 4.0), (CacheType::Q8_0, 1.125)] {
             let past = past(CacheShape { n_heads, head_dim: HEAD, cache_type }, n_tokens);
@@ -33,6 +42,7 @@ fn main() {
             );
         }
     }
+    Ok(())
 }
 
 fn past(shape: CacheShape, n_tokens: usize) -> KeyValues {

@@ -5,6 +5,7 @@
 //! positions, so the order of operations is the same for a single query and for one among many. Queries that share a key
 //! head process a page together, to read it once.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::grid::Grid;
@@ -193,35 +194,64 @@ impl HeadAttention<'_> {
     fn some_queries<S: Simd, T: CacheElement, const Q: usize>(
         &self,
         simd: S,
-        (page_at, prefetches): (usize, bool),
+        (page, prefetches): (usize, bool),
         places: &[QueryPlace],
         sums: &mut [SoftmaxSums],
     ) -> usize {
-        let (Some(places), Some(sums)) = (places.first_chunk::<Q>(), sums.first_chunk_mut::<Q>()) else { return Q };
+        simd.run(SomeQueries::<T, Q> { step: self, page, prefetches, places, sums, element: PhantomData });
+        Q
+    }
+}
+
+/// The first `Q` queries and a page, which is added to their sums. This is compiled as a function for each number of queries: all of
+/// them in one function would leave fewer registers to each inner loop.
+struct SomeQueries<'a, T, const Q: usize> {
+    step: &'a HeadAttention<'a>,
+    page: usize,
+    prefetches: bool,
+    places: &'a [QueryPlace],
+    sums: &'a mut [SoftmaxSums],
+    element: PhantomData<T>,
+}
+
+impl<T: CacheElement, const Q: usize> Work for SomeQueries<'_, T, Q> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let (Some(places), Some(sums)) = (self.places.first_chunk::<Q>(), self.sums.first_chunk_mut::<Q>()) else {
+            return;
+        };
         let pages = pages(places);
-        if !pages.contains(&page_at) {
-            return Q;
+        if !pages.contains(&self.page) {
+            return;
         }
-        let shape = self.past.shape();
+        let step = self.step;
+        let shape = step.past.shape();
         let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
-        let width = self.out.n_columns;
-        let queries = places.map(|QueryPlace { row, column, .. }| &self.queries[row * width + column..][..head_dim]);
-        let page = self.past.page::<T>(page_at);
-        let n_tokens = (places[Q - 1].seen.1 - page_at * PAGE).min(PAGE);
+        let width = step.out.n_columns;
+        let queries = places.map(|QueryPlace { row, column, .. }| &step.queries[row * width + column..][..head_dim]);
+        let page = step.past.page::<T>(self.page);
+        let n_tokens = (places[Q - 1].seen.1 - self.page * PAGE).min(PAGE);
         let keys = HeadRows {
-            elements: part(&page.keys, self.key_head, head_dim).as_chunks().0,
-            scales: part(&page.key_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+            elements: part(&page.keys, step.key_head, head_dim).as_chunks().0,
+            scales: part(&page.key_scales, step.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
         };
         let values = HeadRows {
-            elements: part(&page.values, self.key_head, padded_dim).as_chunks().0,
-            scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+            elements: part(&page.values, step.key_head, padded_dim).as_chunks().0,
+            scales: part(&page.value_scales, step.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
         };
         // Prefetches the values while keys are read, and the next keys while values are read.
         let (mut soon, mut later) = (&[][..], &[][..]);
-        if prefetches {
+        if self.prefetches {
             soon = values.elements;
-            if page_at + 1 < pages.end {
-                later = part(&self.past.page::<T>(page_at + 1).keys, self.key_head, head_dim).as_chunks().0;
+            prefetch_scales(simd, values.scales);
+            if self.page + 1 < pages.end {
+                let next = step.past.page::<T>(self.page + 1);
+                later = part(&next.keys, step.key_head, head_dim).as_chunks().0;
+                if T::HAS_SCALE {
+                    prefetch_scales(simd, part(&next.key_scales, step.key_head, n_groups));
+                }
             }
         }
         // Several vectors at once if there are registers: each addition waits for the one before it.
@@ -232,12 +262,12 @@ impl HeadAttention<'_> {
             _ => put_scores::<S, T, Q, 1>(simd, keys, &queries, (n_tokens, soon), &mut scores),
         }
         for (scores, place) in scores.iter_mut().zip(places) {
-            hide(scores, place.seen, page_at * PAGE);
+            hide(scores, place.seen, self.page * PAGE);
         }
-        let shrinks = weigh(simd, &mut scores, sums, simd.splat(self.scale));
-        let outputs = places.map(|place| self.outputs(place));
+        let shrinks = weigh(simd, &mut scores, sums, simd.splat(step.scale));
+        let outputs = places.map(|place| step.outputs(place));
         // SAFETY: this thread alone computes the places, which differ, and the references end here.
-        let mut out = outputs.map(|(row, columns)| unsafe { self.out.part(row, columns) });
+        let mut out = outputs.map(|(row, columns)| unsafe { step.out.part(row, columns) });
         let n_dims = padded_dim / LANES;
         let mut dim = 0;
         while dim < n_dims {
@@ -252,7 +282,6 @@ impl HeadAttention<'_> {
                 _ => add_values::<S, T, Q, 1>(simd, values, place, &scores, shrinks, &mut out, later),
             };
         }
-        Q
     }
 }
 
@@ -344,6 +373,14 @@ fn prefetch<S: Simd, T>(simd: S, soon: &[[T; LANES]], first: usize) {
     }
 }
 
+/// Prefetches the scales of a head's part of a page.
+#[inline(always)]
+fn prefetch_scales<S: Simd>(simd: S, scales: &[f32]) {
+    for line in scales.chunks(LINE / size_of::<f32>()) {
+        simd.prefetch_far(line.as_ptr());
+    }
+}
+
 /// Sets the scores to minus infinity of tokens that a query does not attend to.
 #[inline(always)]
 fn hide(scores: &mut [f32; PAGE], seen: (usize, usize), first: usize) {
@@ -430,7 +467,8 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
             None => sums[AT] = load_partial(simd, &out[AT][dim * LANES..], shrinks[AT]),
         }
     });
-    let n_groups = values.scales.len() / PAGE;
+    // If there are several vectors, the first one begins a group.
+    let (n_groups, group) = (values.scales.len() / PAGE, dim * LANES / GROUP);
     for (token, row) in values.elements.chunks_exact(n_dims).take(n_tokens).enumerate() {
         let row = &row[dim..][..D];
         if token.is_multiple_of(STEP) {
@@ -438,12 +476,13 @@ fn add_values<S: Simd, T: CacheElement, const Q: usize, const D: usize>(
                 prefetch(simd, soon, token * n_dims + (dim + offset) * STEP);
             }
         }
+        let scales =
+            if T::HAS_SCALE { &values.scales[token * n_groups + group..][..(D * LANES).div_ceil(GROUP)] } else { &[] };
         let mut value = [simd.splat(0.0); D];
         unrolled!(D, OFFSET, {
             value[OFFSET] = T::load(simd, &row[OFFSET]);
             if T::HAS_SCALE {
-                let scale = values.scales[token * n_groups + (dim + OFFSET) * LANES / GROUP];
-                value[OFFSET] = simd.mul(value[OFFSET], simd.splat(scale));
+                value[OFFSET] = simd.mul(value[OFFSET], simd.splat(scales[OFFSET * LANES / GROUP]));
             }
         });
         unrolled!(Q, AT, {

@@ -17,6 +17,7 @@ impl Avx2 {
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
+#[inline(never)]
 fn run_with<W: Work>(simd: Avx2, work: W) -> W::Output {
     work.run(simd)
 }

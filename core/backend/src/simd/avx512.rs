@@ -43,6 +43,7 @@ fn family() -> u32 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,fma")]
+#[inline(never)]
 fn run_with<W: Work>(simd: Avx512, work: W) -> W::Output {
     work.run(simd)
 }

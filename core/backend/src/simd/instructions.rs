@@ -8,9 +8,10 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen f32.
     type Floats: Copy;
 
-    /// Runs work that is compiled for this instruction set. All of it must be inlined: compilers build a function that they
-    /// keep separate, most often a closure of `for_each`, without the set, and each vector operation in it becomes a call.
-    /// So write loops around vectors.
+    /// Runs work in a function of its own that is compiled for this instruction set. All of it must be inlined: compilers build
+    /// a function that they keep separate, most often a closure of `for_each`, without the set, and each vector operation in
+    /// it becomes a call. So write loops around vectors. Work may run further work: a function with many inner loops keeps
+    /// fewer of their values in registers than a function for each.
     fn run<W: Work>(self, work: W) -> W::Output;
 
     /// Whether registers hold two dozen sums and their operands; otherwise they hold six.

@@ -44,7 +44,7 @@ impl Simd for Neon {
     type Floats = Four;
     const HAS_MANY_REGISTERS: bool = false;
 
-    #[inline(always)]
+    #[inline(never)]
     fn run<W: Work>(self, work: W) -> W::Output {
         work.run(self)
     }
