@@ -212,7 +212,7 @@ fn a_server_that_falls_silent_is_asked_again() {
             scope.spawn(move || {
                 let setting = setting();
                 let mut options = setting.options();
-                options.idle_timeout = Duration::from_secs(1);
+                options.idle_timeout = Duration::from_secs(5);
                 let hub = Hub::new(options);
                 moment.arrange(&setting, question, 1, &act);
                 let pulled = pull(&hub, NAME);

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use causerie::embedding::{EmbeddingModel, EmbeddingModelOptions};
 use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -130,10 +131,20 @@ impl TestServer {
     }
 
     /// Waits until a metric has a value, for what the server does after the client has finished.
+    #[track_caller]
     pub(crate) fn wait_for(&self, metric: &str, value: &str) {
         let line = format!("causerie_{metric} {value}");
         let has_come = || self.get("/metrics").text().lines().any(|found| found == line);
-        assert!((0..20_000).any(|_| has_come()), "{line} never came");
+        wait_until(&line, has_come);
+    }
+}
+
+/// Asks until something holds. The time limit only ends a failing test.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} never came");
     }
 }
 

@@ -1,14 +1,14 @@
 //! Clients that are slow, greedy, broken or hostile: the server survives each and answers a good request afterwards.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
 use serde_json::Value as Json;
 
 use crate::client::Client;
-use crate::server::{TestServer, ask};
+use crate::server::{TestServer, ask, wait_until};
 
 /// Sends bytes, and checks the status, 0 if the connection is closed without one, and that the connection is closed.
 #[track_caller]
@@ -62,7 +62,12 @@ fn slow_headers_are_not_waited_for() {
     check_closed(&server, b"", 0);
     check_closed(&server, b"POST /v1/chat/comp", 0);
     check_closed(&server, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", 0);
-    assert_eq!(server.chat("").status, 200);
+    // On a slow machine, good headers may come too late as well.
+    wait_until("a good reply", || {
+        let mut client = server.client();
+        client.ask("/v1/chat/completions", &ask(""));
+        client.try_reply().is_some_and(|reply| reply.status == 200)
+    });
 }
 
 #[test]
@@ -275,7 +280,9 @@ fn long() -> ScriptedReply {
 #[test]
 fn clients_that_do_not_read_hold_no_slots() {
     let replies = std::iter::repeat_with(long).take(8).chain(["good".into(), "good".into()]);
-    let server = TestServer::scripted(replies, settings(|it| it.slots = 4));
+    // A client that held its slot until this time is over would not get its whole reply below.
+    let write_timeout = Duration::from_secs(600);
+    let server = TestServer::scripted(replies, Settings { slots: 4, write_timeout, ..Settings::default() });
     let mut stalled: Vec<_> = (0..8).map(|_| server.client()).collect();
     // Each has its slot before the next one asks, so that scripts are given in order.
     let heads: Vec<_> = stalled
@@ -285,10 +292,8 @@ fn clients_that_do_not_read_hold_no_slots() {
             client.head().unwrap()
         })
         .collect();
-    let begun = Instant::now();
     assert_eq!(server.chat("").json()["choices"][0]["message"]["content"], "good");
     assert_eq!(server.chat(r#", "stream": true"#).status, 200);
-    assert!(begun.elapsed() < Duration::from_secs(1), "others are answered at once: {:?}", begun.elapsed());
     // Those that read on get the whole reply.
     for (client, head) in stalled.iter_mut().zip(&heads) {
         let mut n_bytes = 0;
@@ -310,6 +315,8 @@ fn an_unread_reply_gives_way_to_a_request_that_waits() {
     let first = ScriptedReply::new().text("So").stall();
     let server = TestServer::scripted([first, endless, "good".into()], settings(|it| it.slots = 1));
     let [mut running, mut unread, mut waiting] = [(); 3].map(|()| server.client());
+    // Some systems would hold all of the reply.
+    socket2::SockRef::from(&*unread.stream()).set_recv_buffer_size(16 << 10).unwrap();
     for (client, n_waiting) in [(&mut running, "0"), (&mut unread, "1"), (&mut waiting, "2")] {
         client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
         server.wait_for("requests_running", "1");
@@ -329,7 +336,8 @@ fn an_unread_reply_gives_way_to_a_request_that_waits() {
 
 #[test]
 fn a_reply_that_is_left_unread_is_cut_with_an_error() {
-    let server = TestServer::scripted([long()], settings(|it| it.write_timeout = Duration::from_millis(100)));
+    // The client must begin to read this long after the error, or the connection is closed.
+    let server = TestServer::scripted([long()], settings(|it| it.write_timeout = Duration::from_secs(2)));
     let mut client = server.client();
     client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
     let head = client.head().unwrap();

@@ -12,7 +12,7 @@ before(async () => {
   const args = ["--no-sandbox", "--disable-gpu"];
   browser = await puppeteer.launch({ executablePath: process.env.CAUSERIE_BROWSER, args });
   page = await browser.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
   page.on("pageerror", (err) => problems.push(String(err)));
 });

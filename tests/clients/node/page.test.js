@@ -15,7 +15,7 @@ before(async () => {
   const defaultViewport = { width: 1200, height: 800 };
   browser = await puppeteer.launch({ executablePath: process.env.CAUSERIE_BROWSER, args, defaultViewport });
   page = await browser.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
   page.on("pageerror", (err) => problems.push(String(err)));
   page.on("dialog", (dialog) => (problems.push(`a dialog: ${dialog.message()}`), dialog.dismiss()));
@@ -54,11 +54,20 @@ const texts = (selector) => page.$$eval(selector, (found) => found.map((element)
 const press = (label) => page.$$eval(`[aria-label="${label}"]`, (buttons) => buttons.at(-1).click());
 /** The next request for a reply. */
 const request = async () => JSON.parse((await page.waitForRequest((request) => request.method() === "POST")).postData());
-/** Adds a field to the page's requests, so that replies do not end. */
+/** Answers the next request for a reply in the page, with one that goes on until it is stopped. */
 const endless = () =>
   page.evaluate(() => {
     const ask = window.fetch;
-    window.fetch = (url, init) => ask(url, init?.body ? { ...init, body: init.body.replace("{", '{"ignore_eos": true, ') } : init);
+    window.fetch = (url, init) => {
+      if (init?.method !== "POST") return ask(url, init);
+      window.fetch = ask;
+      const event = `data: ${JSON.stringify({ choices: [{ delta: { content: "Once" } }] })}\n\n`;
+      const start = (controller) => {
+        controller.enqueue(new TextEncoder().encode(event));
+        init.signal.addEventListener("abort", () => controller.error(init.signal.reason));
+      };
+      return Promise.resolve(new Response(new ReadableStream({ start })));
+    };
   });
 
 test("a reply streams, with its speed", async () => {
@@ -231,9 +240,9 @@ test("what a model writes runs nothing, fetches nothing and styles nothing", asy
 });
 
 test("a reply is stopped by a button and by Escape", async () => {
-  await endless();
   for (const stop of [() => page.click("#stop"), () => page.keyboard.press("Escape")]) {
     await page.click("#new");
+    await endless();
     await send("Tell me a story");
     await page.waitForSelector(".assistant .text");
     await stop();
@@ -248,12 +257,12 @@ test("a new conversation during a reply starts over, and the old one is kept", a
   await send("Tell me a story");
   await page.waitForSelector(".assistant .text");
   await page.click("#new");
+  scripted = [[{ content: "Hi" }]];
   const asked = request();
   await send("Hello!");
   assert.deepEqual((await asked).messages.filter(({ role }) => role !== "system"), [{ role: "user", content: "Hello!" }]);
-  await page.waitForSelector(".assistant .text");
-  await page.click("#stop");
   await replied();
+  assert.deepEqual(await texts(".assistant .text"), ["Hi"]);
   assert.deepEqual(await texts("#conversations .open"), ["Hello!", "Tell me a story"]);
 });
 
@@ -342,8 +351,8 @@ test("what is copied is what was written", async () => {
   await send("Go");
   await replied();
   for (const [label, expected] of [["Copy reply", reply], ["Copy code", "let a = 1;"], ["Copy message", "Go"]]) {
-    await press(label);
-    await page.waitForSelector(`[aria-label="${label}"].done`);
+    // The mark stays for a moment only.
+    await Promise.all([page.waitForSelector(`[aria-label="${label}"].done`), press(label)]);
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), expected);
   }
 });
@@ -469,7 +478,7 @@ test("text has contrast in light and dark, and fits a phone", async () => {
 /** The page of a server that requires a key asks for it. */
 async function asksForKey(baseURL, key) {
   const other = await browser.newPage();
-  other.setDefaultTimeout(20_000);
+  other.setDefaultTimeout(60_000);
   await other.goto(baseURL.replace(/\/v1$/, "/"));
   await other.waitForSelector("#access:not([hidden])");
   await other.type("#key", key);

@@ -21,7 +21,7 @@ test("pictures are chosen, pasted and dropped, shown, sent and kept", async () =
   const vision = await serve("--model", folder, "--model-id", MODEL);
   const problems = [];
   const other = await browser.newPage();
-  other.setDefaultTimeout(20_000);
+  other.setDefaultTimeout(60_000);
   other.on("console", (message) => message.type() === "error" && problems.push(message.text()));
   other.on("pageerror", (err) => problems.push(String(err)));
   const opened = () => other.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");

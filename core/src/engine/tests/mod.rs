@@ -10,8 +10,8 @@ mod speech;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Weak};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -36,13 +36,20 @@ fn engine_of(family: &str, looks_ahead: bool) -> Engine {
 }
 
 fn engine_on(compute: Compute, family: &str, looks_ahead: bool) -> Engine {
+    start(LoadedModel { looks_ahead, ..load(compute, family) })
+}
+
+fn start(loaded: LoadedModel) -> Engine {
+    Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
+}
+
+fn load(compute: Compute, family: &str) -> LoadedModel {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models");
     let model = models.join(format!("{family}-f32.gguf"));
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let tokenizer = ModelTokenizer::load(&weights).unwrap();
     let model = Model::load(&weights, None, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
-    let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };
-    Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
+    LoadedModel::new(model, tokenizer, None, 4096)
 }
 
 fn greedy(engine: &Engine, max_tokens: usize) -> Request {
@@ -148,29 +155,46 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
 /// The owner of a reply whose turn comes when all may begin; notes the order of ends.
 struct GatedOwner {
     at: usize,
-    prompt: Option<Prepared>,
+    job: Option<PromptJob>,
     may_begin: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<usize>>>,
 }
 
 impl ReplyOwner for GatedOwner {
     fn turn(&mut self) -> Option<PromptJob> {
-        let prompt = if self.may_begin.load(Ordering::Acquire) { self.prompt.take()? } else { return None };
-        Some(Box::new(|_| Ok(prompt)))
+        if self.may_begin.load(Ordering::Acquire) { self.job.take() } else { None }
     }
 
-    fn ended(&mut self, _: Option<&mut ChatMessage>) {
-        self.ends.lock().push(self.at);
+    fn ended(&mut self, reply: Option<&mut ChatMessage>) {
+        if reply.is_some() {
+            self.ends.lock().push(self.at);
+        }
     }
 }
 
-/// Generates one-token replies to prompts that become ready together; returns them in the order in which they ended.
+/// The owner of a reply that never begins. Once all may begin, it holds up the engine thread until all prompts are ready.
+struct HoldingOwner {
+    may_begin: Arc<AtomicBool>,
+    all_ready: Option<Arc<Barrier>>,
+}
+
+impl ReplyOwner for HoldingOwner {
+    fn turn(&mut self) -> Option<PromptJob> {
+        if self.may_begin.load(Ordering::Acquire)
+            && let Some(all_ready) = self.all_ready.take()
+        {
+            all_ready.wait();
+        }
+        None
+    }
+}
+
+/// Generates one-token replies to prompts that become ready together; returns them in the order in which they ended. The engine
+/// must prepare one prompt at a time.
 fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-    let begin = |(at, tokens): (usize, &Vec<u32>)| {
-        let mut request = greedy(engine, 1);
-        let (may_begin, ends) = (Arc::clone(&may_begin), Arc::clone(&ended));
-        request.owner = Box::new(GatedOwner { at, prompt: Some(prompt_of(tokens.clone())), may_begin, ends });
+    let begin = |owner: Box<dyn ReplyOwner>| {
+        let request = Request { owner, ..greedy(engine, 1) };
         let starter = Arc::clone(engine);
         let mut stream = ResponseStream::new(move |sender| {
             starter.submit(request, sender)?;
@@ -180,9 +204,25 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
         assert!(Pin::new(&mut stream).poll_next(&mut context).is_pending());
         stream
     };
-    let streams: Vec<_> = prompts.iter().enumerate().map(begin).collect();
-    may_begin.store(true, Ordering::Release);
-    engine.thread().unpark();
+    let begin_gated = |at: usize, job: PromptJob| {
+        let (may_begin, ends) = (Arc::clone(&may_begin), Arc::clone(&ended));
+        begin(Box::new(GatedOwner { at, job: Some(job), may_begin, ends }))
+    };
+    let begin_prompt = |(at, tokens): (usize, &Vec<u32>)| {
+        let prompt = prompt_of(tokens.clone());
+        begin_gated(at, Box::new(|_| Ok(prompt)))
+    };
+    let streams: Vec<_> = prompts.iter().enumerate().map(begin_prompt).collect();
+    let all_ready = Arc::new(Barrier::new(2));
+    let holding = HoldingOwner { may_begin: Arc::clone(&may_begin), all_ready: Some(Arc::clone(&all_ready)) };
+    // Jobs run in order, so this one runs when all prompts are ready.
+    let last_job: PromptJob = Box::new(move |_| {
+        all_ready.wait();
+        Err(unloaded())
+    });
+    let _others = [begin_gated(prompts.len(), last_job), begin(Box::new(holding))];
+    // On the engine thread, so that all turns come in the same step.
+    engine.visit(move |_, _| may_begin.store(true, Ordering::Release)).unwrap();
     streams.into_iter().for_each(|stream| drop(stream.into_iter().last().unwrap().unwrap()));
     ended.lock().clone()
 }
@@ -193,9 +233,9 @@ fn a_long_prompt_does_not_delay_a_short_one() {
     let prompt = |first: u32, n_tokens: u32| (0..n_tokens).map(|at| 20 + (first + at * 7) % 280).collect::<Vec<u32>>();
     let long = prompt(0, 2000);
     for family in ["lfm2", "qwen3"] {
-        let engine = Arc::new(engine_of(family, true));
+        let loaded = load(Compute::new(&Default::default()).unwrap(), family);
+        let engine = Arc::new(start(LoadedModel { preparation_threads: 1, ..loaded }));
         assert_eq!(order_of_ends(&engine, &[long.clone(), prompt(1, 40)]), [1, 0], "{family}");
-        // Prompts are prepared beside each other, so the longest may get some chunks ahead: not enough to end first.
         assert_eq!(order_of_ends(&engine, &[prompt(2, 2000), prompt(3, 600), prompt(4, 200)]), [2, 1, 0], "{family}");
         // The oldest prompt comes first in every other step.
         assert_eq!(order_of_ends(&engine, &[prompt(5, 600), prompt(6, 700)]), [0, 1], "{family}");
