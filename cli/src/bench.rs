@@ -95,11 +95,14 @@ fn measure_in_process(arguments: &BenchArguments, model: &LocalModel, threads: u
     if let Some(folder) = &arguments.loading.packed_folder {
         command.arg("--packed-folder").arg(folder);
     }
-    if let Some(how) = arguments.loading.weight_memory.to_possible_value() {
-        command.arg("--weight-memory").arg(how.get_name());
-    }
-    if let Some(device) = arguments.loading.device.to_possible_value() {
-        command.arg("--device").arg(device.get_name());
+    for (option, choice) in [
+        ("--weight-memory", arguments.loading.weight_memory.to_possible_value()),
+        ("--cache-type", arguments.loading.cache_type.to_possible_value()),
+        ("--device", arguments.loading.device.to_possible_value()),
+    ] {
+        if let Some(choice) = choice {
+            command.arg(option).arg(choice.get_name());
+        }
     }
     if let Some(name) = &arguments.loading.gpu_name {
         command.arg("--gpu-name").arg(name);

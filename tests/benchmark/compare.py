@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("-s", "--sizes", default="350m", help="sizes among 350m and 1.2b")
     parser.add_argument("-k", "--kinds", default="q4_0,q4_k_m,q8_0,f16")
     parser.add_argument("-f", "--files", type=pathlib.Path, nargs="+", help="GGUF files to measure instead")
+    parser.add_argument("-c", "--cache-type", default="f16", choices=["f16", "q8_0"], help="of keys and values, but cera's")
     parser.add_argument("-e", "--engines", default="causerie,llama.cpp,cera")
     parser.add_argument("--models", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--causerie", required=True, help=argparse.SUPPRESS)
@@ -54,18 +55,21 @@ def run(command, **environment):
 
 def causerie(model, threads, options):
     command = [options.causerie, "bench", "--json", "--model", model, "-p", options.prompt_tokens, "-n", options.reply_tokens]
-    output, _ = run([*command, "-t", threads, "--at-once", options.at_once, "--repeats", 1])
+    command += ["-t", threads, "--at-once", options.at_once, "--repeats", 1, "--cache-type", options.cache_type]
+    output, _ = run(command)
     return json.loads(output)["runs"][0]
 
 
 def llama_cpp(model, threads, options):
     n_prompt, n_reply, n = options.prompt_tokens, options.reply_tokens, options.at_once
+    # Values that are not f16 need flash attention, which is on by default only where it is known to be quicker.
+    cache = ["-fa", "on", "-ctk", options.cache_type, "-ctv", options.cache_type] if options.cache_type != "f16" else []
     if n > 1:
         command = [options.llama / "llama-batched-bench", "-m", model, "-t", threads, "-npp", n_prompt, "-ntg", n_reply, "-npl", n]
-        output, peak = run([*command, "-c", n * (n_prompt + n_reply), "--output-format", "jsonl"])
+        output, peak = run([*command, *cache, "-c", n * (n_prompt + n_reply), "--output-format", "jsonl"])
         [row] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         return {SPEEDS["prefill"]: row["speed_pp"], SPEEDS["decode"]: row["speed_tg"], "peak_memory_bytes": peak}
-    command = [options.llama / "llama-bench", "-m", model, "-t", threads, "-r", 1, "-o", "json"]
+    command = [options.llama / "llama-bench", "-m", model, *cache, "-t", threads, "-r", 1, "-o", "json"]
     prompt, _ = run([*command, "-p", n_prompt, "-n", 0])
     reply, peak = run([*command, "-p", 0, "-n", n_reply, "-d", n_prompt])
     speeds = {key: json.loads(output)[0]["avg_ts"] for key, output in [("prefill", prompt), ("decode", reply)]}
@@ -132,7 +136,7 @@ def main():
     def over_rounds(value):
         return [value(limits, runs) for limits, runs in quiet]
 
-    print(f"{processor()}; {options.prompt_tokens} prompt tokens, {options.reply_tokens} reply tokens, {options.at_once} at once; "
+    print(f"{processor()}; {options.prompt_tokens} prompt tokens, {options.reply_tokens} reply tokens, {options.at_once} at once, keys and values in {options.cache_type}; "
           f"medians of {len(quiet)} rounds, {len(rounds) - len(quiet)} discarded")
     reads = {n: statistics.median(over_rounds(lambda limits, _: limits[str(n)])) for n in threads}
     print("memory bandwidth: " + ", ".join(f"{speed:.1f} GB/s with {n} threads" for n, speed in reads.items()))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use causerie::{Device, GenerationOptions, LoadOptions, WeightMemory};
+use causerie::{CacheType, Device, GenerationOptions, LoadOptions, WeightMemory};
 use clap::{Args, ValueEnum};
 
 use causerie_server::access::Auth;
@@ -23,7 +23,7 @@ pub(crate) struct ContextOption {
     pub(crate) size: Option<usize>,
 }
 
-/// What computes a model, where packed weights lie, and how they come into memory.
+/// What computes a model, where packed weights lie, how they come into memory, and how keys and values are stored.
 #[derive(Args)]
 pub(crate) struct LoadingArguments {
     /// Folder for packed weights: the first load of a model writes its weights there as kernels read them, and later ones map that
@@ -34,6 +34,10 @@ pub(crate) struct LoadingArguments {
     /// them, and copies them while no reply runs.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) weight_memory: WeightMemoryName,
+    /// Storage format of keys and values: f32 takes twice the memory of f16, for comparison with references; q8_0 takes little more
+    /// than half of it, with less precision.
+    #[arg(long, value_name = "TYPE", default_value = "f16")]
+    pub(crate) cache_type: CacheTypeName,
     /// What computes the model: auto takes a GPU if there is one that can. A GPU needs a build with the feature gpu.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: DeviceName,
@@ -59,6 +63,14 @@ pub(crate) enum WeightMemoryName {
     Auto,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum CacheTypeName {
+    F16,
+    F32,
+    #[value(name = "q8_0")]
+    Q8_0,
+}
+
 impl LoadingArguments {
     /// Adds these options to others.
     pub(crate) fn add_to(&self, options: LoadOptions) -> LoadOptions {
@@ -68,13 +80,18 @@ impl LoadingArguments {
             WeightMemoryName::Auto => WeightMemory::Auto,
         };
         let packed_folder = self.packed_folder.clone();
+        let cache_type = match self.cache_type {
+            CacheTypeName::F16 => CacheType::F16,
+            CacheTypeName::F32 => CacheType::F32,
+            CacheTypeName::Q8_0 => CacheType::Q8_0,
+        };
         let device = match self.device {
             DeviceName::Cpu => Device::Cpu,
             DeviceName::Gpu => Device::Gpu,
             DeviceName::Auto => Device::Auto,
         };
         let (gpu_name, gpu_bytes) = (self.gpu_name.clone(), self.gpu_bytes);
-        LoadOptions { packed_folder, weight_memory, device, gpu_name, gpu_bytes, ..options }
+        LoadOptions { packed_folder, weight_memory, cache_type, device, gpu_name, gpu_bytes, ..options }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use causerie::{CacheType, LoadOptions};
+use causerie::LoadOptions;
 use causerie_server::access::BasePath;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::arguments::options::{
     AuthMode, ContextOption, LoadingArguments, ModelOption, connection_count, origin, small_count,
@@ -26,10 +26,6 @@ pub(crate) struct ServeArguments {
     /// Threads to compute with [default: one per processor].
     #[arg(long, value_name = "N", value_parser = small_count)]
     pub(crate) threads: Option<usize>,
-    /// Storage format of keys and values: f32 takes twice the memory of f16, for comparison with references; q8_0 takes
-    /// little more than half of it, with less precision.
-    #[arg(long, value_name = "TYPE", default_value = "f16")]
-    pub(crate) cache_type: CacheTypeName,
     /// Address or host name to listen on; others on the network can reach any but loopback addresses [default: 127.0.0.1,
     /// or 0.0.0.0 with --base-path].
     #[arg(long, value_name = "HOST")]
@@ -68,24 +64,10 @@ pub(crate) struct ServeArguments {
     pub(crate) limits: ServerLimits,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum CacheTypeName {
-    F16,
-    F32,
-    #[value(name = "q8_0")]
-    Q8_0,
-}
-
 impl ServeArguments {
     /// Options to load the model with.
     pub(crate) fn load_options(&self) -> LoadOptions {
-        let cache_type = match self.cache_type {
-            CacheTypeName::F16 => CacheType::F16,
-            CacheTypeName::F32 => CacheType::F32,
-            CacheTypeName::Q8_0 => CacheType::Q8_0,
-        };
-        let options = self.loading.add_to(model::load_options(self.context.size));
-        LoadOptions { threads: self.threads, cache_type, ..options }
+        LoadOptions { threads: self.threads, ..self.loading.add_to(model::load_options(self.context.size)) }
     }
 }
 
