@@ -2,12 +2,13 @@
 
 import type { GenerationOptions, LoadOptions, ModelInfo, RoundOptions } from "./options.js";
 
+export type { FunctionCallParser } from "./lib/notations.js";
 export type { GenerationOptions, LoadOptions, ModelInfo, RoundOptions, SamplingDefaults } from "./options.js";
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** What can go wrong. */
+/** What can go wrong. An argument of a wrong type is a `TypeError` instead, which names it. */
 export class SdkError extends Error {
   readonly code: ErrorCode;
 }
@@ -67,8 +68,10 @@ export interface FunctionDefinition {
 }
 
 /**
- * A function that is run. What it returns is the result, as JSON: undefined, functions and symbols are null. What it throws is told
- * to the model, and so is a result that JSON cannot represent, or that is nested more than 127 deep.
+ * A function that is run, as a method of its object. What it returns is the result: a string as it is, other values as JSON, in which
+ * undefined, functions and symbols are null, and bigints are integers. `{ type: "image", data }` and `{ type: "audio", data }`, or an array
+ * of parts with one, are parts of the result, for models that read such parts. The model reads the message of what it throws. It also reads an
+ * error in place of a result that JSON would lose, such as a map, a promise, bytes or NaN, or that is nested more than 127 deep.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export interface RunnableFunction<Arguments = any> extends FunctionDefinition {
@@ -159,8 +162,9 @@ export type MessageResponse =
   | ({ type: "complete" } & Completion);
 
 /**
- * The reply to a message. Nothing is computed before its first event is requested, and the model waits for the reader. It can be
- * read once; leaving the loop stops the model.
+ * The reply to a message. Nothing is computed before its first event is requested. The model runs at most about sixteen events ahead
+ * of the reader: after one that leaves, the history may have a little more text than it has read. The reply can be read once; leaving
+ * the loop stops the model.
  */
 export class Response implements AsyncIterable<MessageResponse> {
   private constructor();
@@ -195,9 +199,14 @@ export class ModelRunner {
   /** Loads a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`. */
   static load(model: string | URL, options?: LoadOptions): Promise<ModelRunner>;
   readonly info: ModelInfo;
+  /**
+   * Why the model is not computed on the GPU that its options ask for: there is none, its memory is too small, or it failed meanwhile.
+   * `null` if it is computed as asked for.
+   */
+  readonly deviceNote: string | null;
   /** Creates a conversation. Every reply runs the functions that have `run`; calls of the others are left to the app. */
   createConversation(systemPrompt?: string | null, functions?: OfferedFunction[]): Conversation;
-  createConversationFromHistory(history: ChatMessage[], functions?: OfferedFunction[]): Conversation;
+  createConversationFromHistory(history: Sent[], functions?: OfferedFunction[]): Conversation;
   restoreSession(path: string, functions?: OfferedFunction[]): Conversation;
   tokenize(text: string): number[];
   /** Completes a prompt as it stands. */

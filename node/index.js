@@ -3,10 +3,13 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { check, isObject, optionsOf, string } from "./lib/arguments.js";
 import { cosineSimilarity, EmbeddingModel, nativeEmbeddingModel } from "./lib/embedding.js";
+import { handlersOf, joined, offered, offeredOne, toolsJson } from "./lib/functions.js";
+import { json } from "./lib/json.js";
 import { awaited, call, native, SdkError } from "./lib/native.js";
 import { Response } from "./lib/response.js";
-import { answer, message, nameOf, optionsJson, requestJson, tool } from "./lib/values.js";
+import { answer, message, messages, optionsJson, pathOf, requestJson } from "./lib/values.js";
 
 export { cosineSimilarity, EmbeddingModel, Response, SdkError };
 
@@ -16,11 +19,11 @@ function demo() {
   return places.find((place) => existsSync(place)) ?? places[0];
 }
 
-const pathOf = (model) => (model === "causerie/demo" ? demo() : model instanceof URL ? fileURLToPath(model) : model);
+const placeOf = (model) => (model === "causerie/demo" ? demo() : pathOf(model));
 
 /** Facts from the headers of a model's files. Nothing is loaded. */
 export function readModelInfo(model) {
-  return JSON.parse(call(() => native.readModelInfo(pathOf(model))));
+  return JSON.parse(call(() => native.readModelInfo(placeOf(model))));
 }
 
 /** A loaded model, which creates conversations. */
@@ -35,41 +38,46 @@ export class ModelRunner {
 
   /** Loads a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`. */
   static async load(model, options) {
-    return new ModelRunner(await awaited(native.loadModel(pathOf(model), call(() => optionsJson(options)))));
+    return new ModelRunner(await awaited(native.loadModel(placeOf(model), optionsJson(optionsOf(options)))));
   }
 
   get info() {
     return JSON.parse(this.#native.info());
   }
 
+  get deviceNote() {
+    return this.#native.deviceNote();
+  }
+
   /** Creates a conversation. Every reply runs the functions that have `run`; calls of the others are left to the app. */
-  createConversation(systemPrompt = "", functions = []) {
-    return new Conversation(this.#native.createConversation(systemPrompt ?? ""), functions);
+  createConversation(systemPrompt, functions = []) {
+    return new Conversation(this.#native.createConversation(string("systemPrompt", systemPrompt ?? "")), functions);
   }
 
   createConversationFromHistory(history, functions = []) {
-    const json = JSON.stringify(history.map(message));
-    return new Conversation(call(() => this.#native.createConversationFromHistory(json)), functions);
+    const text = json(messages(history, "history"), "history");
+    return new Conversation(call(() => this.#native.createConversationFromHistory(text)), functions);
   }
 
   restoreSession(path, functions = []) {
-    return new Conversation(call(() => this.#native.restoreSession(path)), functions);
+    return new Conversation(call(() => this.#native.restoreSession(string("path", path))), functions);
   }
 
   tokenize(text) {
-    return call(() => this.#native.tokenize(text));
+    return call(() => this.#native.tokenize(string("text", text)));
   }
 
   /** Completes a prompt as it stands. */
-  complete(prompt, options = {}) {
-    const chosen = { ...options };
-    return new Response(() => this.#native.complete(prompt, optionsJson(chosen)), chosen);
+  complete(prompt, options) {
+    const [text, chosen] = [string("prompt", prompt), optionsOf(options)];
+    return new Response(() => this.#native.complete(text, optionsJson(chosen)), chosen);
   }
 
   /** Answers questions about a state, with probabilities, and generates no text. */
-  async decide(state, questions, options = {}) {
-    const about = Array.isArray(state) && state.length && state.every((item) => item?.role) ? { messages: state.map(message) } : { state };
-    return answer(await awaited(this.#native.decide(requestJson({ ...options, ...about, questions }))));
+  async decide(state, questions, options) {
+    const isThread = Array.isArray(state) && state.length && state.every((item) => item?.role);
+    const about = isThread ? { messages: messages(state, "state") } : { state };
+    return answer(await awaited(this.#native.decide(requestJson({ ...optionsOf(options), ...about, questions }))));
   }
 
   /** Sets the model that chooses among the functions of conversations, for replies with `maxOfferedFunctions`. */
@@ -81,16 +89,6 @@ export class ModelRunner {
   async unload() {
     await awaited(this.#native.unload());
   }
-}
-
-/** Handlers with the ones of offered functions. Calls of those without `run` are left to the app. */
-function joined(handlers, offered) {
-  const all = new Map(handlers);
-  for (const definition of offered) {
-    if (definition.run) all.set(nameOf(definition), definition.run);
-    else all.delete(nameOf(definition));
-  }
-  return all;
 }
 
 /** A conversation: a history that grows by messages and replies. */
@@ -105,12 +103,10 @@ export class Conversation {
   constructor(created, functions = []) {
     if (!(created instanceof native.NativeConversation)) throw new TypeError("use ModelRunner to create a conversation");
     this.#native = created;
-    if (!Array.isArray(functions)) throw new TypeError("functions must be an array of functions");
-    if (functions.length) call(() => created.registerFunctions(JSON.stringify(functions.map(tool))));
-    for (const definition of functions.filter(({ run }) => run)) {
-      this.#handlers.set(nameOf(definition), definition.run);
-      this.#run.add(nameOf(definition));
-    }
+    const given = offered(functions);
+    if (given.length) call(() => created.registerFunctions(toolsJson(given)));
+    this.#handlers = joined([], given);
+    this.#run = new Set(this.#handlers.keys());
   }
 
   get history() {
@@ -132,21 +128,21 @@ export class Conversation {
 
   /** Offers a function to the model. If it has `run`, `respondWithFunctions` runs it. */
   registerFunction(definition) {
-    call(() => this.#native.registerFunctions(JSON.stringify([tool(definition)])));
-    const name = nameOf(definition);
-    this.#handlers.delete(name);
-    this.#run.delete(name);
-    if (definition.run) this.#handlers.set(name, definition.run);
+    const given = offeredOne(definition);
+    call(() => this.#native.registerFunctions(toolsJson([given])));
+    this.#handlers = joined(this.#handlers, [given]);
+    this.#run.delete(given.name);
   }
 
   unregisterFunction(name) {
+    const wasOffered = call(() => this.#native.unregisterFunction(string("name", name)));
     this.#handlers.delete(name);
     this.#run.delete(name);
-    return call(() => this.#native.unregisterFunction(name));
+    return wasOffered;
   }
 
   append(added) {
-    call(() => this.#native.append(JSON.stringify(message(added))));
+    call(() => this.#native.append(json(message(added), "message")));
   }
 
   removeLastMessage() {
@@ -168,47 +164,47 @@ export class Conversation {
     return fork;
   }
 
-  saveSession(path, { includeCache = false } = {}) {
-    call(() => this.#native.saveSession(path, includeCache));
+  saveSession(path, options) {
+    const { includeCache = false } = optionsOf(options);
+    check("includeCache", typeof includeCache === "boolean", "true or false", includeCache);
+    call(() => this.#native.saveSession(string("path", path), includeCache));
   }
 
   /**
    * The stream of the reply to a message, or without one, to the history as it stands. The option `functions` offers some beside the
    * functions of the conversation, and runs those that have `run`. With `schema`, the reply is JSON of this schema.
    */
-  generateResponse(sent, options = {}) {
-    const { functions } = options;
-    if (!functions && !this.#run.size) return this.#response(sent, options);
+  generateResponse(sent, options) {
+    const { functions, ...others } = optionsOf(options);
+    const given = offered(functions ?? []);
+    if (!functions && !this.#run.size) return this.#response(sent, others);
     const own = [...this.#handlers].filter(([name]) => this.#run.has(name));
-    const offered = functions ?? [];
-    return this.#response(sent, options, joined(own, offered), JSON.stringify(offered.map(tool)));
+    return this.#response(sent, others, joined(own, given), given);
   }
 
   /**
    * The same, but calls of functions that have `run` are run, and the reply goes on with their results. `functions` are offered with
    * the message; an object has handlers of registered functions, by name.
    */
-  respondWithFunctions(sent, functions = [], options = {}) {
-    const offered = Array.isArray(functions) ? functions : [];
-    const named = Array.isArray(functions) ? [] : Object.entries(functions);
-    const handlers = joined([...this.#handlers, ...named], offered);
-    return this.#response(sent, options, handlers, JSON.stringify(offered.map(tool)));
+  respondWithFunctions(sent, functions = [], options) {
+    const [named, given] = Array.isArray(functions) ? [[], offered(functions)] : [handlersOf(functions), []];
+    return this.#response(sent, optionsOf(options), joined([...this.#handlers, ...named], given), given);
   }
 
   /** The whole answer: the last event of the reply, with its `value` if there is a `schema`. */
-  respond(sent, options = {}) {
+  async respond(sent, options) {
     return this.generateResponse(sent, options).complete();
   }
 
-  #response(sent, options, handlers, tools) {
-    const chosen = { ...options };
-    const text = sent === undefined || sent === null ? undefined : JSON.stringify(message(sent));
-    const names = handlers && [...handlers.keys()];
-    return new Response(() => this.#native.start(text, optionsJson(chosen), names, tools), { ...chosen, handlers });
+  #response(sent, options, handlers, given) {
+    const text = sent === undefined || sent === null ? undefined : json(message(sent), "message");
+    const [names, tools] = handlers ? [[...handlers.keys()], toolsJson(given)] : [];
+    return new Response(() => this.#native.start(text, optionsJson(options), names, tools), { ...options, handlers });
   }
 }
 
 /** Loads a model that follows a script, so that apps can be tested without a real one. */
 export function loadScriptedModel(script) {
-  return new ModelRunner(call(() => native.loadScriptedModel(JSON.stringify(script))));
+  const text = json(check("script", isObject(script), "an object", script), "script");
+  return new ModelRunner(call(() => native.loadScriptedModel(text)));
 }

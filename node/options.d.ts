@@ -1,6 +1,7 @@
 /** Options of loading and of replies, and facts about models. Written by scripts/bindgen from the tables in core/src/tables. */
 
 import type { Json } from "./index.js";
+import type { FunctionCallParser } from "./lib/notations.js";
 
 /** Options of loading. */
 export interface LoadOptions {
@@ -96,7 +97,7 @@ export interface GenerationOptions {
    * The notation of calls in the reply. Without one, parsing is off, and calls arrive as chunks of text. Default: the notation
    * that the model writes.
    */
-  functionCallParser?: string | null;
+  functionCallParser?: FunctionCallParser | null;
   /** How calls are handled that can be read only after a repair. Default: they are delivered. */
   parserStrictness?: "recover" | "strict";
   /** Randomness of the choice of tokens; 0 always picks the most probable token. Default 1.0. */
@@ -133,7 +134,7 @@ export interface GenerationOptions {
    * generated at the same time or is cached (docs/adr/0015). On Metal, the last bits of logits may differ if part of the prompt
    * comes from the cache. Default: a random seed, which is reported with the reply.
    */
-  seed?: number | null;
+  seed?: number | bigint | null;
   /** The largest number of tokens of the reply. Default: no limit but the context. */
   maxTokens?: number | null;
   /**
@@ -264,7 +265,7 @@ export interface ModelInfo {
   /** Whether the chat template supports functions. */
   supportsFunctionCalling: boolean;
   /** The notation in which the model writes calls, found from its chat template. It is the default of the options of a reply. */
-  functionCallParser: string;
+  functionCallParser: FunctionCallParser;
   /** Whether the chat template supports reasoning. */
   supportsReasoning: boolean;
   /** Whether messages can contain images. */

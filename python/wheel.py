@@ -1,4 +1,4 @@
-"""Adds the files to the wheel that are not Python: the library, the command, the demo model with its projector."""
+"""Adds the files to the wheel that are not Python, the library, the command, the demo model with its projector; and the README."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NAMES = {"darwin": "libcauserie_ffi.dylib", "win32": "causerie_ffi.dll"}
 COMMAND = "causerie.exe" if sys.platform == "win32" else "causerie"
@@ -34,6 +35,16 @@ class WheelHook(BuildHookInterface[Any]):
             command: f"causerie/{command.name}",
             **{model: f"causerie/{model.name}" for model in demo_model(repository)},
         }
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Takes the package's description from README.md, with links to files of the repository that a reader elsewhere can follow."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        repository = f"{metadata['urls']['Source']}/blob/main"
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        text = re.sub(r"\]\((?![a-z]+:|#)(\.\./)?", lambda link: f"]({repository}/{'' if link[1] else 'python/'}", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 def build(repository: Path) -> Path:

@@ -6,6 +6,7 @@ use causerie as core;
 use causerie::read_json;
 
 use crate::error::{Result, SdkError};
+use crate::message::ChatMessageContent;
 use crate::number::SdkCount;
 
 /// Limits on the function calls of one message.
@@ -23,7 +24,7 @@ pub struct RoundOptions {
 }
 
 /// The outcome of running a function.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
+#[derive(Clone, Debug, PartialEq, uniffi::Enum)]
 pub enum FunctionOutcome {
     /// It returned a string, which the model reads as it is.
     Text {
@@ -34,6 +35,11 @@ pub enum FunctionOutcome {
     Json {
         /// The JSON text.
         text: String,
+    },
+    /// It returned parts of a message, such as a picture.
+    Content {
+        /// The parts.
+        content: Vec<ChatMessageContent>,
     },
     /// It failed.
     Failed {
@@ -67,6 +73,7 @@ impl TryFrom<FunctionOutcome> for core::FunctionOutcome {
             FunctionOutcome::Json { text } => Self::Returned(read_json(&text).ok_or_else(|| {
                 SdkError::Serialization { reason: "the result of a function must be valid JSON".to_owned() }
             })?),
+            FunctionOutcome::Content { content } => Self::Content(content.into_iter().map(Into::into).collect()),
             FunctionOutcome::Failed { reason } => Self::Failed(core::FunctionError::new(reason)),
             FunctionOutcome::TimedOut => Self::TimedOut,
         })

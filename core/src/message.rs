@@ -62,7 +62,7 @@ impl Role {
 ///
 /// Printed, a file is its size: `Image(3708 bytes)`.
 #[non_exhaustive]
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ChatMessageContent {
     /// Text.
     Text(String),
@@ -248,12 +248,17 @@ impl ChatMessage {
     /// assert_eq!(causerie::ChatMessage::user("Hi").text(), "Hi");
     /// ```
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for part in &self.content {
-            if let ChatMessageContent::Text(piece) = part {
-                text.push_str(piece);
-            }
-        }
-        text
+        text_of(&self.content)
     }
+}
+
+/// The concatenated text among parts.
+pub(crate) fn text_of(content: &[ChatMessageContent]) -> String {
+    let mut text = String::new();
+    for part in content {
+        if let ChatMessageContent::Text(piece) = part {
+            text.push_str(piece);
+        }
+    }
+    text
 }

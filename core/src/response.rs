@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::function::{Diagnostic, RejectedCall, SdkFunctionCall, Value};
-use crate::message::ChatMessage;
+use crate::message::{ChatMessage, ChatMessageContent};
 use crate::options::Sampling;
 
 /// One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
@@ -141,6 +141,8 @@ pub struct FunctionResult {
     pub name: Option<String>,
     /// The text of the tool message that was added to the history.
     pub text: String,
+    /// The parts of that message: its text, and what else the function returned.
+    pub content: Vec<ChatMessageContent>,
     /// Whether the text reports an error of the function or of the call.
     pub is_error: bool,
     /// The error of the function, if it failed; `None` if it did not run, or took too long.
@@ -221,6 +223,8 @@ impl Eq for FunctionError {}
 pub enum FunctionOutcome {
     /// The value that the function returned. The model reads a string as it is, any other value as JSON text.
     Returned(Value),
+    /// The text, pictures and sound that the function returned, for models that read such parts in results.
+    Content(Vec<ChatMessageContent>),
     /// The error of the function, whose text the model reads as `{"error": …}`.
     Failed(FunctionError),
     /// The function took longer than [`RoundOptions::time_limit`](crate::RoundOptions::time_limit).

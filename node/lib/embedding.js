@@ -1,9 +1,8 @@
 // Embedding models: texts as vectors, and documents in the order in which they fit a query.
 
-import { fileURLToPath } from "node:url";
-
-import { awaited, call, native } from "./native.js";
-import { answer, requestJson } from "./values.js";
+import { check, optionsOf } from "./arguments.js";
+import { awaited, native } from "./native.js";
+import { answer, pathOf, requestJson } from "./values.js";
 
 /** The native part of a model. */
 export let nativeEmbeddingModel;
@@ -19,9 +18,8 @@ export class EmbeddingModel {
   }
 
   /** Loads a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. */
-  static async load(model, options = {}) {
-    const path = model instanceof URL ? fileURLToPath(model) : model;
-    return new EmbeddingModel(await awaited(native.loadEmbeddingModel(path, call(() => requestJson(options)))));
+  static async load(model, options) {
+    return new EmbeddingModel(await awaited(native.loadEmbeddingModel(pathOf(model), requestJson(optionsOf(options)))));
   }
 
   static {
@@ -36,20 +34,23 @@ export class EmbeddingModel {
   }
 
   /** The vectors of texts, in their order. */
-  async embed(texts, options = {}) {
-    const { values, dimensions, json } = await awaited(this.#native.embed(requestJson({ ...options, texts })));
+  async embed(texts, options) {
+    const { values, dimensions, json } = await awaited(this.#native.embed(requestJson({ ...optionsOf(options), texts })));
     const vectors = texts.map((_, at) => values.subarray(at * dimensions, (at + 1) * dimensions));
     return { vectors, ...answer(json) };
   }
 
   /** The documents that fit a query best, the best first. */
-  async rerank(query, documents, options = {}) {
-    return answer(await awaited(this.#native.rerank(requestJson({ ...options, query, documents }))));
+  async rerank(query, documents, options) {
+    return answer(await awaited(this.#native.rerank(requestJson({ ...optionsOf(options), query, documents }))));
   }
 }
 
 /** The cosine of the angle between two vectors, from -1 to 1. */
 export function cosineSimilarity(one, other) {
+  for (const [name, vector] of Object.entries({ one, other })) {
+    check(name, typeof vector === "object" && typeof vector?.length === "number", "an array of numbers", vector);
+  }
   if (one.length !== other.length) throw new RangeError(`vectors must have the same size, found ${one.length} and ${other.length}`);
   let [product, ofOne, ofOther] = [0, 0, 0];
   for (let at = 0; at < one.length; at++) {

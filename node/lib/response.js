@@ -1,7 +1,10 @@
 // A reply: events that are pulled one by one, and functions that run along with it.
 
+import { check, shown } from "./arguments.js";
+import { json } from "./json.js";
 import { awaited, call, SdkError } from "./native.js";
 import { PartialJson } from "./partial.js";
+import { resultMessage } from "./values.js";
 
 /** A function has not returned within its time limit, or until its reply was cancelled, which ends without its outcome. */
 const timedOut = Symbol("timed out");
@@ -28,12 +31,20 @@ async function outcome(handler, { name, arguments: given, callId }, seconds, can
   try {
     const value = await withLimit((async () => handler(given))(), seconds, cancelled);
     if (value === timedOut) return '{"timedOut": true}';
+    const message = resultMessage(value);
+    if (message) return json({ message });
     // What JSON does not have, such as undefined and functions, is null.
-    return `{"value": ${JSON.stringify(value) ?? "null"}}`;
+    return `{"value": ${json(value, "result") ?? "null"}}`;
   } catch (error) {
     errors.set(callId, error);
-    return JSON.stringify({ failed: error instanceof Error ? error.message : String(error) });
+    return json({ failed: reasonOf(error) });
   }
+}
+
+/** The text that the model reads of what a function throws, which may be anything. */
+function reasonOf(error) {
+  if (typeof error === "string") return error;
+  return [error?.message, error?.name].find((text) => typeof text === "string" && text) ?? shown(error);
 }
 
 /** Whether a reply can have a value: it was not cancelled, and calls nothing that the app must run. */
@@ -49,8 +60,8 @@ function parsed(json) {
 }
 
 /**
- * The reply to a message. Nothing is computed before its first event is requested, and the model waits for the reader. It can be
- * read once; leaving the loop stops the model.
+ * The reply to a message. Nothing is computed before its first event is requested. The model runs at most about sixteen events ahead
+ * of the reader. The reply can be read once; leaving the loop stops the model.
  */
 export class Response {
   #start;
@@ -67,6 +78,8 @@ export class Response {
 
   /** `start` begins the native stream. */
   constructor(start, { handlers = new Map(), timeLimit, inParallel, signal, schema } = {}) {
+    if (typeof start !== "function") throw new TypeError("use a Conversation to create a response");
+    check("signal", (signal ?? null) === null || typeof signal.addEventListener === "function", "an AbortSignal", signal);
     this.#start = start;
     this.#handlers = handlers;
     this.#limits = { timeLimit, inParallel };

@@ -1,32 +1,44 @@
 // Messages, functions and options as the native part takes them.
 
+import { fileURLToPath } from "node:url";
+
+import { check, isObject, kindOf } from "./arguments.js";
+import { json, members } from "./json.js";
 import { SdkError } from "./native.js";
+import { PARSERS } from "./notations.js";
 
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
-/** JSON has no such numbers, and would have null, which is the default of many options. */
-function finite(name, value) {
-  if (typeof value !== "number" || Number.isFinite(value)) return value;
-  throw new SdkError("invalid_option", `${camel(name)} must be finite, found ${value}`);
+/** The path of a model, which may be a URL. */
+export function pathOf(model) {
+  if (model instanceof URL) return fileURLToPath(model);
+  return check("model", typeof model === "string", "a string or a file URL", model);
 }
 
-/** Options as JSON, with the names of Rust. Those that are undefined keep their defaults. */
-export function optionsJson(options = {}) {
-  const { signal, schema, functions, ...rest } = options;
-  const constraint = schema ?? rest.jsonSchemaConstraint;
-  if (constraint !== undefined && constraint !== null) {
-    rest.jsonSchemaConstraint = typeof constraint === "string" ? constraint : JSON.stringify(constraint);
+/** The value of an option as JSON, which would leave functions out. */
+function optionJson(name, value) {
+  check(name, typeof value !== "function" && typeof value !== "symbol", "text or JSON", value);
+  return json(value, name, "invalid_option");
+}
+
+/** Options of loading or of a reply as JSON. */
+export function optionsJson({ signal, schema, ...options }) {
+  for (const [name, given] of Object.entries({ jsonSchemaConstraint: options.jsonSchemaConstraint, schema })) {
+    if (given === undefined || given === null) continue;
+    options.jsonSchemaConstraint = typeof given === "string" ? given : optionJson(name, given);
   }
-  // The one option with names of causerie inside; other objects have the app's.
-  if (rest.generationDefaults) rest.generationDefaults = named(rest.generationDefaults);
-  return JSON.stringify(named(rest), finite);
+  options.functionCallParser = PARSERS.get(options.functionCallParser) ?? options.functionCallParser;
+  return requestJson(options);
 }
 
-/** An object with the names of Rust, without what is undefined. */
-function named(object) {
-  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries.map(([name, value]) => [snake(name), value]));
+/** A request as JSON, with the names of Rust. What is undefined is left out, and keeps its default. */
+export function requestJson(request) {
+  const text = (name, value) => {
+    // The one option with names of causerie inside; other objects have the app's.
+    return name === "generationDefaults" && isObject(value) ? requestJson(value) : optionJson(name, value);
+  };
+  return members(Object.entries(request).map(([name, value]) => [snake(name), text(name, value)]));
 }
 
 const base64 = (data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
@@ -36,27 +48,45 @@ function imageType([first]) {
   return first === 0x89 ? "image/png" : first === 0x47 ? "image/gif" : first === 0x52 ? "image/webp" : "image/jpeg";
 }
 
-function part(content) {
-  if (typeof content === "string") return { type: "text", text: content };
-  // Other data is left to the engine, which refuses it with its place.
-  if (!(content?.data instanceof Uint8Array)) return content;
-  if (content.type === "image") {
-    return { type: "image_url", image_url: { url: `data:${imageType(content.data)};base64,${base64(content.data)}` } };
-  }
-  if (content.type === "audio") return { type: "input_audio", input_audio: { data: base64(content.data), format: "wav" } };
-  return content;
+/** Whether a value is a part of a message with the bytes of a file. */
+const isFile = (value) => isObject(value) && /^(image|audio)$/.test(value.type) && kindOf(value.data) === "Uint8Array";
+
+/** The message that has a function's result, if that is an image or sound, or an array of parts with one; undefined for other results. */
+export function resultMessage(result) {
+  const content = Array.isArray(result) ? result : [result];
+  return content.some(isFile) ? message({ role: "tool", content }, "result") : undefined;
 }
+
+function part(content, place) {
+  if (typeof content === "string") return { type: "text", text: content };
+  const { type, data } = content ?? {};
+  if ((type !== "image" && type !== "audio") || data === undefined) return content;
+  check(`${place}.data`, kindOf(data) === "Uint8Array", "a Uint8Array", data);
+  if (type === "audio") return { type: "input_audio", input_audio: { data: base64(data), format: "wav" } };
+  return { type: "image_url", image_url: { url: `data:${imageType(data)};base64,${base64(data)}` } };
+}
+
+/** The fields that a message may have without content, unless it is a reply. */
+const WITHOUT_CONTENT = ["role", "content", "name", "tool_call_id", "tools", "incomplete"];
 
 /** A message in the form of chat completions. A string, or an array of parts, is a message of the user. */
-export function message(value) {
+export function message(value, place = "message") {
   if (typeof value === "string") return { role: "user", content: value };
-  if (Array.isArray(value)) return message({ role: "user", content: value });
-  return Array.isArray(value.content) ? { ...value, content: value.content.map(part) } : value;
+  if (Array.isArray(value)) return message({ role: "user", content: value }, place);
+  check(place, isObject(value), "a string, an array of parts or a message", value);
+  const { role, content } = value;
+  // The engine keeps unknown fields for the app, so that a misspelt `content` would be an empty message.
+  const unknown = Object.keys(value).filter((name) => !WITHOUT_CONTENT.includes(name));
+  if (content === undefined && role !== "assistant" && unknown.length) {
+    throw new SdkError("invalid_message", `${place}.content is missing, found ${unknown.join(", ")}`);
+  }
+  return Array.isArray(content) ? { ...value, content: content.map((item, at) => part(item, `${place}.content[${at}]`)) } : value;
 }
 
-/** A request as JSON, with the names of Rust. What is undefined is left out. */
-export function requestJson(request) {
-  return JSON.stringify(Object.fromEntries(Object.entries(request).map(([name, value]) => [snake(name), value])), finite);
+/** Messages as an array of the engine's form. */
+export function messages(values, name) {
+  check(name, Array.isArray(values), "an array of messages", values);
+  return values.map((value, at) => message(value, `${name}[${at}]`));
 }
 
 /** An answer of the native part, with names of JavaScript. */
@@ -65,14 +95,4 @@ export function answer(json) {
     if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), inner]));
   });
-}
-
-/** The name of a function, which may be an entry of `tools`. */
-export const nameOf = (definition) => definition.function?.name ?? definition.name;
-
-/** A function as an entry of `tools`. Entries of `tools` are passed as they are. */
-export function tool(definition) {
-  if (definition.type === "function") return definition;
-  const { name, description = "", parameters } = definition;
-  return { type: "function", function: { name, description, ...(parameters && { parameters }) } };
 }

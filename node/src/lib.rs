@@ -85,6 +85,12 @@ impl NativeModel {
         info_json(self.runner.info(), self.runner.context_size())
     }
 
+    /// Why the model is not computed on the GPU that its options ask for.
+    #[napi]
+    pub fn device_note(&self) -> Option<String> {
+        self.runner.device_note()
+    }
+
     /// Creates a conversation.
     #[napi]
     pub fn create_conversation(&self, system_prompt: String) -> NativeConversation {

@@ -30,8 +30,8 @@ pub(crate) fn message_of(text: &str) -> napi::Result<ChatMessage> {
     messages.into_iter().next().ok_or_else(|| failed_with("invalid_message", "message must be given, found none"))
 }
 
-/// Reads the outcome of a function: `{"value"}`, `{"failed"}` or `{"timedOut"}`. A value that cannot be passed on is a failure,
-/// which the model reads.
+/// Reads the outcome of a function: `{"value"}`, `{"message"}` with the parts that it returned, `{"failed"}` or `{"timedOut"}`. A value
+/// that cannot be passed on is a failure, which the model reads.
 pub(crate) fn outcome(text: &str) -> FunctionOutcome {
     let Some(Value::Object(mut members)) = read_json(text) else {
         // One level less than in `read_json`: the value is within an object.
@@ -40,6 +40,14 @@ pub(crate) fn outcome(text: &str) -> FunctionOutcome {
     };
     if let Some(value) = members.swap_remove("value") {
         return FunctionOutcome::Returned(value);
+    }
+    if let Some(message) = members.swap_remove("message") {
+        return match messages_from_json(&format!("[{message}]")) {
+            Ok(messages) => {
+                FunctionOutcome::Content(messages.into_iter().flat_map(|message| message.content).collect())
+            }
+            Err(err) => FunctionOutcome::Failed(FunctionError::new(err)),
+        };
     }
     match members.swap_remove("failed") {
         Some(reason) => FunctionOutcome::Failed(FunctionError::new(reason.as_str().unwrap_or_default())),

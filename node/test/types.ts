@@ -1,5 +1,5 @@
 // Compiled, not run: the types as an app uses them.
-import { cosineSimilarity, EmbeddingModel, ModelRunner, SdkError, type MessageResponse, type FunctionCall } from "causerie";
+import { cosineSimilarity, EmbeddingModel, ModelRunner, SdkError, type MessageResponse, type FunctionCall, type FunctionCallParser } from "causerie";
 
 async function app(): Promise<void> {
   const model = await ModelRunner.load("causerie/demo", { contextSize: 2048 });
@@ -10,6 +10,19 @@ async function app(): Promise<void> {
   }
   const answer = await conversation.respond({ role: "user", content: ["What is this?", { type: "image", data: new Uint8Array() }] });
   const text: string = answer.text;
+  class Weather {
+    name = "weather";
+    #sky = "sunny";
+    run({ city }: { city: string }): string {
+      return `${this.#sky} in ${city}`;
+    }
+  }
+  await conversation.respond("Hello!", { functions: [new Weather()], functionCallParser: "JsonStyleFunctionCallParser", seed: 12n });
+  await conversation.respond("Hello!", { functionCallParser: model.info.functionCallParser });
+  const parsers: (FunctionCallParser | null)[] = ["default", "DefaultFunctionCallParser", null];
+  // @ts-expect-error: parsers have names
+  await conversation.respond("Hello!", { functionCallParser: "yaml" });
+  console.log(parsers);
   // @ts-expect-error: options have names
   conversation.respond("Hello!", { temprature: 0 });
   // @ts-expect-error: models are loaded

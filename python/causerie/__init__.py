@@ -14,7 +14,7 @@
 Vectors of texts are in `causerie.embedding`, speech to text in `causerie.transcribe`, and models for tests in `causerie.testing`.
 """
 
-from causerie import embedding, transcribe
+from causerie import _arguments, embedding, transcribe  # _arguments checks what is passed to the engine
 from causerie.choices import ContextPolicy, LoadPhase, SoundFormat, ToolChoice
 from causerie.conversation import ContextPlan, Conversation, PrefillProgress
 from causerie.decide import (

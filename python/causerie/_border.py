@@ -23,6 +23,8 @@ def adopted(cls: Class) -> Class:
     """Replaces the generated class of the same name."""
     replaced.append((getattr(ffi, cls.__name__), cls))
     setattr(ffi, cls.__name__, cls)
+    if hasattr(cls, "_adopted"):
+        cls._adopted()
     return cls
 
 
@@ -32,9 +34,16 @@ def variant(of: type[Any], name: str) -> Callable[[Class], Class]:
     def replace(cls: Class) -> Class:
         replaced.append((getattr(of, name), cls))
         setattr(of, name, cls)
+        setattr(cls, "__dir__", _own_names)
         return cls
 
     return replace
+
+
+def _own_names(self: object) -> list[str]:
+    """The names of a variant, without those that the class of all variants has for each of them."""
+    own = {**vars(type(self)), **vars(self)}
+    return [name for name in object.__dir__(self) if name in own or name.startswith("__")]
 
 
 class OfKind:

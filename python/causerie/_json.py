@@ -1,4 +1,4 @@
-"""JSON with integers of any size.
+"""JSON with integers and decimals of any size.
 
 Python refuses to convert very long integers to strings and back, because the time grows with the square of their length. The
 integers here were generated token by token and are short enough, so they are converted in pieces where Python refuses.
@@ -6,8 +6,10 @@ integers here were generated token by token and are short enough, so they are co
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 # Python's limit can be set to 640 digits, but not lower.
@@ -23,16 +25,17 @@ def loads(text: str) -> Any:
         return json.loads(text, parse_int=_integer)
 
 
-def dumps(value: Any) -> str:
+def dumps(value: Any, ensure_ascii: bool = True) -> str:
     """Returns the JSON text of a value. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    write = functools.partial(json.dumps, allow_nan=False, ensure_ascii=ensure_ascii)
     try:
-        return json.dumps(value, allow_nan=False)
+        return write(value)
     except (TypeError, ValueError):
-        pass  # a long integer, a mapping that is no dict, or an error, which is raised again
-    long_numbers: list[str] = []
-    text = json.dumps(_with_marks(value, long_numbers), allow_nan=False)
-    for index, digits in enumerate(long_numbers):
-        text = text.replace(f'"\\ud800{index}"', digits)
+        pass  # a long integer, a Decimal, a mapping that is no dict, or an error, which is raised again
+    numbers: list[str] = []
+    text = write(_with_marks(value, numbers))
+    for index, digits in enumerate(numbers):
+        text = text.replace(write(_mark(index)), digits)
     return text
 
 
@@ -47,15 +50,22 @@ def _integer(digits: str) -> int:
     return sign * number
 
 
-def _with_marks(value: Any, long_numbers: list[str]) -> Any:
-    """Returns the value with a mark in place of each long integer. Marks are invalid Unicode, so no string equals one."""
-    if isinstance(value, int) and not -_PIECE < value < _PIECE:
-        long_numbers.append(_digits(value))
-        return f"\ud800{len(long_numbers) - 1}"
+def _mark(index: int) -> str:
+    """Stands for a number. It is invalid Unicode, so no string equals it."""
+    return f"\ud800{index}"
+
+
+def _with_marks(value: Any, numbers: list[str]) -> Any:
+    """Returns the value with a mark in place of each number that Python's own JSON cannot write, and collects their digits."""
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ValueError(f"a Decimal must be finite, found {value}")
+    if isinstance(value, Decimal) or (isinstance(value, int) and not -_PIECE < value < _PIECE):
+        numbers.append(str(value) if isinstance(value, Decimal) else _digits(value))
+        return _mark(len(numbers) - 1)
     if isinstance(value, Mapping):
-        return {key: _with_marks(inner, long_numbers) for key, inner in value.items()}
+        return {key: _with_marks(inner, numbers) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_marks(inner, long_numbers) for inner in value]
+        return [_with_marks(inner, numbers) for inner in value]
     return value
 
 

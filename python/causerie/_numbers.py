@@ -19,8 +19,11 @@ def number(value: Any) -> float:
     """Returns a number, which the engine can represent."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError("a number")
-    converted = float(value)
-    struct.pack(">f", converted)  # the engine uses 32 bits; raises OverflowError for larger numbers
+    try:
+        converted = float(value)
+        struct.pack(">f", converted)  # the engine uses 32 bits
+    except OverflowError:
+        raise TypeError("a number that 32 bits can represent") from None
     return converted
 
 
@@ -28,7 +31,7 @@ def seconds(value: Any) -> float:
     """Returns the seconds of a duration, which is a number of seconds or a `timedelta`."""
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise TypeError("a number of seconds or a timedelta")
     return number(value)
 
@@ -37,9 +40,10 @@ def milliseconds(duration: Duration) -> int:
     """Returns a duration in whole milliseconds. One that is not 0 takes at least one."""
     given = seconds(duration)
     if not 0 <= given * 1000 < 1 << 64:
-        raise TypeError("a number of seconds or a timedelta, 0 or more")
+        raise TypeError(f"a number of seconds or a timedelta, from 0 to {(1 << 64) // 1000}")
     if isinstance(duration, datetime.timedelta):
-        return -(-duration // datetime.timedelta(milliseconds=1))
+        whole, rest = divmod(duration, datetime.timedelta(milliseconds=1))
+        return whole + bool(rest)
     return math.ceil(Fraction(str(given)) * 1000)  # as it is written: 2.007 * 1000 is more than 2007
 
 

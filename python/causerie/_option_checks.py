@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,7 @@ from causerie.error import SdkError
 from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")
+Class = TypeVar("Class", bound=type[Any])
 
 NOT_GIVEN: Any = object()
 
@@ -101,19 +103,40 @@ class CheckedOptions:
 
     _checks: ClassVar[Mapping[str, Callable[[Any], Any]]]
 
+    @classmethod
+    def _adopted(cls) -> None:
+        suggests_options(cls)
+
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is None:
-            raise _unknown(name, type(self))
+            raise _unknown(name, self._checks)
         is_default = value is None and check not in (flag, strings)
         object.__setattr__(self, name, None if is_default else checked(name, check, value))
+
+
+def suggests_options(cls: Class) -> Class:
+    """Makes the constructor of a class say which option an unknown keyword probably meant, as setting it and calls do."""
+    start: Any = cls.__init__
+    kinds = inspect.signature(start).parameters
+    known = [name for name in list(kinds)[1:] if kinds[name].kind is not inspect.Parameter.VAR_POSITIONAL]
+
+    @functools.wraps(start)
+    def __init__(self: Any, *given: Any, **keywords: Any) -> None:
+        for name in keywords:
+            if name not in known:
+                raise _unknown(name, known)
+        start(self, *given, **keywords)
+
+    setattr(cls, "__init__", __init__)
+    return cls
 
 
 def checked(name: str, check: Callable[[Any], Any], value: Any) -> Any:
     """Returns a checked value. Raises `SdkError.InvalidOption`, which names the option."""
     try:
         return check(value)
-    except (TypeError, ValueError, OverflowError) as err:
+    except (TypeError, ValueError) as err:
         raise SdkError.InvalidOption(f"{name} must be {err}, found {value!r}", name) from None
 
 
@@ -128,15 +151,12 @@ def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str
         for name in keywords:
             raise SdkError.InvalidOption(f"{name} must be set in the options object, found a keyword beside it", name)
         return options
-    for name in keywords:
-        if name not in kind._checks:
-            raise _unknown(name, kind)
     return kind(**keywords)
 
 
-def _unknown(name: str, kind: type[CheckedOptions]) -> SdkError:
+def _unknown(name: str, known: Iterable[str]) -> SdkError:
     found = f"there is no option {name}"
-    if near := _nearest(name, list(kind._checks)):
+    if near := _nearest(name, list(known)):
         found += f"; did you mean {near}?"
     return SdkError.InvalidOption(found, name)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaError
 
 from causerie._json import dumps
 from causerie._json_schema import FILLED, definition_of, json_schema, public, with_number
@@ -20,9 +22,9 @@ class PydanticType:
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(hint)
             self._schema = json_schema(self._adapter, hint)
-        except PydanticUserError as err:
-            # Several lines with hints and an address follow.
-            raise TypeError(str(err).partition("\n")[0]) from err
+        except (PydanticUserError, SchemaError) as err:
+            # Advice for models of pydantic follows, and several lines with hints and an address.
+            raise TypeError(re.split(r"\n|\. Set `", str(err))[0]) from err
         self.schema: dict[str, Any] = public(self._schema)
 
     def value(self, written: Any, place: str) -> Any:

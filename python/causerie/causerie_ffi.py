@@ -9731,6 +9731,36 @@ class FunctionOutcome:
             return True
 
     @dataclass
+    class CONTENT:
+        """
+        It returned parts of a message, such as a picture.
+"""
+
+        def __init__(self, content:typing.List[ChatMessageContent]):
+            self.content = content
+
+            """
+        The parts.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "FunctionOutcome.CONTENT(content={})".format(self.content)
+        def __eq__(self, other):
+            if not isinstance(other, FunctionOutcome):
+                return NotImplemented
+            if not other.is_CONTENT():
+                return False
+            if self.content != other.content:
+                return False
+            return True
+
+    @dataclass
     class FAILED:
         """
         It failed.
@@ -9794,6 +9824,10 @@ class FunctionOutcome:
         return isinstance(self, FunctionOutcome.JSON)
     def is_json(self) -> bool:
         return isinstance(self, FunctionOutcome.JSON)
+    def is_CONTENT(self) -> bool:
+        return isinstance(self, FunctionOutcome.CONTENT)
+    def is_content(self) -> bool:
+        return isinstance(self, FunctionOutcome.CONTENT)
     def is_FAILED(self) -> bool:
         return isinstance(self, FunctionOutcome.FAILED)
     def is_failed(self) -> bool:
@@ -9809,6 +9843,7 @@ class FunctionOutcome:
 # We might be able to do this a little more neatly with a metaclass, but this'll do.
 FunctionOutcome.TEXT = type("FunctionOutcome.TEXT", (FunctionOutcome.TEXT, FunctionOutcome,), {})  # type: ignore
 FunctionOutcome.JSON = type("FunctionOutcome.JSON", (FunctionOutcome.JSON, FunctionOutcome,), {})  # type: ignore
+FunctionOutcome.CONTENT = type("FunctionOutcome.CONTENT", (FunctionOutcome.CONTENT, FunctionOutcome,), {})  # type: ignore
 FunctionOutcome.FAILED = type("FunctionOutcome.FAILED", (FunctionOutcome.FAILED, FunctionOutcome,), {})  # type: ignore
 FunctionOutcome.TIMED_OUT = type("FunctionOutcome.TIMED_OUT", (FunctionOutcome.TIMED_OUT, FunctionOutcome,), {})  # type: ignore
 
@@ -9828,10 +9863,14 @@ class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 3:
+            return FunctionOutcome.CONTENT(
+                _UniffiFfiConverterSequenceTypeChatMessageContent.read(buf),
+            )
+        if variant == 4:
             return FunctionOutcome.FAILED(
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 4:
+        if variant == 5:
             return FunctionOutcome.TIMED_OUT(
             )
         raise InternalError("Raw enum value doesn't match any cases")
@@ -9843,6 +9882,9 @@ class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
             return
         if value.is_JSON():
             _UniffiFfiConverterString.check_lower(value.text)
+            return
+        if value.is_CONTENT():
+            _UniffiFfiConverterSequenceTypeChatMessageContent.check_lower(value.content)
             return
         if value.is_FAILED():
             _UniffiFfiConverterString.check_lower(value.reason)
@@ -9859,11 +9901,14 @@ class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
         if value.is_JSON():
             buf.write_i32(2)
             _UniffiFfiConverterString.write(value.text, buf)
-        if value.is_FAILED():
+        if value.is_CONTENT():
             buf.write_i32(3)
+            _UniffiFfiConverterSequenceTypeChatMessageContent.write(value.content, buf)
+        if value.is_FAILED():
+            buf.write_i32(4)
             _UniffiFfiConverterString.write(value.reason, buf)
         if value.is_TIMED_OUT():
-            buf.write_i32(4)
+            buf.write_i32(5)
 
 
 

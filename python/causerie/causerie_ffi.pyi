@@ -31,6 +31,9 @@ _UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK: Any
 class _UniffiFfiConverterString:
     check_lower: Callable[[object], None]
 
+class _UniffiFfiConverterTypeJsonObject:
+    check_lower: Callable[[object], None]
+
 _uniffi_rust_call_async: Callable[..., Any]
 _uniffi_continuation_callback: Any
 _uniffi_set_future_result: Callable[..., None]
@@ -90,8 +93,8 @@ class FunctionOutcome:
     class TEXT(FunctionOutcome):
         def __init__(self, text: str) -> None: ...
 
-    class JSON(FunctionOutcome):
-        def __init__(self, text: str) -> None: ...
+    class CONTENT(FunctionOutcome):
+        def __init__(self, content: list[Any]) -> None: ...
 
     class FAILED(FunctionOutcome):
         def __init__(self, reason: str) -> None: ...

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable
 from causerie._numbers import Duration
-from causerie._option_checks import gathered
+from causerie._option_checks import checked, gathered
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_functions
 from causerie.handlers import FunctionHandlers, Functions, as_handlers, separated
@@ -21,6 +21,7 @@ from causerie.options import GenerationOptions
 from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
 from causerie.snapshots import Snapshots, value_of_reply
+from causerie.typed import reply_schema
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -161,15 +162,26 @@ class Conversation:
         **keywords: Unpack[ReplyKeywords],
     ) -> Snapshots[T]: ...
 
+    @overload
     def generate_response(
         self,
         message: MessageLike | EllipsisType = ...,
         options: GenerationOptions | None = None,
         *,
         functions: Functions | None = None,
-        as_type: Callable[..., T] | None = None,
+        as_type: Any,  # `int | str` and `Literal["a"]`, which have no type in mypy
         **keywords: Unpack[ReplyKeywords],
-    ) -> Response | Snapshots[T]:
+    ) -> Snapshots[Any]: ...
+
+    def generate_response(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Any = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Response | Snapshots[Any]:
         """The reply to a message; without one, to the history as it stands. Options may be given as an object or as keywords.
 
         `functions` are offered beside the functions of the conversation, and run as in `create_conversation`: a `FunctionHandlers`
@@ -205,15 +217,26 @@ class Conversation:
         **keywords: Unpack[ReplyKeywords],
     ) -> T: ...
 
+    @overload
     def respond(
         self,
         message: MessageLike | EllipsisType = ...,
         options: GenerationOptions | None = None,
         *,
         functions: Functions | None = None,
-        as_type: Callable[..., T] | None = None,
+        as_type: Any,
         **keywords: Unpack[ReplyKeywords],
-    ) -> Complete | T:
+    ) -> Any: ...
+
+    def respond(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Any = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete | Any:
         """Reads a reply, and returns its end, with its `text`; with `as_type`, the value of this type that it is.
 
         It takes what `generate_response` takes, and raises its errors, and `SdkError.InvalidArgument` for a reply that is not of
@@ -246,15 +269,26 @@ class Conversation:
         **keywords: Unpack[ReplyKeywords],
     ) -> T: ...
 
+    @overload
     async def respond_async(
         self,
         message: MessageLike | EllipsisType = ...,
         options: GenerationOptions | None = None,
         *,
         functions: Functions | None = None,
-        as_type: Callable[..., T] | None = None,
+        as_type: Any,
         **keywords: Unpack[ReplyKeywords],
-    ) -> Complete | T:
+    ) -> Any: ...
+
+    async def respond_async(
+        self,
+        message: MessageLike | EllipsisType = ...,
+        options: GenerationOptions | None = None,
+        *,
+        functions: Functions | None = None,
+        as_type: Any = None,
+        **keywords: Unpack[ReplyKeywords],
+    ) -> Complete | Any:
         """Like `respond`, without blocking the event loop."""
         response = self._reply(message, functions, _typed(gathered(GenerationOptions, options, keywords), as_type))
         async for _ in response:
@@ -380,10 +414,17 @@ def _typed(options: GenerationOptions, of: Any) -> GenerationOptions:
     if options.json_schema_constraint is not None:
         reason = "json_schema_constraint must not be given beside as_type"
         raise SdkError.InvalidOption(reason, "json_schema_constraint")
-    return replace(options, json_schema_constraint=of)
+    return replace(options, json_schema_constraint=checked("as_type", _schema_of_type, of))
 
 
-def _end(response: Response, of: Callable[..., T] | None) -> Complete | T:
+def _schema_of_type(of: Any) -> dict[str, Any]:
+    try:
+        return reply_schema(of)
+    except TypeError as err:
+        raise TypeError(f"a type that JSON Schema can describe ({err})") from err
+
+
+def _end(response: Response, of: Any) -> Complete | Any:
     if response.completion is None:
         raise SdkError.Internal("the reply has no end")
     return response.completion if of is None else value_of_reply(response.completion, of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict, Union
 
@@ -25,8 +25,8 @@ class DecisionLabel:
     """What it means."""
 
 
-Labels: TypeAlias = Union[Iterable[Union[DecisionLabel, str]], Mapping[str, Union[str, None]]]
-"""Labels in order, or a dict of labels with their descriptions."""
+Labels: TypeAlias = Union[Iterable[Union[DecisionLabel, Mapping[str, str], str]], Mapping[str, Union[str, None]]]
+"""Labels in order (also in the form `{"label": …, "description": …}`), or a dict of labels with their descriptions."""
 
 
 @variant(ffi.DecisionKind, "PREDICATE")
@@ -105,7 +105,13 @@ def _labels(name: str, labels: Labels) -> list[DecisionLabel]:
         raise TypeError(f"{name} must be a list of labels, found one {type(labels).__name__}")
     if isinstance(labels, Mapping):
         return [DecisionLabel(label, description) for label, description in labels.items()]
-    return [label if isinstance(label, DecisionLabel) else DecisionLabel(label) for label in labels]
+    return [_label(label) for label in labels]
+
+
+def _label(label: DecisionLabel | Mapping[str, str] | str) -> DecisionLabel:
+    if isinstance(label, DecisionLabel):
+        return label
+    return DecisionLabel(**label) if isinstance(label, Mapping) else DecisionLabel(label)
 
 
 DecisionState: TypeAlias = Union[str, ChatMessage, Iterable[ChatMessage], Mapping[str, Any], list[Any], int, float, bool, None]
@@ -129,12 +135,37 @@ def as_state(state: DecisionState) -> ffi.DecisionState:
     return ffi.DecisionState.JSON(json_text(state))
 
 
-def as_questions(questions: Iterable[DecisionQuestion]) -> list[DecisionQuestion]:
-    found = list(questions)
-    for at, question in enumerate(found):
-        if not isinstance(question, DecisionQuestion):
-            raise TypeError(f"questions[{at}] must be a DecisionQuestion, found {type(question).__name__}")
-    return found
+DecisionQuestionLike: TypeAlias = Union[DecisionQuestion, Mapping[str, Any]]
+"""A question, or a dict of it: `{"type": "predicate", "instructions": "Is the kettle on?"}`, with the arguments of the method that is
+named by its type.
+"""
+
+_TYPES: dict[Any, Callable[..., DecisionQuestion]] = {
+    "predicate": DecisionQuestion.predicate,
+    "choice": DecisionQuestion.choice,
+    "score": DecisionQuestion.score,
+}
+
+
+def as_questions(questions: Iterable[DecisionQuestionLike]) -> list[DecisionQuestion]:
+    if isinstance(questions, (str, Mapping, DecisionQuestion)):
+        raise TypeError(f"questions must be a list of questions, found one {type(questions).__name__}")
+    return [_as_question(f"questions[{at}]", question) for at, question in enumerate(questions)]
+
+
+def _as_question(place: str, question: DecisionQuestionLike) -> DecisionQuestion:
+    if isinstance(question, DecisionQuestion):
+        return question
+    if not isinstance(question, Mapping):
+        raise TypeError(f"{place} must be a DecisionQuestion or a dict, found {type(question).__name__}")
+    arguments = dict(question)
+    kind = arguments.pop("type", None)
+    if kind not in _TYPES:
+        raise TypeError(f"{place}.type must be 'predicate', 'choice' or 'score', found {kind!r}")
+    try:
+        return _TYPES[kind](**arguments)
+    except TypeError as err:
+        raise TypeError(f"{place}: {err}") from err
 
 
 @adopted

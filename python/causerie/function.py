@@ -5,17 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, variant
 from causerie._json import dumps, loads
 from causerie.error import SdkError
 
+if TYPE_CHECKING:
+    from causerie import function
+
+
+class SdkFunctionParameterType(ffi.SdkFunctionParameterType):
+    """The type of a parameter, which is also a member of this class: `SdkFunctionParameterType.SdkStr()`. The model gets it as JSON
+    Schema. Descriptions are used for nested types only."""
+
+    if TYPE_CHECKING:
+        SdkStr: ClassVar[type[function.SdkStr]]
+        SdkNum: ClassVar[type[function.SdkNum]]
+        SdkInt: ClassVar[type[function.SdkInt]]
+        SdkBool: ClassVar[type[function.SdkBool]]
+        SdkArr: ClassVar[type[function.SdkArr]]
+        SdkObj: ClassVar[type[function.SdkObj]]
+        SdkNull: ClassVar[type[function.SdkNull]]
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("the type of a parameter is SdkStr(), SdkNum(), SdkInt(), SdkBool(), SdkArr(…), SdkObj(…) or SdkNull()")
+
 
 @variant(ffi.SdkFunctionParameterType, "SDK_STR")
 @dataclass
-class SdkStr(ffi.SdkFunctionParameterType):
+class SdkStr(SdkFunctionParameterType):
     """A string; one of `enum_values` if given."""
 
     enum_values: list[str] | None = None
@@ -24,7 +44,7 @@ class SdkStr(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_NUM")
 @dataclass
-class SdkNum(ffi.SdkFunctionParameterType):
+class SdkNum(SdkFunctionParameterType):
     """A number; one of `enum_values` if given."""
 
     enum_values: list[float] | None = None
@@ -33,7 +53,7 @@ class SdkNum(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_INT")
 @dataclass
-class SdkInt(ffi.SdkFunctionParameterType):
+class SdkInt(SdkFunctionParameterType):
     """An integer; one of `enum_values` if given."""
 
     enum_values: list[int] | None = None
@@ -42,7 +62,7 @@ class SdkInt(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_BOOL")
 @dataclass
-class SdkBool(ffi.SdkFunctionParameterType):
+class SdkBool(SdkFunctionParameterType):
     """A boolean."""
 
     description: str | None = None
@@ -50,7 +70,7 @@ class SdkBool(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_ARR")
 @dataclass
-class SdkArr(ffi.SdkFunctionParameterType):
+class SdkArr(SdkFunctionParameterType):
     """An array whose elements have one type."""
 
     item_type: SdkFunctionParameterType
@@ -59,7 +79,7 @@ class SdkArr(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_OBJ")
 @dataclass
-class SdkObj(ffi.SdkFunctionParameterType):
+class SdkObj(SdkFunctionParameterType):
     """An object with these properties, of which those in `required` must be present."""
 
     properties: dict[str, SdkFunctionParameterType]
@@ -69,12 +89,12 @@ class SdkObj(ffi.SdkFunctionParameterType):
 
 @variant(ffi.SdkFunctionParameterType, "SDK_NULL")
 @dataclass
-class SdkNull(ffi.SdkFunctionParameterType):
+class SdkNull(SdkFunctionParameterType):
     """Null."""
 
 
-SdkFunctionParameterType: TypeAlias = Union[SdkStr, SdkNum, SdkInt, SdkBool, SdkArr, SdkObj, SdkNull]
-"""The type of a parameter. The model gets it as JSON Schema. Descriptions are used for nested types only."""
+for _kind in (SdkStr, SdkNum, SdkInt, SdkBool, SdkArr, SdkObj, SdkNull):
+    setattr(SdkFunctionParameterType, _kind.__name__, _kind)
 
 
 @adopted
@@ -218,12 +238,23 @@ def as_function(function: FunctionLike) -> SdkFunction:
 
 
 def as_functions(functions: Iterable[FunctionLike]) -> list[SdkFunction]:
-    return [as_function(function) for function in functions]
+    given = list(functions)
+    made = [as_function(function) for function in given]
+    check_names(zip((function.name for function in made), given))
+    return made
 
 
-def json_text(value: object) -> str:
-    """Returns JSON text. Raises `SdkError.Serialization` for values that JSON cannot represent."""
+def check_names(functions: Iterable[tuple[str, object]]) -> None:
+    """Refuses two different functions of one name in one list: the model could call only one of them."""
+    known: dict[str, object] = {}
+    for name, function in functions:
+        if known.setdefault(name, function) != function:
+            raise SdkError.InvalidFunction(f"functions must have different names, found {name} twice")
+
+
+def json_text(value: object, name: str = "value", ensure_ascii: bool = True) -> str:
+    """Returns JSON text. Raises `SdkError.Serialization`, with this name, for values that JSON cannot represent."""
     try:
-        return dumps(value)
+        return dumps(value, ensure_ascii)
     except (TypeError, ValueError, RecursionError) as err:
-        raise SdkError.Serialization(f"value must be representable as JSON: {err}") from err
+        raise SdkError.Serialization(f"{name} must be representable as JSON: {err}") from err

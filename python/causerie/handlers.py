@@ -18,9 +18,11 @@ from typing import Any, TypeAlias, TypeVar, Union, cast
 from causerie import causerie_ffi as ffi
 from causerie._logging import log
 from causerie._numbers import Duration, seconds
+from causerie._option_checks import suggests_options
 from causerie._waiting import pull
 from causerie.error import SdkError
-from causerie.function import FunctionLike, SdkFunction, SdkFunctionCall, as_function, json_text
+from causerie.function import FunctionLike, SdkFunction, SdkFunctionCall, as_function, check_names, json_text
+from causerie.message import ChatMessage, ChatMessageContent, Part, Text, as_parts
 from causerie.options import RoundOptions
 from causerie.response import FunctionResult, MessageResponse
 from causerie.typed import decode_call, function_from, to_json
@@ -28,6 +30,7 @@ from causerie.typed import decode_call, function_from, to_json
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+@suggests_options
 class FunctionHandlers:
     """Handlers of the functions that a model calls.
 
@@ -39,8 +42,8 @@ class FunctionHandlers:
         for event in conversation.respond_with_functions("What is the weather in Oslo?", handlers):
             ...
 
-    The model reads a returned string as it is, any other value as JSON. An exception becomes an error that the model
-    reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A call that takes longer
+    The model reads a returned string as it is, `Text` parts as their text, and any other value as JSON. An exception becomes
+    an error that the model reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A call that takes longer
     than `time_limit` becomes an error as well; its thread keeps running, and its result is dropped. `SystemExit`
     and other exceptions that do not derive from `Exception` are raised to the reader, and so is an
     `SdkError.Serialization` for a result that JSON cannot represent. Functions
@@ -65,8 +68,7 @@ class FunctionHandlers:
         self._options()
         self._functions: dict[str, SdkFunction] = {}
         self._handlers: dict[str, Callable[[SdkFunctionCall], Any]] = {}
-        for function in functions:
-            self.function(function)
+        check_names([(self._add(function), function) for function in functions])
 
     def __repr__(self) -> str:
         return f"<FunctionHandlers of {', '.join(self._handlers) or 'no functions'}>"
@@ -78,10 +80,15 @@ class FunctionHandlers:
 
     def function(self, function: Function) -> Function:
         """Runs the calls of a function, whose type hints define its parameters. Works as a decorator."""
+        self._add(function)
+        return function
+
+    def _add(self, function: Callable[..., Any]) -> str:
+        """Runs the calls of a function, and returns its name."""
         declared = function_from(function)
         self._functions[declared.name] = declared
         self._handlers[declared.name] = lambda call: decode_call(call, function)
-        return function
+        return declared.name
 
     def on(self, name: str, handler: Callable[[SdkFunctionCall], Any]) -> None:
         """Runs the calls of a function that is declared elsewhere. Their arguments fit its parameters."""
@@ -228,12 +235,15 @@ def separated(functions: Functions, others: FunctionHandlers) -> tuple[list[SdkF
         return [], functions
     if isinstance(functions, (str, Mapping, type)) or not isinstance(functions, Iterable):
         raise TypeError(f"functions must be a FunctionHandlers or a list of functions, not {type(functions).__name__}")
-    offered, handlers = [], others._without_functions()
-    for function in functions:
+    given = list(functions)
+    offered, handlers, names = [], others._without_functions(), []
+    for function in given:
         if isinstance(function, (SdkFunction, Mapping, type)) or not callable(function):
             offered.append(as_function(function))
+            names.append(offered[-1].name)
         else:
-            handlers.function(function)
+            names.append(handlers._add(function))
+    check_names(zip(names, given))
     return offered, handlers
 
 
@@ -245,8 +255,7 @@ def as_handlers(handlers: object, others: FunctionHandlers) -> FunctionHandlers:
         functions = list(handlers)
         if all(callable(function) for function in functions):
             made = others._without_functions()
-            for function in functions:
-                made.function(function)
+            check_names([(made._add(function), function) for function in functions])
             return made
     raise TypeError(f"handlers must be a FunctionHandlers or a list of functions, not {type(handlers).__name__}")
 
@@ -340,12 +349,23 @@ _TIMED_OUT = Outcome(ffi.FunctionOutcome.TIMED_OUT())
 
 def _returned(call: SdkFunctionCall, value: Any) -> Outcome:
     """Raises `SdkError.Serialization` for a value that JSON cannot represent: an error of the app, not of this call."""
-    if isinstance(value, str):
-        return Outcome(ffi.FunctionOutcome.TEXT(_unicode(value)))
     try:
-        return Outcome(ffi.FunctionOutcome.JSON(json_text(to_json(value))))
+        if any(isinstance(part, ChatMessageContent) for part in (value if isinstance(value, (list, tuple)) else [value])):
+            parts = [Text(_unicode(part.text)) if isinstance(part, Text) else part for part in as_parts(value)]
+            return Outcome(ffi.FunctionOutcome.CONTENT(parts))
+        return Outcome(ffi.FunctionOutcome.TEXT(_unicode(_text_of_result(value))))
     except Exception as err:
         raise SdkError.Serialization(f"the result of {call.name}: {err}") from err
+
+
+def _text_of_result(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, ChatMessage):
+        raise TypeError("it must be text, parts of a message or data, found a ChatMessage; return its text or its content")
+    written = to_json(value)
+    # JSON text is passed as text: the engine would read it, and write a Decimal with fewer digits.
+    return written if isinstance(written, str) else json_text(written, ensure_ascii=False)
 
 
 def _failed(call: SdkFunctionCall, err: BaseException) -> Outcome:

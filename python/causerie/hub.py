@@ -13,7 +13,7 @@ from causerie import _waiting
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, uncopyable, variant
 from causerie._numbers import Duration, milliseconds
-from causerie._option_checks import checked
+from causerie._option_checks import checked, suggests_options
 from causerie._waiting import wait
 
 
@@ -152,6 +152,7 @@ class DownloadPlan:
 
 
 @uncopyable("create a new one with the same options")
+@suggests_options
 class Hub:
     """Downloads models by name into the cache that Hugging Face's tools share, and lists what it holds.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -176,6 +177,10 @@ class ChatMessage:
     @classmethod
     def from_dict(cls, message: Mapping[str, Any]) -> ChatMessage:
         """Parses a chat-completions message. Raises `SdkError.Serialization` or `SdkError.InvalidMessage`."""
+        for key in ("role", "content"):
+            # Other unknown keys are kept for the export.
+            if key not in message and (near := difflib.get_close_matches(key, map(str, message), 1, 0.75)):
+                raise SdkError.InvalidMessage(f"message has the unknown key {near[0]}; did you mean {key}?")
         return messages_from_json(json_text([dict(message)]))[0]
 
 

@@ -40,6 +40,10 @@ class FunctionCallParser(str, Enum):
     FUNCTOOLS = "functools"
     """A list of JSON objects after the word `functools`, as Phi-4-mini writes it if its system message asks for it."""
 
+    def __call__(self) -> FunctionCallParser:
+        """The parser itself: the specification calls parsers."""
+        return self
+
 
 ModelFunctionCallParser: Final = FunctionCallParser.MODEL
 DefaultFunctionCallParser: Final = FunctionCallParser.DEFAULT

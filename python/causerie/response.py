@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable, variant
@@ -18,6 +18,7 @@ from causerie.function import Diagnostic, RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage
 
 if TYPE_CHECKING:
+    from causerie import response
     from causerie.library import TextStream
 
 
@@ -111,9 +112,30 @@ class PromptReport:
     """Assistant messages whose number of following results differs from their number of calls."""
 
 
+class MessageResponse:
+    """One event of a reply, which is also a member of this class: `MessageResponse.Chunk`.
+
+    Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
+    """
+
+    if TYPE_CHECKING:
+        Chunk: ClassVar[type[response.Chunk]]
+        ReasoningChunk: ClassVar[type[response.ReasoningChunk]]
+        AudioSample: ClassVar[type[response.AudioSample]]
+        FunctionCalls: ClassVar[type[response.FunctionCalls]]
+        FunctionCallsRejected: ClassVar[type[response.FunctionCallsRejected]]
+        Logprobs: ClassVar[type[response.Logprobs]]
+        FunctionResult: ClassVar[type[response.FunctionResult]]
+        RoundComplete: ClassVar[type[response.RoundComplete]]
+        Complete: ClassVar[type[response.Complete]]
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a MessageResponse is a Chunk, a Complete or another event of a reply")
+
+
 @variant(ffi.MessageResponse, "CHUNK")
 @dataclass(frozen=True)
-class Chunk:
+class Chunk(MessageResponse):
     """Text, in whole characters."""
 
     text: str
@@ -121,7 +143,7 @@ class Chunk:
 
 @variant(ffi.MessageResponse, "REASONING_CHUNK")
 @dataclass(frozen=True)
-class ReasoningChunk:
+class ReasoningChunk(MessageResponse):
     """Text of the model's reasoning, in whole characters."""
 
     reasoning: str
@@ -129,7 +151,7 @@ class ReasoningChunk:
 
 @variant(ffi.MessageResponse, "AUDIO_SAMPLE")
 @dataclass(frozen=True)
-class AudioSample:
+class AudioSample(MessageResponse):
     """Audio."""
 
     samples: list[float]
@@ -143,7 +165,7 @@ class AudioSample:
 
 @variant(ffi.MessageResponse, "FUNCTION_CALLS")
 @dataclass(frozen=True)
-class FunctionCalls:
+class FunctionCalls(MessageResponse):
     """Calls that the model made: one event for each block of calls that it wrote."""
 
     function_calls: list[SdkFunctionCall]
@@ -151,7 +173,7 @@ class FunctionCalls:
 
 @variant(ffi.MessageResponse, "FUNCTION_CALLS_REJECTED")
 @dataclass(frozen=True)
-class FunctionCallsRejected:
+class FunctionCallsRejected(MessageResponse):
     """Call text that could not be delivered as calls."""
 
     rejected_calls: list[RejectedCall]
@@ -193,7 +215,7 @@ class TokenLogprob:
 
 @variant(ffi.MessageResponse, "LOGPROBS")
 @dataclass(frozen=True)
-class Logprobs:
+class Logprobs(MessageResponse):
     """Log-probabilities of tokens, if `logprobs` requests them: each token once, in order, no later than its text.
 
     The token that ends the reply and tokens that a stop sequence cuts off are left out.
@@ -204,7 +226,7 @@ class Logprobs:
 
 @variant(ffi.MessageResponse, "FUNCTION_RESULT")
 @dataclass(frozen=True)
-class FunctionResult:
+class FunctionResult(MessageResponse):
     """The result of a call, if functions run during the reply."""
 
     call_id: str | None
@@ -221,7 +243,7 @@ class FunctionResult:
 
 @variant(ffi.MessageResponse, "ROUND_COMPLETE")
 @dataclass(frozen=True)
-class RoundComplete:
+class RoundComplete(MessageResponse):
     """The end of a reply whose calls were run; another reply follows. The results of its calls come before this event."""
 
     # The order of patterns: the most used fields first.
@@ -243,7 +265,7 @@ class RoundComplete:
 
 @variant(ffi.MessageResponse, "COMPLETE")
 @dataclass(frozen=True)
-class Complete:
+class Complete(MessageResponse):
     """The end of the stream."""
 
     # The order of patterns: the most used fields first.
@@ -270,7 +292,7 @@ class Complete:
         return self.full_message.text
 
 
-MessageResponse: TypeAlias = Union[
+for _kind in (
     Chunk,
     ReasoningChunk,
     AudioSample,
@@ -280,8 +302,8 @@ MessageResponse: TypeAlias = Union[
     FunctionResult,
     RoundComplete,
     Complete,
-]
-"""One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones."""
+):
+    setattr(MessageResponse, _kind.__name__, _kind)
 
 
 class Stream(Protocol):
@@ -321,9 +343,10 @@ class Readers:
 class Response:
     """The events of a reply. Read them once, with `for` or `async for`.
 
-    A response is cold: nothing happens before the first event is requested, and the model waits for the reader. Leaving
-    the loop stops the reply within one token, and so do `cancel()`, the end of a `with` block, Ctrl-C, and cancelling the
-    task that reads.
+    A response is cold: nothing happens before the first event is requested. The model writes at most eighteen events ahead of
+    the reader, and then waits. Leaving the loop stops the reply within one token, and so do `cancel()`, the end of a `with`
+    block, Ctrl-C, and cancelling the task that reads. The history may then have a little more text than was read. The
+    conversation is busy until the model has ended the reply, which may be before its last event is read.
     """
 
     _stream: Stream | None

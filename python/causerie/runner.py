@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._facts import ModelFacts
+from causerie._loading import Loading
 from causerie._option_checks import gathered
 from causerie._waiting import is_ending, wait
 from causerie.choices import LoadPhase, chosen
-from causerie.decide import DecisionOptions, DecisionQuestion, Decisions, DecisionState, as_questions, as_state
+from causerie.decide import DecisionOptions, DecisionQuestionLike, Decisions, DecisionState, as_questions, as_state
 from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, Functions, ReplyStream, separated
 from causerie.message import Image, ImageSource, MessageLike, as_image, as_messages
@@ -97,7 +98,7 @@ class ModelRunner:
             raise (watch and watch.raised) or err from None
 
     @classmethod
-    async def load_async(
+    def load_async(
         cls,
         model: str | os.PathLike[str],
         options: LoadOptions | None = None,
@@ -105,12 +106,16 @@ class ModelRunner:
         progress: Callable[[float], bool | None] | None = None,
         on_phase: Callable[[LoadPhase], object] | None = None,
         **keywords: Unpack[LoadKeywords],
-    ) -> ModelRunner:
-        """Like `load`, without blocking the event loop. Cancelling the task cancels loading."""
-        check_can_load()
+    ) -> Loading:
+        """Like `load`, without blocking the event loop: `await` it, or use it in `async with`. Cancelling the task cancels loading."""
         watch = _Progress(progress, on_phase) if progress or on_phase else None
+        return Loading(cls._load_async(model, gathered(LoadOptions, options, keywords), watch))
+
+    @classmethod
+    async def _load_async(cls, model: str | os.PathLike[str], options: LoadOptions, watch: _Progress | None) -> ModelRunner:
+        check_can_load()
         try:
-            return cls._new(await ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch))
+            return cls._new(await ffi.load_model(_path(model), options, watch))
         except SdkError as err:
             raise (watch and watch.raised) or err from None
 
@@ -192,12 +197,13 @@ class ModelRunner:
     def decide(
         self,
         state: DecisionState,
-        questions: Iterable[DecisionQuestion],
+        questions: Iterable[DecisionQuestionLike],
         options: DecisionOptions | None = None,
         **keywords: Unpack[DecisionKeywords],
     ) -> Decisions:
         """Answers questions about a state, with probabilities. No text is generated: the answers are read from the logits after each
-        question. The state is prefilled once, and stays in the prefix cache for later questions about it.
+        question. The state is prefilled once, and stays in the prefix cache for later questions about it. A question may be a dict:
+        `{"type": "choice", "instructions": "Where?", "choices": ["in", "out"]}`.
 
         Any chat model can decide; how well depends on the model. Look at `is_answered` first.
 
@@ -212,7 +218,7 @@ class ModelRunner:
     async def decide_async(
         self,
         state: DecisionState,
-        questions: Iterable[DecisionQuestion],
+        questions: Iterable[DecisionQuestionLike],
         options: DecisionOptions | None = None,
         **keywords: Unpack[DecisionKeywords],
     ) -> Decisions:

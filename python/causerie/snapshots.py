@@ -80,4 +80,5 @@ def value_of_reply(completion: Complete, of: Callable[..., T]) -> T:
     """Returns a whole reply as a value of a type. Raises `SdkError.InvalidArgument`."""
     if completion.finish_reason == FinishReason.TOOL_CALLS:
         raise SdkError.InvalidArgument("the reply called functions that the app must run", "reply")
-    return decode_reply(completion.text, of)
+    value: T = decode_reply(completion.text, of)
+    return value

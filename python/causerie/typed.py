@@ -14,11 +14,11 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union, overload
 from uuid import UUID
 
 from causerie import causerie_ffi as ffi
@@ -40,6 +40,7 @@ from causerie.function import (
     json_text,
     validate,
 )
+from causerie.message import ChatMessage, ChatMessageContent
 
 if TYPE_CHECKING:
     from causerie._pydantic_types import PydanticType
@@ -85,13 +86,20 @@ def reply_schema(of: Any) -> dict[str, Any]:
     return dict(_type(of).schema)
 
 
-def decode_reply(text: str, to: Callable[..., T]) -> T:
+@overload
+def decode_reply(text: str, to: Callable[..., T]) -> T: ...
+
+
+@overload
+def decode_reply(text: str, to: Any) -> Any: ...  # for `int | str` and `Literal["a"]`, which have no type in mypy
+
+
+def decode_reply(text: str, to: Any) -> Any:
     """Returns the text of a reply as a value of a type. Raises `SdkError.InvalidArgument`."""
     kind = _type(to)
     function = SdkFunction(_REPLY, "", [_parameter(_REPLY, kind.schema, is_optional=is_nullable(kind.schema))])
     arguments = _fitting(SdkFunctionCall(_REPLY, ffi.read_reply(text)), function)
-    value: T = kind.value(arguments.get(_REPLY), _REPLY)
-    return value
+    return kind.value(arguments.get(_REPLY), _REPLY)
 
 
 def value_of(hint: Any, written: Any) -> Any:
@@ -125,6 +133,8 @@ def _remembered(hint: Any) -> Union[PlainType, PydanticType]:
 
 
 def _read(hint: Any) -> Union[PlainType, PydanticType]:
+    if isinstance(hint, (str, Mapping)):
+        raise TypeError("a JSON Schema is not a type: give it as json_schema_constraint")
     try:
         from causerie._pydantic_types import PydanticType
     except ImportError:  # not installed, or too old
@@ -227,7 +237,14 @@ def _nearest(schema: dict[str, Any]) -> SdkFunctionParameterType:
 
 
 def to_json(value: Any) -> Any:
-    """Converts a value for JSON: objects to their fields, enums to their values, dates to ISO 8601, sets to arrays."""
+    """Converts a value for JSON: objects to their fields, enums to their values, dates and durations to ISO 8601, sets to arrays.
+
+    Other types are converted as pydantic does, where it is installed. What is left, JSON refuses.
+    """
+    if isinstance(value, (str, int, float, Decimal, type(None))) and not isinstance(value, Enum):
+        return value
+    if isinstance(value, (ChatMessage, ChatMessageContent)):
+        raise TypeError(f"JSON has no {type(value).__name__}; return text, or a list of parts and strings alone")
     if is_pydantic(type(value)):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -236,13 +253,41 @@ def to_json(value: Any) -> Any:
         return to_json(value.value)
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return _duration(value)
     if isinstance(value, Mapping):
-        return {key: to_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+        return {_key(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (Sequence, Set)) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [to_json(item) for item in value]
-    if isinstance(value, Decimal):
-        return float(value)
-    return str(value) if isinstance(value, (UUID, PurePath)) else value
+    if isinstance(value, (UUID, PurePath)):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return to_json(value.tolist())
+    return _as_pydantic_does(value)
+
+
+def _key(key: Any) -> Any:
+    written = to_json(key)
+    return written if isinstance(written, Hashable) else key
+
+
+def _duration(value: datetime.timedelta) -> str:
+    """The duration in ISO 8601: `P1DT7200S`."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    seconds = f"{value.seconds}.{value.microseconds:06d}".rstrip("0").rstrip(".")
+    date = f"{value.days}D" if value.days else ""
+    return f"{sign}P{date}" + ("" if date and seconds == "0" else f"T{seconds}S")
+
+
+def _as_pydantic_does(value: Any) -> Any:
+    try:
+        from pydantic_core import to_jsonable_python
+    except ImportError:
+        return value
+    try:
+        return to_jsonable_python(value)
+    except ValueError as err:
+        raise TypeError(f"JSON cannot represent {type(value).__name__}: {err}") from err
 
 
 def is_pydantic(thing: Any) -> bool:

@@ -181,7 +181,7 @@ def test_a_reply_may_be_read_without_asyncio_inside_a_running_loop() -> None:
 
 def test_models_are_loaded_and_unloaded() -> None:
     async def main() -> None:
-        async with await ModelRunner.load_async("causerie/demo") as model:
+        async with ModelRunner.load_async("causerie/demo") as model:
             assert model.info.name == "causerie-demo"
         with pytest.raises(SdkError.ModelUnloaded):
             await read(model.create_conversation().generate_response("Hi"))

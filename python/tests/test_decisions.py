@@ -69,6 +69,28 @@ def test_an_answer_is_the_same_alone_later_and_in_asyncio(demo: ModelRunner) -> 
     assert asyncio.run(demo.decide_async(STATE, QUESTIONS)).answers == together
 
 
+def test_questions_may_be_dicts(demo: ModelRunner) -> None:
+    choices = [{"label": "kitchen", "description": "where one cooks"}, "garden", {"label": "hall"}]
+    dicts: list[dict[str, Any]] = [
+        {"type": "predicate", "instructions": "Is the water hot?", "yes": "steam rises", "name": "hot"},
+        {"type": "choice", "instructions": "Where is Anna?", "choices": choices, "name": "place"},
+        {"type": "score", "instructions": "How warm is it?", "levels": ["cold", DecisionLabel("mild", "as in spring"), "hot"]},
+    ]
+    assert demo.decide(STATE, dicts).answers == demo.decide(STATE, QUESTIONS).answers
+    assert demo.decide(STATE, [dicts[0], QUESTIONS[1]]).answers == demo.decide(STATE, QUESTIONS[:2]).answers
+    wrong: list[tuple[Any, str]] = [
+        ([{"type": "noul", "instructions": "Hot?"}], r"questions\[0\].type must be 'predicate', 'choice' or 'score', found 'noul'"),
+        ([QUESTIONS[0], {"instructions": "Hot?"}], r"questions\[1\].type must be .*, found None"),
+        ([{"type": "predicate", "instruction": "Hot?"}], r"questions\[0\]: .*'instruction'"),
+        ([{"type": "choice", "instructions": "Where?", "choices": [{"name": "in"}]}], r"questions\[0\]: .*'name'"),
+        ([{"type": "choice", "instructions": "Where?", "choices": [5]}], r"questions\[0\].kind.choices\[0\].label must be a string, found int"),
+        (dicts[0], "questions must be a list of questions, found one dict"),
+    ]
+    for questions, reason in wrong:
+        with pytest.raises(TypeError, match=reason):
+            demo.decide(STATE, questions)
+
+
 def test_a_state_may_be_text_json_or_messages(demo: ModelRunner) -> None:
     def decided(state: Any) -> list[DecisionAnswer]:
         return demo.decide(state, QUESTIONS[:1]).answers
@@ -110,7 +132,7 @@ def test_wrong_questions_and_options_are_named(demo: ModelRunner) -> None:
         demo.decide(STATE, QUESTIONS, rotations=0)
     with pytest.raises(SdkError.InvalidOption, match="temperature must be DecisionTemperatures, found 2"):
         demo.decide(STATE, QUESTIONS, temperature=2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"questions\[0\] must be a DecisionQuestion, found str"):
+    with pytest.raises(TypeError, match=r"questions\[0\] must be a DecisionQuestion or a dict, found str"):
         demo.decide(STATE, ["Is the water hot?"])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="choices must be a list of labels, found one str"):
         DecisionQuestion.choice("Where?", "kitchen")

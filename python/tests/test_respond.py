@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, Optional, Union
 
 import pytest
 from support import STALL, call, runner, scripted, text_of
@@ -245,3 +245,14 @@ def test_times_of_functions_and_replies_are_timedeltas_as_well() -> None:
         FunctionHandlers(time_limit="5")  # type: ignore[arg-type]
     ended = scripted([STALL]).respond("Hi", timeout=timedelta(milliseconds=1))
     assert ended.finish_reason == FinishReason.INTERRUPTED
+
+
+def test_hints_that_are_not_classes_are_types_of_replies() -> None:
+    # The annotations are for mypy.
+    number: Optional[int] = scripted(["1"]).respond("Hi", as_type=Optional[int])
+    choice: Literal["a", "b"] = scripted(['"a"']).respond("Hi", as_type=Literal["a", "b"])
+    either: int | str = scripted(['"a"']).respond("Hi", as_type=Union[int, str])
+    later: Optional[int] = asyncio.run(scripted(["1"]).respond_async("Hi", as_type=Optional[int]))
+    values: list[Optional[int]] = list(scripted(["1"]).generate_response("Hi", as_type=Optional[int]))
+    decoded: Optional[int] = causerie.decode_reply("1", Optional[int])
+    assert (number, choice, either, later, values[-1], decoded) == (1, "a", "a", 1, 1, 1)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support import REPOSITORY
 
+import causerie
 from causerie import (
     ChatMessage,
     Chunk,
     Complete,
     DefaultFunctionCallParser,
+    FunctionCallParser,
     FunctionCalls,
     GenerationOptions,
     JsonStyleFunctionCallParser,
+    MessageResponse,
     ModelRunner,
     SdkArr,
     SdkBool,
     SdkError,
     SdkFunction,
     SdkFunctionParameter,
+    SdkFunctionParameterType,
     SdkInt,
     SdkNull,
     SdkNum,
@@ -123,3 +129,35 @@ def test_types_and_parsers() -> None:
     assert GenerationOptions(function_call_parser=None).function_call_parser is None
     options = GenerationOptions(function_call_parser=JsonStyleFunctionCallParser)
     assert options.function_call_parser == JsonStyleFunctionCallParser
+
+
+def test_variants_are_members_of_their_types() -> None:
+    assert SdkFunctionParameterType.SdkArr(SdkFunctionParameterType.SdkStr()) == SdkArr(SdkStr())
+    for kind in (SdkStr(), SdkNum(), SdkInt(), SdkBool(), SdkArr(SdkNull()), SdkObj({}), SdkNull()):
+        assert getattr(SdkFunctionParameterType, type(kind).__name__) is type(kind)
+        assert isinstance(kind, SdkFunctionParameterType)
+    match SdkFunctionParameterType.SdkStr(["a"]):
+        case SdkFunctionParameterType.SdkStr(enum_values=values):
+            assert values == ["a"]
+        case _:
+            raise AssertionError
+    event: MessageResponse = Chunk("Hello!")
+    assert isinstance(event, MessageResponse.Chunk) and not isinstance(event, MessageResponse.Complete)
+    match event:
+        case MessageResponse.Complete():
+            raise AssertionError
+        case MessageResponse.Chunk(text):
+            assert text == "Hello!"
+    names = "Chunk ReasoningChunk AudioSample FunctionCalls FunctionCallsRejected Logprobs FunctionResult RoundComplete Complete"
+    for name in names.split():
+        assert getattr(MessageResponse, name) is getattr(causerie, name)
+        assert issubclass(getattr(MessageResponse, name), MessageResponse)
+
+
+def test_parsers_may_be_called() -> None:
+    parser: Any
+    for parser in FunctionCallParser:
+        assert parser() is parser
+    parser = JsonStyleFunctionCallParser
+    options = GenerationOptions(function_call_parser=parser())
+    assert options.function_call_parser is JsonStyleFunctionCallParser

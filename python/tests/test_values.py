@@ -208,6 +208,8 @@ def test_constructors_that_apps_cannot_use_say_what_to_call() -> None:
         (causerie.transcribe.Transcriber, "Transcriber.load"),
         (causerie.transcribe.LiveTranscription, "Transcriber"),
         (ChatMessageContent, "Text"),
+        (causerie.SdkFunctionParameterType, "SdkStr()"),
+        (causerie.MessageResponse, "Chunk"),
     ]:
         for given in ((), ("model.gguf",), (runner(), "Be brief.")):
             with pytest.raises(TypeError, match=re.escape(advice)):
@@ -223,6 +225,18 @@ def test_parts_are_members_of_their_class_and_match() -> None:
             assert text == "See"
         case _:
             raise AssertionError
+
+
+def test_variants_list_their_own_names() -> None:
+    for value, names in [
+        (causerie.Text("x"), ["text"]),
+        (causerie.SdkObj({}), ["description", "properties", "required"]),
+        (causerie.SdkNull(), []),
+        (Chunk("x"), ["text"]),
+        (causerie.PredicateKind(), ["no", "yes"]),
+    ]:
+        assert [name for name in dir(value) if not name.startswith("_")] == names
+        assert {"__class__", "__init__", "__eq__"} <= set(dir(value))
 
 
 def test_objects_say_what_they_are() -> None:

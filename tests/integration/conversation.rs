@@ -184,6 +184,20 @@ fn a_dropped_stream_frees_the_conversation() {
 }
 
 #[test]
+fn the_history_has_a_reply_that_was_left() {
+    let runner = runner();
+    for _ in 0..30 {
+        let conversation = runner.create_conversation("");
+        let mut stream = ask(&conversation, options(20));
+        stream.iter().next().unwrap().unwrap();
+        drop(stream);
+        let (history, forked) = (conversation.history(), conversation.fork().history());
+        assert_eq!(history.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::User, Role::Assistant]);
+        assert_eq!(forked, history);
+    }
+}
+
+#[test]
 fn a_second_reply_at_a_time_is_refused() {
     let conversation = runner().create_conversation("");
     let mut stream = ask(&conversation, options(usize::MAX));

@@ -3,8 +3,9 @@
 use std::sync::OnceLock;
 
 use causerie::{
-    ChatMessage, ChatMessageContent, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse,
-    ModelRunner, Prompt, ResponseStream, functions_from_json, generate, load, stream_generate,
+    ChatMessage, ChatMessageContent, Completion, Conversation, FinishReason, FunctionHandlers, GenerationOptions,
+    MessageResponse, ModelRunner, Prompt, ResponseStream, SdkError, functions_from_json, generate, load,
+    stream_generate,
 };
 
 use crate::repository;
@@ -45,6 +46,22 @@ fn the_demo_model_sees() {
         let n_tokens = text.completion().unwrap().stats.prompt_tokens;
         assert!(n_tokens < 250, "{question}: a picture is one image of at most 196 rows, found {n_tokens} tokens");
     }
+}
+
+#[test]
+fn a_function_returns_a_picture_that_the_model_reads() {
+    let picture = ChatMessageContent::Image(std::fs::read(repository("tests/fixtures/pictures/circles.png")).unwrap());
+    let reply = |content: Vec<ChatMessageContent>| {
+        let conversation = chat();
+        let handlers = FunctionHandlers::new().on_content("get_weather", move |_| Ok::<_, SdkError>(content.clone()));
+        let question = ChatMessage::user("What is the weather in Oslo?");
+        let end = last(conversation.respond_with_functions(question, &handlers, GenerationOptions::default()));
+        (conversation.history()[3].content.clone(), end.stats.prompt_tokens)
+    };
+    let ((with, n_with), (_, n_without)) =
+        (reply(vec![picture.clone()]), reply(vec![ChatMessageContent::Text("sunny".into())]));
+    assert_eq!(with, [picture]);
+    assert!(n_without + 100 < n_with, "the prompt must have the rows of the picture: {n_with} and {n_without} tokens");
 }
 
 #[test]

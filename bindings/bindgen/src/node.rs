@@ -8,11 +8,16 @@ use heck::ToLowerCamelCase;
 use crate::tables::{self, Row, in_camel_case, paragraphs, wrapped};
 
 const HEADER: &str = "/** Options of loading and of replies, and facts about models. Written by scripts/bindgen from the tables in core/src/tables. */\n\n\
-                      import type { Json } from \"./index.js\";\n";
+                      import type { Json } from \"./index.js\";\n\
+                      import type { FunctionCallParser } from \"./lib/notations.js\";\n";
 
 /// Options whose values are further types in JavaScript.
-const SPECIAL: [(&str, &str); 2] =
-    [("json_schema_constraint", "string | object | null"), ("context_policy", "\"error\" | \"slide\" | \"shrink\"")];
+const SPECIAL: [(&str, &str); 3] = [
+    ("json_schema_constraint", "string | object | null"),
+    ("context_policy", "\"error\" | \"slide\" | \"shrink\""),
+    // Seeds have 64 bits, more than a number of JavaScript.
+    ("seed", "number | bigint | null"),
+];
 
 /// The source of `options.d.ts`.
 pub(crate) fn options() -> Result<String> {
@@ -36,7 +41,8 @@ fn write_facts(text: &mut String) -> Result<()> {
         let kind = match fact.kind.as_str() {
             "bool" => "boolean",
             "u64" | "usize" => "number",
-            "String" | "FunctionCallParser" => "string",
+            "String" => "string",
+            "FunctionCallParser" => "FunctionCallParser",
             "Option<String>" => "string | null",
             "Vec<String>" => "string[]",
             other => bail!("{}: TypeScript must have a type for {other}", fact.name),
@@ -80,7 +86,8 @@ fn kind(row: &Row) -> Result<String> {
         "usize" | "u64" => "number".into(),
         "Option<bool>" => "boolean | null".into(),
         "Option<f32>" | "Option<usize>" | "Option<u64>" | "Option<Duration>" => "number | null".into(),
-        "Option<String>" | "Option<PathBuf>" | "Option<FunctionCallParser>" => "string | null".into(),
+        "Option<String>" | "Option<PathBuf>" => "string | null".into(),
+        "Option<FunctionCallParser>" => "FunctionCallParser | null".into(),
         "Vec<String>" => "string | string[]".into(),
         "Option<Vec<String>>" => "string[] | null".into(),
         "Arguments" => "{ [name: string]: Json }".into(),

@@ -120,7 +120,9 @@ typedef enum causerie_info_string_kind {
     CAUSERIE_INFO_ARCHITECTURE = 1,
     CAUSERIE_INFO_QUANTISATION = 2,         /* the storage format of most weights */
     CAUSERIE_INFO_FUNCTION_CALL_PARSER = 3, /* the notation of calls that the model writes */
-    CAUSERIE_INFO_PROBLEM = 4               /* what prevents loading, if something does */
+    CAUSERIE_INFO_PROBLEM = 4,              /* what prevents loading, if something does */
+    CAUSERIE_INFO_GPU = 5,                  /* that computes the model */
+    CAUSERIE_INFO_DEVICE_NOTE = 6           /* why the GPU that the options ask for does not compute it, or no longer does */
 } causerie_info_string_kind;
 
 typedef enum causerie_info_number_kind {
@@ -241,6 +243,9 @@ typedef enum causerie_outcome {
 /* Answers a call of the last CAUSERIE_RUN_FUNCTIONS. All must be answered before the next event is pulled, unless the stream was
  * cancelled. */
 causerie_status causerie_stream_answer(causerie_stream *stream, size_t index, causerie_outcome outcome, const char *text);
+/* As causerie_stream_answer, for a function that returned the text, pictures and sound of a message, for models that read such parts in
+ * results. message stays the caller's. */
+causerie_status causerie_stream_answer_message(causerie_stream *stream, size_t index, causerie_message *message);
 /* Stops the reply within one token, also while calls are to be answered. Its last event is CAUSERIE_COMPLETE with the reason
  * CAUSERIE_INTERRUPTED. */
 causerie_status causerie_stream_cancel(causerie_stream *stream);

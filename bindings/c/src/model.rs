@@ -19,6 +19,8 @@ type Progress = extern "C" fn(fraction: f32, context: *mut c_void) -> Flag;
 pub(crate) struct Facts {
     info: ModelInfo,
     context_size: usize,
+    /// Why the model is not computed on the GPU that its options ask for.
+    device_note: Option<String>,
 }
 
 impl Facts {
@@ -30,6 +32,8 @@ impl Facts {
             2 => self.info.quantisation.first().map(|share| share.name.clone()),
             3 => self.info.function_call_parser.names().first().map(|name| (*name).to_owned()),
             4 => self.info.problems.first().cloned(),
+            5 => self.info.gpu.clone(),
+            6 => self.device_note.clone(),
             _ => None,
         }
     }
@@ -117,7 +121,8 @@ exports! {
     fn causerie_model_info(model: Handle<ModelRunner>, info: Out<Handle<Facts>>) {
         info.check("info")?;
         let runner = model.get("model")?;
-        let facts = Facts { info: runner.info().clone(), context_size: runner.context_size() };
+        let (context_size, device_note) = (runner.context_size(), runner.device_note());
+        let facts = Facts { info: runner.info().clone(), context_size, device_note };
         info.write(Handle::new(facts), "info")?;
     }
 
@@ -125,7 +130,7 @@ exports! {
         info.check("info")?;
         let facts = ModelInfo::read(path.read("path")?)?;
         let context_size = facts.context_size.min(LoadOptions::DEFAULT_CONTEXT_SIZE);
-        info.write(Handle::new(Facts { info: facts, context_size }), "info")?;
+        info.write(Handle::new(Facts { info: facts, context_size, device_note: None }), "info")?;
     }
 
     fn causerie_info_string(info: Handle<Facts>, fact: i32, value: Out<*const c_char>) {

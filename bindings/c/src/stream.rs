@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use crate::border::{Out, Text};
 use crate::fault::Fault;
 use crate::handles::Handle;
+use crate::message::UnsentMessage;
 
 /// A reply that C pulls.
 pub(crate) struct Reply {
@@ -27,6 +28,14 @@ impl Reply {
     fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
         self.cancel.cancel();
+    }
+
+    fn answer(&self, index: usize, outcome: FunctionOutcome) -> Result<(), Fault> {
+        let mut answers = self.answers.lock();
+        let n_calls = answers.len();
+        let wrong = || Fault::argument(format!("index must be below the {n_calls} calls to answer, found {index}"));
+        *answers.get_mut(index).ok_or_else(wrong)? = Some(outcome);
+        Ok(())
     }
 
     /// The next event; `None` after the last one.
@@ -70,10 +79,12 @@ exports! {
             3 => FunctionOutcome::TimedOut,
             _ => return Err(Fault::argument(format!("outcome must be a value of causerie_outcome, found {outcome}"))),
         };
-        let mut answers = reply.answers.lock();
-        let n_calls = answers.len();
-        let wrong = || Fault::argument(format!("index must be below the {n_calls} calls to answer, found {index}"));
-        *answers.get_mut(index).ok_or_else(wrong)? = Some(outcome);
+        reply.answer(index, outcome)?;
+    }
+
+    fn causerie_stream_answer_message(stream: Handle<Reply>, index: usize, message: Handle<UnsentMessage>) {
+        let content = message.get("message")?.lock().content.clone();
+        stream.get("stream")?.answer(index, FunctionOutcome::Content(content))?;
     }
 
     fn causerie_stream_cancel(stream: Handle<Reply>) {

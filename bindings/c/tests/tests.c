@@ -89,7 +89,15 @@ static struct reply read_reply(causerie_stream *stream, const char *answer, int 
                 CHECK(causerie_stream_next(stream, &early) == CAUSERIE_INVALID_ARGUMENT);
             }
             for (size_t at = 0; at < count; at++)
-                OK(causerie_stream_answer(stream, at, CAUSERIE_TEXT, answer));
+                OK(causerie_stream_answer(stream, at, CAUSERIE_TEXT, "taken back"));
+            for (size_t at = 0; at < count; at++) {
+                causerie_message *parts = NULL;
+                OK(causerie_message_new(CAUSERIE_TOOL, answer, &parts));
+                OK(causerie_message_add_text(parts, "!"));
+                CHECK(causerie_stream_answer_message(stream, count, parts) == CAUSERIE_INVALID_ARGUMENT);
+                OK(causerie_stream_answer_message(stream, at, parts));
+                OK(causerie_message_free(parts));
+            }
             break;
         case CAUSERIE_FUNCTION_RESULT:
             OK(causerie_event_text(event, &text));
@@ -214,7 +222,7 @@ static void a_function_runs_within_the_stream(void) {
     OK(causerie_conversation_send_with_functions(conversation, message, NULL, &stream));
     struct reply reply = read_reply(stream, "sunny", 0);
     CHECK(strcmp(reply.calls, "weather{\"city\": \"Oslo\"}") == 0);
-    CHECK(strcmp(reply.results, "sunny") == 0);
+    CHECK(strcmp(reply.results, "sunny!") == 0);
     CHECK(strcmp(reply.text, "Sunny in Oslo.") == 0);
     CHECK(reply.reason == CAUSERIE_STOP);
     OK(causerie_conversation_unregister_function(conversation, "weather", &found));
@@ -312,6 +320,31 @@ static causerie_model *demo(void) {
     return model;
 }
 
+static void a_gpu_that_does_not_exist_is_replaced_by_the_cpu(void) {
+    causerie_options *options = NULL;
+    causerie_info *info = NULL;
+    causerie_model *model = NULL;
+    const char *text = NULL;
+    OK(causerie_options_new(&options));
+    OK(causerie_options_set_string(options, "gpu_name", "no such GPU"));
+    OK(causerie_options_set_string(options, "device", "gpu"));
+    CHECK(causerie_model_load(model_path, options, NULL, NULL, &model) == CAUSERIE_INVALID_OPTION);
+    /* Builds without GPUs have nothing to note: they always take the CPU. */
+    bool has_gpus = strstr(causerie_error_message(), "this build does not have") == NULL;
+    OK(causerie_options_set_string(options, "device", "auto"));
+    OK(causerie_model_load(model_path, options, NULL, NULL, &model));
+    OK(causerie_model_info(model, &info));
+    CHECK(causerie_info_string(info, CAUSERIE_INFO_GPU, &text) == CAUSERIE_NOT_AVAILABLE);
+    causerie_status status = causerie_info_string(info, CAUSERIE_INFO_DEVICE_NOTE, &text);
+    CHECK(status == (has_gpus ? CAUSERIE_OK : CAUSERIE_NOT_AVAILABLE));
+    if (status == CAUSERIE_OK) {
+        OK(causerie_string_free(text));
+    }
+    OK(causerie_info_free(info));
+    OK(causerie_options_free(options));
+    OK(causerie_model_free(model));
+}
+
 static void the_demo_model_has_facts(void) {
     causerie_info *info = NULL;
     causerie_model *model = NULL;
@@ -376,6 +409,7 @@ int main(int count, char **arguments) {
     if (count == 2) {
         model_path = arguments[1];
         run("the demo model has facts", the_demo_model_has_facts);
+        run("a GPU that does not exist is replaced by the CPU", a_gpu_that_does_not_exist_is_replaced_by_the_cpu);
         run("the demo model calls a function", the_demo_model_calls_a_function);
     }
     printf("%d passed, %d failed\n", passed, failed);

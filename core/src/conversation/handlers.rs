@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
+use crate::message::ChatMessageContent;
 use crate::response::{FunctionError, FunctionOutcome};
 use crate::typed::TypedFunction;
 
@@ -30,8 +31,8 @@ __round_options!(options {
     pub struct RoundOptions
 });
 
-/// Runs a call. The outer error is that of a result which cannot be written, and ends the stream.
-type Closure = Arc<dyn Fn(&SdkFunctionCall) -> Result<Result<Value, FunctionError>> + Send + Sync>;
+/// Runs a call. The error is that of a result which cannot be written, and ends the stream.
+type Closure = Arc<dyn Fn(&SdkFunctionCall) -> Result<FunctionOutcome> + Send + Sync>;
 
 #[derive(Clone)]
 enum Handler {
@@ -95,8 +96,30 @@ impl FunctionHandlers {
         handler: impl Fn(&SdkFunctionCall) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
         let handler = move |call: &SdkFunctionCall| match handler(call) {
-            Ok(returned) => json_of(&call.name, returned).map(Ok),
-            Err(err) => Ok(Err(FunctionError::new(err))),
+            Ok(returned) => json_of(&call.name, returned).map(FunctionOutcome::Returned),
+            Err(err) => Ok(FunctionOutcome::Failed(FunctionError::new(err))),
+        };
+        self.handlers.insert(name.into(), Handler::Closure(Arc::new(handler)));
+        self
+    }
+
+    /// Adds the handler of a function that returns parts of a message, such as a picture, for models that read them in results.
+    ///
+    /// ```
+    /// use causerie::{ChatMessageContent, FunctionHandlers};
+    /// let handlers = FunctionHandlers::new().on_content("photo", |_| {
+    ///     let photo = std::fs::read("photo.jpg")?;
+    ///     Ok::<_, std::io::Error>(vec![ChatMessageContent::Image(photo)])
+    /// });
+    /// ```
+    pub fn on_content<E: Into<Box<dyn Error + Send + Sync>>>(
+        mut self,
+        name: impl Into<String>,
+        handler: impl Fn(&SdkFunctionCall) -> Result<Vec<ChatMessageContent>, E> + Send + Sync + 'static,
+    ) -> Self {
+        let handler = move |call: &SdkFunctionCall| match handler(call) {
+            Ok(content) => Ok(FunctionOutcome::Content(content)),
+            Err(err) => Ok(FunctionOutcome::Failed(FunctionError::new(err))),
         };
         self.handlers.insert(name.into(), Handler::Closure(Arc::new(handler)));
         self
@@ -286,9 +309,9 @@ fn outcome(handler: Option<Handler>, call: &SdkFunctionCall) -> Result<FunctionO
         return Ok(failed(format!("{} has no handler", call.name)));
     };
     let error = match catch_unwind(AssertUnwindSafe(|| handler(call))) {
-        Ok(returned) => match returned? {
-            Ok(value) => return Ok(FunctionOutcome::Returned(value)),
-            Err(error) => error,
+        Ok(outcome) => match outcome? {
+            FunctionOutcome::Failed(error) => error,
+            outcome => return Ok(outcome),
         },
         Err(_) => FunctionError::new(format!("{} panicked", call.name)), // the panic hook has shown its message
     };

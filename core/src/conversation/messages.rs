@@ -99,7 +99,8 @@ impl Conversation {
     }
 
     /// A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
-    /// functions, so that the loop that reads the stream can continue from the history.
+    /// functions, so that the loop that reads the stream can continue from the history. Waits for a reply that was cancelled, or
+    /// left by its reader: it ends with the running step of the model.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::engine::CancelHandle;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -57,7 +57,7 @@ impl RequestQueue {
     }
 
     pub(super) fn history(&self) -> Vec<ChatMessage> {
-        let state = self.state.lock();
+        let state = self.settled();
         let mut history = state.history.clone();
         if let Some(reply) = &state.reply {
             add_reply(&mut history, reply, state.requests.front().is_some_and(|request| request.extends_last));
@@ -69,19 +69,22 @@ impl RequestQueue {
         !self.state.lock().requests.is_empty()
     }
 
-    /// Changes the history between requests. Waits for cancelled replies: they end with the running step of the model.
-    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Vec<ChatMessage>) -> T) -> Result<T> {
+    /// The state once cancelled replies have ended, as they do with the running step of the model. Waits for no other replies.
+    fn settled(&self) -> MutexGuard<'_, QueueState> {
         let mut state = self.state.lock();
         loop {
             state.close_abandoned(None);
-            if state.requests.is_empty() {
-                return Ok(edit(&mut state.history));
-            }
-            if !state.requests.iter().all(QueuedRequest::is_cancelled) {
-                return Err(busy());
+            if state.requests.is_empty() || !state.requests.iter().all(QueuedRequest::is_cancelled) {
+                return state;
             }
             self.left.wait(&mut state);
         }
+    }
+
+    /// Changes the history between requests.
+    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Vec<ChatMessage>) -> T) -> Result<T> {
+        let mut state = self.settled();
+        if state.requests.is_empty() { Ok(edit(&mut state.history)) } else { Err(busy()) }
     }
 
     /// Cancels the reply under way and cuts it to the sound that was played; if there is none, cuts the last one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::conversation::handlers::FunctionHandlers;
 use crate::conversation::request_queue::cancelled_result;
 use crate::function::{Arguments, DiagnosticCode, SdkFunction, SdkFunctionCall, Value};
-use crate::message::ChatMessage;
+use crate::message::{ChatMessage, ChatMessageContent, text_of};
 use crate::response::{Completion, FinishReason, FunctionOutcome, FunctionResult};
 use crate::validate::validate_among;
 
@@ -132,6 +132,10 @@ impl PlannedCall {
         match outcome {
             FunctionOutcome::Returned(Value::String(text)) => self.result(text, false),
             FunctionOutcome::Returned(value) => self.result(value.to_string(), false),
+            FunctionOutcome::Content(content) if content.is_empty() => self.result(String::new(), false),
+            FunctionOutcome::Content(content) => {
+                FunctionResult { text: text_of(&content), content, ..self.result(String::new(), false) }
+            }
             FunctionOutcome::Failed(error) => {
                 FunctionResult { error: Some(error.clone()), ..self.result(error_text(&error.to_string()), true) }
             }
@@ -146,13 +150,14 @@ impl PlannedCall {
     fn result(&self, text: String, is_error: bool) -> FunctionResult {
         let call_id = Some(self.call.call_id.clone()).filter(|_| !self.is_rejected);
         let name = Some(self.call.name.clone()).filter(|name| !self.is_rejected || !name.is_empty());
-        FunctionResult { call_id, name, text, is_error, error: None }
+        let content = vec![ChatMessageContent::Text(text.clone())];
+        FunctionResult { call_id, name, text, content, is_error, error: None }
     }
 }
 
 /// The message that the model reads as the result of a call.
 pub(super) fn tool_message(result: &FunctionResult) -> ChatMessage {
-    ChatMessage { tool_call_id: result.call_id.clone(), ..ChatMessage::tool(result.text.as_str()) }
+    ChatMessage { tool_call_id: result.call_id.clone(), content: result.content.clone(), ..ChatMessage::tool("") }
 }
 
 fn error_text(reason: &str) -> String {

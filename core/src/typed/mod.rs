@@ -140,16 +140,17 @@ pub fn decode_reply<T: TypedParameter>(text: &str) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for text that is not valid JSON. The message says so if the text ends too early, as after
-/// `max_tokens`.
+/// [`ErrorKind::InvalidArgument`] for text that is not valid JSON. The message says so if the text ends too early, as that of
+/// a reply does that was stopped or reached a limit.
 pub fn read_reply(text: &str) -> Result<Arguments> {
     let value = read_json(text.trim()).ok_or_else(|| {
         let is_cut = serde_json::from_str::<IgnoredAny>(text).is_err_and(|err| err.is_eof());
         match text.trim() {
             "" => invalid(REPLY, "must be valid JSON, found no text"),
-            _ if is_cut => {
-                invalid(REPLY, "must be complete JSON, found JSON that was cut short, for example by max_tokens")
-            }
+            _ if is_cut => invalid(
+                REPLY,
+                "must be complete JSON, found JSON that was cut short: the reply was stopped, or reached a limit",
+            ),
             _ => invalid(REPLY, "must be valid JSON"),
         }
     })?;

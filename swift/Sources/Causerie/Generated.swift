@@ -7227,6 +7227,14 @@ enum RawFunctionOutcome: Equatable, Hashable {
          */text: String
     )
     /**
+     * It returned parts of a message, such as a picture.
+     */
+    case content(
+        /**
+         * The parts.
+         */content: [ChatMessageContent]
+    )
+    /**
      * It failed.
      */
     case failed(
@@ -7265,10 +7273,13 @@ struct FfiConverterTypeFunctionOutcome: FfiConverterRustBuffer {
         case 2: return .json(text: try FfiConverterString.read(from: &buf)
         )
 
-        case 3: return .failed(reason: try FfiConverterString.read(from: &buf)
+        case 3: return .content(content: try FfiConverterSequenceTypeChatMessageContent.read(from: &buf)
         )
 
-        case 4: return .timedOut
+        case 4: return .failed(reason: try FfiConverterString.read(from: &buf)
+        )
+
+        case 5: return .timedOut
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -7288,13 +7299,18 @@ struct FfiConverterTypeFunctionOutcome: FfiConverterRustBuffer {
             FfiConverterString.write(text, into: &buf)
 
 
-        case let .failed(reason):
+        case let .content(content):
             writeInt(&buf, Int32(3))
+            FfiConverterSequenceTypeChatMessageContent.write(content, into: &buf)
+
+
+        case let .failed(reason):
+            writeInt(&buf, Int32(4))
             FfiConverterString.write(reason, into: &buf)
 
 
         case .timedOut:
-            writeInt(&buf, Int32(4))
+            writeInt(&buf, Int32(5))
 
         }
     }

@@ -10164,10 +10164,13 @@ internal object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<Functio
             2 -> FunctionOutcome.Json(
                 FfiConverterString.read(buf),
                 )
-            3 -> FunctionOutcome.Failed(
+            3 -> FunctionOutcome.Content(
+                FfiConverterSequenceTypeChatMessageContent.read(buf),
+                )
+            4 -> FunctionOutcome.Failed(
                 FfiConverterString.read(buf),
                 )
-            4 -> FunctionOutcome.TimedOut
+            5 -> FunctionOutcome.TimedOut
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
     }
@@ -10185,6 +10188,13 @@ internal object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<Functio
             (
                 4UL
                 + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is FunctionOutcome.Content -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeChatMessageContent.allocationSize(value.`content`)
             )
         }
         is FunctionOutcome.Failed -> {
@@ -10214,13 +10224,18 @@ internal object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<Functio
                 FfiConverterString.write(value.`text`, buf)
                 Unit
             }
-            is FunctionOutcome.Failed -> {
+            is FunctionOutcome.Content -> {
                 buf.putInt(3)
+                FfiConverterSequenceTypeChatMessageContent.write(value.`content`, buf)
+                Unit
+            }
+            is FunctionOutcome.Failed -> {
+                buf.putInt(4)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
             is FunctionOutcome.TimedOut -> {
-                buf.putInt(4)
+                buf.putInt(5)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
