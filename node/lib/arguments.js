@@ -1,6 +1,6 @@
 // Checks of arguments. The native part would refuse them with types of Rust, and without their names.
 
-/** The kind of a value: `Object`, `Array`, `Uint8Array`. Unlike `instanceof`, it knows objects of other contexts, such as those of Jest. */
+/** The kind of a value: `Object`, `Array`, `Uint8Array`. `instanceof` does not know objects of other contexts, as Jest has them. */
 export const kindOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
 
 /** Whether a value can have members. */
