@@ -53,13 +53,13 @@ fn a_function_returns_a_picture_that_the_model_reads() {
     let picture = ChatMessageContent::Image(std::fs::read(repository("tests/fixtures/pictures/circles.png")).unwrap());
     let reply = |content: Vec<ChatMessageContent>| {
         let conversation = chat();
-        let handlers = FunctionHandlers::new().on_content("get_weather", move |_| Ok::<_, SdkError>(content.clone()));
-        let question = ChatMessage::user("What is the weather in Oslo?");
+        let handlers = FunctionHandlers::new().on_content("get_time", move |_| Ok::<_, SdkError>(content.clone()));
+        let question = ChatMessage::user("What time is it?");
         let end = last(conversation.respond_with_functions(question, &handlers, GenerationOptions::default()));
         (conversation.history()[3].content.clone(), end.stats.prompt_tokens)
     };
     let ((with, n_with), (_, n_without)) =
-        (reply(vec![picture.clone()]), reply(vec![ChatMessageContent::Text("sunny".into())]));
+        (reply(vec![picture.clone()]), reply(vec![ChatMessageContent::Text("12:00".into())]));
     assert_eq!(with, [picture]);
     assert!(n_without + 100 < n_with, "the prompt must have the rows of the picture: {n_with} and {n_without} tokens");
 }

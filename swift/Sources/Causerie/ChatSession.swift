@@ -27,7 +27,7 @@ public final class ChatSession {
     /// The conversation. While a reply is under way, nothing else may be sent to it.
     public let conversation: Conversation
     /// The messages of the history but its system message. While a reply is under way, the last one is what has been written of
-    /// it; it is `incomplete`.
+    /// it, with its reasoning and its calls; it is `incomplete`.
     public private(set) var messages: [ChatMessage]
     /// The text of the next message.
     public var draft = ""
@@ -35,13 +35,18 @@ public final class ChatSession {
     public private(set) var isResponding = false
     /// The error of the last reply, if it failed.
     public private(set) var error: (any Error)?
+    /// The message whose reply failed before it began, for example because the message is too long. It is not in the history;
+    /// ``regenerate()`` sends it again.
+    public private(set) var failed: ChatMessage?
     /// The end of the last reply, with its counts and durations.
     public private(set) var completion: Completion?
     /// The options of replies; the model's defaults when `nil`.
     public var generationOptions: GenerationOptions?
 
     private var before: [ChatMessage] = []
-    private var text = ""
+    private var growing = ChatSession.empty {
+        didSet { messages = before + [growing] }
+    }
     private let current = CurrentReply()
     private var reading: Task<Void, Never>?
 
@@ -53,7 +58,7 @@ public final class ChatSession {
     public init(_ conversation: Conversation, generationOptions: GenerationOptions? = nil) {
         self.conversation = conversation
         self.generationOptions = generationOptions
-        messages = Self.visible(conversation.history)
+        messages = conversation.history.filter { $0.role != .system }
     }
 
     /// Sends the draft, and empties it. A draft of blanks is not sent.
@@ -68,19 +73,21 @@ public final class ChatSession {
         send(.user(text))
     }
 
-    /// Sends a message. A reply that is under way is stopped first.
+    /// Sends a message. A reply that is under way is stopped first. The message stays in the history even if its own reply is
+    /// stopped before it begins, unless ``GenerationOptions/onCancel`` drops turns.
     public func send(_ message: ChatMessage) {
         answer(message)
     }
 
-    /// Generates the last reply anew: what came after the last message of the user is removed.
+    /// Generates the last reply anew: what came after the last message of the user is removed. If nothing is written in its place, it
+    /// comes back. A message that has ``failed`` is sent again instead.
     public func regenerate() {
         answer(nil)
     }
 
     /// Stops the reply. What has been written of it stays, unless ``GenerationOptions/onCancel`` says otherwise.
     public func stop() {
-        current.reply?.cancel()
+        current.reply?.stop()
     }
 
     /// Waits for the end of the reply, and of what was sent meanwhile.
@@ -88,82 +95,139 @@ public final class ChatSession {
         while isResponding, let reading { await reading.value }
     }
 
-    /// Replies to a message, or again to the last message of the user.
+    /// Replies to a message; without one, to the message that failed, or again to the last message of the user.
     private func answer(_ message: ChatMessage?) {
         stop()
         let earlier = reading
-        // Nothing is sent before it is read.
-        let stream = conversation.reply(to: message, generationOptions)
-        current.reply = stream
+        let reply = SessionReply(to: message, generationOptions ?? GenerationOptions())
+        current.reply = reply
         isResponding = true
         // A session that is dropped does not wait for its reply, and no longer sends what waits.
         reading = Task { [weak self] in
             await earlier?.value
-            guard self != nil else { return }
             do {
-                try self?.begin(message)
-                for try await event in stream {
-                    guard let self else { return }
-                    take(event)
+                if let stream = try self?.begin(reply) {
+                    for try await event in stream {
+                        guard let self else { return }
+                        take(event)
+                    }
                 }
-                self?.end(stream, nil)
+                try self?.keep(reply)
             } catch {
-                self?.end(stream, error)
+                self?.fail(reply, error)
             }
+            self?.end(reply)
         }
     }
 
-    private func begin(_ message: ChatMessage?) throws {
-        (error, completion) = (nil, nil)
-        if message == nil { try removeReply() }
-        before = Self.visible(conversation.history) + (message.map { [$0] } ?? [])
-        show("")
+    /// Starts a reply; `nil` if it need not begin. Nothing is sent before it is read.
+    private func begin(_ reply: SessionReply) throws -> ResponseStream? {
+        if reply.isStopped, reply.message == nil { return nil }
+        reply.message = reply.message ?? failed
+        (error, failed, completion) = (nil, nil, nil)
+        if reply.message == nil { reply.removed = try removeReply() }
+        before = visibleHistory
+        reply.messageCount = before.count
+        if let message = reply.message { before.append(message) }
+        growing = Self.empty
+        return reply.start(conversation)
     }
 
     private func take(_ event: MessageResponse) {
         switch event {
-        case .chunk(let piece): show(text + piece)
+        case .chunk(let piece): growing.content = [.text(growing.text + piece)]
+        case .reasoningChunk(let piece): growing.reasoningContent = (growing.reasoningContent ?? "") + piece
+        case .functionCalls(let calls): growing.functionCalls = (growing.functionCalls ?? []) + calls
         case .roundComplete:
-            before = Self.visible(conversation.history)
-            show("")
+            before = visibleHistory
+            growing = Self.empty
         case .complete(let end): completion = end
         default: break
         }
     }
 
-    private func end(_ stream: ResponseStream, _ failure: (any Error)?) {
+    /// Keeps what a reply that was stopped too early has not brought into the history: its message, or the reply that it was to
+    /// replace.
+    private func keep(_ reply: SessionReply) throws {
+        guard isWithoutTrace(reply) else { return }
+        try append(reply.removed)
+        if let message = reply.message, reply.options.onCancel != .dropTurn { try append([message]) }
+    }
+
+    private func fail(_ reply: SessionReply, _ failure: any Error) {
         error = failure
-        messages = Self.visible(conversation.history)
+        guard isWithoutTrace(reply) else { return }
+        failed = reply.message
+        // They were valid there before.
+        try? append(reply.removed)
+    }
+
+    private func end(_ reply: SessionReply) {
+        messages = visibleHistory
         // Another message may wait already.
-        isResponding = current.reply !== stream
+        isResponding = current.reply !== reply
     }
 
-    /// Shows what has been written of the reply.
-    private func show(_ text: String) {
-        self.text = text
-        var growing = ChatMessage(role: .assistant, textContent: text)
-        growing.incomplete = true
-        messages = before + [growing]
+    /// Whether a reply has begun, and neither its message nor anything of itself is in the history.
+    private func isWithoutTrace(_ reply: SessionReply) -> Bool {
+        visibleHistory.count == reply.messageCount
     }
 
-    private func removeReply() throws {
+    private func append(_ messages: [ChatMessage]) throws {
+        for message in messages { try conversation.appendToHistory(message: message) }
+    }
+
+    /// Removes what comes after the last message of the user, and returns it.
+    private func removeReply() throws -> [ChatMessage] {
         let history = conversation.history
         guard let last = history.lastIndex(where: { $0.role == .user }) else {
             throw SdkError.invalidMessage(reason: "the history must have a message of the user to reply to")
         }
         try conversation.truncate(messageCount: last + 1)
+        return Array(history[(last + 1)...])
     }
 
-    private static func visible(_ history: [ChatMessage]) -> [ChatMessage] {
-        history.filter { $0.role != .system }
+    private var visibleHistory: [ChatMessage] { conversation.history.filter { $0.role != .system } }
+
+    /// A reply of which nothing has been written.
+    private static let empty = ChatMessage(role: .assistant, content: [.text("")], incomplete: true)
+}
+
+/// A reply of a session.
+private final class SessionReply {
+    /// The message that it replies to; `nil` for a reply that is generated anew.
+    var message: ChatMessage?
+    let options: GenerationOptions
+    /// The number of visible messages before it; `nil` until it begins.
+    var messageCount: Int?
+    /// The messages that it replaces.
+    var removed: [ChatMessage] = []
+    private(set) var isStopped = false
+    private var stream: ResponseStream?
+
+    init(to message: ChatMessage?, _ options: GenerationOptions) {
+        self.message = message
+        self.options = options
+    }
+
+    func start(_ conversation: Conversation) -> ResponseStream {
+        let stream = conversation.reply(to: message, options)
+        if isStopped { stream.cancel() }
+        self.stream = stream
+        return stream
+    }
+
+    func stop() {
+        isStopped = true
+        stream?.cancel()
     }
 }
 
 /// The last reply of a session. It is stopped when the session is released.
 private final class CurrentReply {
-    var reply: ResponseStream?
+    var reply: SessionReply?
 
     deinit {
-        reply?.cancel()
+        reply?.stop()
     }
 }

@@ -9,9 +9,12 @@
 public final class Conversation: Sendable {
     let raw: RawConversation
     let handlers: FunctionHandlers?
+    /// The runner that created this conversation, or the one that it is a fork of.
+    public let modelRunner: ModelRunner
 
-    init(_ raw: RawConversation, handlers: FunctionHandlers? = nil) {
+    init(_ raw: RawConversation, of modelRunner: ModelRunner, handlers: FunctionHandlers?) {
         self.raw = raw
+        self.modelRunner = modelRunner
         self.handlers = handlers
     }
 
@@ -20,9 +23,6 @@ public final class Conversation: Sendable {
     /// The registered functions are part of the first message, so a conversation created from a history has them as
     /// well.
     public var history: [ChatMessage] { raw.history() }
-
-    /// The runner that created this conversation.
-    public var modelRunner: ModelRunner { ModelRunner(raw.modelRunner()) }
 
     /// The registered functions.
     public var functions: [SdkFunction] { raw.functions() }
@@ -68,7 +68,7 @@ public final class Conversation: Sendable {
     }
 
     /// Creates an independent conversation with the same history and the same handlers.
-    public func fork() -> Conversation { Conversation(raw.fork(), handlers: handlers) }
+    public func fork() -> Conversation { Conversation(raw.fork(), of: modelRunner, handlers: handlers) }
 
     /// Interrupts the reply that the listener hears, and cuts its message to what was heard.
     ///
@@ -118,9 +118,17 @@ extension ModelRunner {
     public func createConversation(
         systemPrompt: String? = nil, functions: [SdkFunction] = [], handlers: FunctionHandlers? = nil
     ) -> Conversation {
-        let conversation = Conversation(raw.createConversation(systemPrompt: systemPrompt ?? ""), handlers: handlers)
+        let conversation = Conversation(
+            raw.createConversation(systemPrompt: systemPrompt ?? ""), of: self, handlers: handlers)
         for function in functions + (handlers?.functions ?? []) { conversation.registerFunction(function: function) }
         return conversation
+    }
+
+    /// Creates a conversation with a system message. See ``createConversation(systemPrompt:functions:handlers:)``.
+    public func createConversation(
+        _ systemPrompt: String, functions: [SdkFunction] = [], handlers: FunctionHandlers? = nil
+    ) -> Conversation {
+        createConversation(systemPrompt: systemPrompt, functions: functions, handlers: handlers)
     }
 
     /// Creates a conversation whose calls are run by tools.
@@ -128,9 +136,14 @@ extension ModelRunner {
     /// - Parameters:
     ///   - systemPrompt: the system message; none when `nil` or empty.
     ///   - tools: the functions that the model may call; see ``SdkTool``.
-    /// - Throws: ``SdkError/InvalidFunction(reason:)`` for arguments of a type that is not supported.
+    /// - Throws: ``SdkError/InvalidFunction(reason:)`` for arguments of a type that is not supported, or a name that a function
+    ///   cannot have.
     public func createConversation(systemPrompt: String? = nil, tools: [any SdkTool]) throws -> Conversation {
-        createConversation(systemPrompt: systemPrompt, handlers: try FunctionHandlers(tools: tools))
+        let handlers = try FunctionHandlers(tools: tools)
+        let conversation = Conversation(
+            raw.createConversation(systemPrompt: systemPrompt ?? ""), of: self, handlers: handlers)
+        try conversation.registerFunctions(functions: handlers.functions)
+        return conversation
     }
 
     /// Creates a conversation that continues a history. The functions in its first message are registered.
@@ -141,7 +154,7 @@ extension ModelRunner {
     public func createConversationFromHistory(
         history: [ChatMessage], handlers: FunctionHandlers? = nil
     ) -> Conversation {
-        Conversation(raw.createConversationFromHistory(history: history), handlers: handlers)
+        Conversation(raw.createConversationFromHistory(history: history), of: self, handlers: handlers)
     }
 
     /// Restores a conversation that ``Conversation/saveSession(path:includeCache:)`` saved.
@@ -151,6 +164,6 @@ extension ModelRunner {
     ///   - handlers: as for ``createConversation(systemPrompt:functions:handlers:)``.
     /// - Throws: ``SdkError/Session(reason:fault:)`` for a file that is damaged or belongs to another model.
     public func restoreSession(path: String, handlers: FunctionHandlers? = nil) throws -> Conversation {
-        Conversation(try raw.restoreSession(path: path), handlers: handlers)
+        Conversation(try raw.restoreSession(path: path), of: self, handlers: handlers)
     }
 }

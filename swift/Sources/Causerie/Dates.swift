@@ -13,15 +13,6 @@ extension JSONDecoder {
     }
 }
 
-extension JSONEncoder {
-    /// An encoder that writes dates as ISO 8601.
-    static var dated: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
-        return encoder
-    }
-}
-
 extension Date {
     /// The description of a valid date in error messages.
     static let expected = "a date and time such as 2026-01-31T12:00:00Z"

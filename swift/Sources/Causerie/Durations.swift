@@ -49,6 +49,19 @@ extension GenerationStats {
 
 @available(macOS 13, iOS 16, tvOS 16, watchOS 9, *)
 extension Duration {
+    /// The duration in ISO 8601, such as `PT1H30M` and `PT0.5S`, to the nanosecond.
+    var iso8601: String {
+        let seconds = components.seconds.magnitude
+        let fraction = String(components.attoseconds.magnitude / 1_000_000_000 + 1_000_000_000).dropFirst()
+        let digits = fraction.reversed().drop { $0 == "0" }.reversed()
+        var text = ""
+        if seconds >= 3_600 { text += "\(seconds / 3_600)H" }
+        if seconds / 60 % 60 > 0 { text += "\(seconds / 60 % 60)M" }
+        let rest = "\(seconds % 60)" + (digits.isEmpty ? "" : ".\(String(digits))")
+        if rest != "0" || text.isEmpty { text += "\(rest)S" }
+        return (self < .zero ? "-PT" : "PT") + text
+    }
+
     /// Milliseconds, rounded up, so that a short time does not become none. A negative duration is zero.
     fileprivate var wholeMilliseconds: UInt64 {
         guard self > .zero else { return 0 }

@@ -7,11 +7,12 @@ import Foundation
 /// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
 /// ```
 ///
-/// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON. It
-/// also reads the description of a thrown error, which is the ``FunctionResult/error`` of the result and is logged; see
-/// ``setLogHandler(_:)``. A result that JSON cannot represent ends the reply with ``SdkError/Serialization(reason:)``.
+/// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON, in which a `Date`
+/// and a `Duration` are strings in ISO 8601. A ``ChatMessageContent``, or an array of them, is a part of the message that the model
+/// reads, for models that see pictures or hear sound in results. The model also reads the description of a thrown error, which is the
+/// ``FunctionResult/error`` of the result and is logged, unless the function was cancelled; see ``setLogHandler(_:)``. A result that JSON cannot represent ends the reply with ``SdkError/Serialization(reason:)``.
 public struct FunctionHandlers: Sendable {
-    /// Runs a call and returns a value that JSON can represent.
+    /// Runs a call and returns a value that JSON can represent, or parts of a message.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?
 
     /// Maximum number of replies whose calls are run. The calls of the next reply are left to the app.
@@ -103,7 +104,8 @@ public struct FunctionHandlers: Sendable {
         do {
             returned = try await handler(call)
         } catch {
-            Log.write(Self.level(of: error), "function \(call.name) failed", error)
+            // A function that was cancelled, or took too long, has not failed by itself.
+            if !Task.isCancelled { Log.write(Self.level(of: error), "function \(call.name) failed", error) }
             return .success(RanFunction(outcome: .failed(reason: Self.reason(of: error)), error: error))
         }
         do {
@@ -131,9 +133,14 @@ public struct FunctionHandlers: Sendable {
     }
 
     private static func outcome(of returned: Any?, at place: String) throws -> RawFunctionOutcome {
-        if returned is Void { return .json(text: "null") }
-        if let text = returned as? String { return .text(text: text) }
-        return .json(text: try JsonValue(returned, at: place).text)
+        switch returned {
+        case is Void: .json(text: "null")
+        case let text as String: .text(text: text)
+        case let part as ChatMessageContent: .content(content: [part])
+        // An empty array of any type can be cast to this one.
+        case let parts as [ChatMessageContent] where !parts.isEmpty: .content(content: parts)
+        default: .json(text: try JsonValue(returned, at: place).text)
+        }
     }
 }
 

@@ -56,8 +56,8 @@ public func SdkObj(
     .sdkObj(properties: properties, required: required, description: description)
 }
 
-/// Null.
-public func SdkNull() -> SdkFunctionParameterType { .sdkNull }
+/// Null. It has no arguments, and may be called without any: `SdkNull()`.
+public var SdkNull: SdkFunctionParameterType { .sdkNull }
 
 extension SdkFunctionParameterType {
     /// A string. See ``Causerie/SdkStr(enumValues:description:)``.
@@ -92,6 +92,9 @@ extension SdkFunctionParameterType {
         .sdkObj(properties: properties, required: required, description: description)
     }
 
-    /// Null.
-    public static func SdkNull() -> Self { .sdkNull }
+    /// Null. It has no arguments, and may be called without any: `.SdkNull()`.
+    public static var SdkNull: Self { .sdkNull }
+
+    /// The type itself, so that ``Causerie/SdkNull`` may be called as the other types are.
+    public func callAsFunction() -> Self { self }
 }

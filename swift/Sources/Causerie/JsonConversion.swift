@@ -4,7 +4,7 @@ extension JsonValue {
     /// Converts a value of a Swift or Foundation type.
     ///
     /// - Parameters:
-    ///   - value: a string, boolean, number, `nil`, array, dictionary, JSON object, or any `Encodable` value.
+    ///   - value: a string, boolean, number, `nil`, array, dictionary, JSON object, `Duration`, or any `Encodable` value.
     ///   - place: its path, for error messages.
     ///   - depth: the number of arrays and dictionaries around it.
     init(_ value: Any?, at place: String, depth: Int = 0) throws {
@@ -17,8 +17,16 @@ extension JsonValue {
             self = try Self.number(number, at: place)
             return
         }
+        if #available(macOS 13, iOS 16, tvOS 16, watchOS 9, *), let duration = value as? Duration {
+            self = .string(duration.iso8601)
+            return
+        }
         switch value {
+        // Also the strings of Foundation, which no other case takes.
         case let value as String: self = .string(value)
+        case let value as any StringProtocol: self = .string(value.description)
+        case let value as Character: self = .string(String(value))
+        case let value as Unicode.Scalar: self = .string(String(value))
         case let value as Bool: self = .boolean(value)
         case let value as any BinaryInteger: self = Self.exactInteger("\(value)") ?? .null
         case let value as SdkBigInteger: self = .bigInteger(value)
@@ -33,6 +41,10 @@ extension JsonValue {
         case let value as [String: Any?]: self = try Self.object(value, at: place, depth: depth)
         case let value as [Any?]: self = try Self.array(value, at: place, depth: depth)
         case let value as any Absentable: self = try JsonValue(value.present, at: place, depth: depth)
+        // Types of Foundation that encode themselves in another form.
+        case let value as Date: self = .string(value.ISO8601Format())
+        case let value as URL: self = .string(value.absoluteString)
+        case let value as Data: self = .string(value.base64EncodedString())
         case let value as any Encodable: self = try Self.encoded(value, at: place, depth: depth)
         default: throw Self.fault(place, "must be a JSON value, found the type \(type(of: value))")
         }
@@ -57,17 +69,17 @@ extension JsonValue {
 
     /// Converts a value with its own encoding.
     private static func encoded(_ value: any Encodable, at place: String, depth: Int) throws -> Self {
+        let encoder = ValueEncoder(at: place, depth: depth)
         do {
-            let data = try JSONEncoder.dated.encode(value)
-            let json = try JsonReader.value(from: String(decoding: data, as: UTF8.self))
-            return try JsonValue(json.native, at: place, depth: depth)
+            try value.encode(to: encoder)
+            return encoder.value
         } catch EncodingError.invalidValue(_, let context) {
             let reason = "must be representable as JSON: \(context.debugDescription)"
             throw fault(context.codingPath.place(in: place), reason)
         }
     }
 
-    private static func checkDepth(_ depth: Int, at place: String) throws {
+    static func checkDepth(_ depth: Int, at place: String) throws {
         if depth >= deepest { throw fault(place, "must not be nested deeper than \(deepest) levels") }
     }
 

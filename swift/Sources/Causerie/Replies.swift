@@ -30,6 +30,12 @@ extension Conversation {
         reply(to: message, generationOptions)
     }
 
+    /// The reply to a message. See ``generateResponse(message:generationOptions:)``.
+    public func generateResponse(_ message: ChatMessage, generationOptions: GenerationOptions? = nil) -> ResponseStream
+    {
+        reply(to: message, generationOptions)
+    }
+
     /// The reply to a text of the user. See ``generateResponse(message:generationOptions:)``.
     ///
     /// - Parameters:
@@ -71,6 +77,13 @@ extension Conversation {
     ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
     public func respondWithFunctions(
         message: ChatMessage, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
+    ) -> ResponseStream {
+        reply(to: message, generationOptions, handlers)
+    }
+
+    /// The reply to a message with all its function calls. See ``respondWithFunctions(message:handlers:generationOptions:)``.
+    public func respondWithFunctions(
+        _ message: ChatMessage, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {
         reply(to: message, generationOptions, handlers)
     }
@@ -148,6 +161,20 @@ extension Conversation {
         to message: ChatMessage, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil
     ) async throws -> Completion {
         try await reply(to: message, generationOptions, handlers).completion()
+    }
+
+    /// Sends a text of the user, and returns the end of the reply. The same as `respond(to:)`.
+    public func respond(
+        _ text: String, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil
+    ) async throws -> Completion {
+        try await respond(to: text, handlers: handlers, generationOptions: generationOptions)
+    }
+
+    /// Sends a message, and returns the end of the reply. The same as `respond(to:)`.
+    public func respond(
+        _ message: ChatMessage, handlers: FunctionHandlers? = nil, generationOptions: GenerationOptions? = nil
+    ) async throws -> Completion {
+        try await respond(to: message, handlers: handlers, generationOptions: generationOptions)
     }
 
     /// Reads a reply to the history as it stands, for example after results of functions, and returns its end.

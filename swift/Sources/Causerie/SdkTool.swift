@@ -18,14 +18,17 @@
 /// print(try await conversation.respond(to: "What is the weather in Oslo?").text)  // check_weather runs meanwhile
 /// ```
 ///
+/// A tool may be an actor, or belong to the main actor. Its ``name`` and ``description`` are constants, or `nonisolated`.
+///
 /// Closures serve as well; see ``FunctionHandlers``.
 public protocol SdkTool: Sendable {
-    /// The arguments; see ``SdkFunction/init(of:)``.
-    associatedtype Arguments: Decodable
+    /// The arguments; see ``SdkFunction/init(of:)``. They are `Sendable` so that a tool may belong to an actor.
+    associatedtype Arguments: Decodable & Sendable
     /// The result; see ``FunctionHandlers``.
     associatedtype Output
 
-    /// The name of the function. Default: the name of the type in snake case.
+    /// The name of the function. Default: the name of the type in snake case, with its generic arguments: `search_notes`, `find_note`
+    /// for `Find<Note>`.
     var name: String { get }
     /// The purpose of the function, for the model.
     var description: String { get }
@@ -35,7 +38,7 @@ public protocol SdkTool: Sendable {
 }
 
 extension SdkTool {
-    public var name: String { snakeCase(String(describing: Self.self)) }
+    public var name: String { functionName(of: Self.self) }
 }
 
 extension FunctionHandlers {

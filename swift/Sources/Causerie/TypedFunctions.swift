@@ -14,7 +14,7 @@ import Foundation
 /// let function = try SdkFunction(of: GetWeather.self)  // get_weather
 /// ```
 public protocol SdkDescribed {
-    /// The name of the function. Default: the name of the type in snake case.
+    /// The name of the function. Default: the name of the type in snake case, with its generic arguments.
     static var sdkName: String { get }
     /// The description of the function or value. Default: empty.
     static var sdkDescription: String { get }
@@ -23,7 +23,7 @@ public protocol SdkDescribed {
 }
 
 extension SdkDescribed {
-    public static var sdkName: String { snakeCase(String(describing: Self.self)) }
+    public static var sdkName: String { functionName(of: Self.self) }
     public static var sdkDescription: String { "" }
     public static var sdkDescriptions: [String: String] { [:] }
 }
@@ -46,7 +46,7 @@ extension SdkFunction {
         }
         let described = type as? any SdkDescribed.Type
         self.init(
-            name: described?.sdkName ?? snakeCase(String(describing: type)),
+            name: described?.sdkName ?? functionName(of: type),
             functionDescription: described?.sdkDescription ?? "",
             parameters: try Shape.Member.parameters(members))
     }
@@ -143,7 +143,13 @@ extension SdkError {
     }
 }
 
-func snakeCase(_ name: String) -> String {
+/// The default name of a function for a type: the words of the type's name in snake case, for example `find_note` for `Find<Note>`.
+func functionName(of type: Any.Type) -> String {
+    let words = String(describing: type).split { !($0.isLetter || $0.isNumber || $0 == "_") }
+    return words.map { snakeCase(String($0)) }.joined(separator: "_")
+}
+
+private func snakeCase(_ name: String) -> String {
     var snake = ""
     var lastIsLower = false
     for character in name {

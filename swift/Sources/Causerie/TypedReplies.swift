@@ -7,8 +7,8 @@ public struct ReplySnapshot<Value> {
     /// The end of the reply; `nil` before the last snapshot.
     public var completion: Completion?
 
-    /// Whether the value is complete.
-    public var isComplete: Bool { completion != nil }
+    /// Whether the value is complete. The last snapshot of a reply that was interrupted has a value that is not.
+    public var isComplete: Bool { completion.map { $0.finishReason != .interrupted } ?? false }
 
     /// The members so far, if the value is an object: see ``SdkJsonObject/dictionary``.
     public var dictionary: [String: Any?] { SdkJsonObject(json: json).dictionary }
@@ -143,6 +143,13 @@ extension Conversation {
         reply(to: message, as: type, generationOptions)
     }
 
+    /// The reply to a message as a value of a type, while it grows. See ``TypedResponseStream``.
+    public func generateResponse<Value: Decodable>(
+        _ message: ChatMessage, as type: Value.Type, generationOptions: GenerationOptions? = nil
+    ) -> TypedResponseStream<Value> {
+        reply(to: message, as: type, generationOptions)
+    }
+
     /// A reply to the history as it stands as a value of a type, while it grows. See ``TypedResponseStream``.
     ///
     /// - Parameters:
@@ -184,6 +191,22 @@ extension Conversation {
     ///   - generationOptions: the options for generation, of which the type replaces the schema.
     public func respond<Value: Decodable>(
         to message: ChatMessage, as type: Value.Type, handlers: FunctionHandlers? = nil,
+        generationOptions: GenerationOptions? = nil
+    ) async throws -> Value {
+        try await reply(to: message, as: type, generationOptions, handlers).value()
+    }
+
+    /// Sends a text of the user, and returns the reply as a value of a type. The same as `respond(to:as:)`.
+    public func respond<Value: Decodable>(
+        _ text: String, as type: Value.Type, handlers: FunctionHandlers? = nil,
+        generationOptions: GenerationOptions? = nil
+    ) async throws -> Value {
+        try await reply(to: .user(text), as: type, generationOptions, handlers).value()
+    }
+
+    /// Sends a message, and returns the reply as a value of a type. The same as `respond(to:as:)`.
+    public func respond<Value: Decodable>(
+        _ message: ChatMessage, as type: Value.Type, handlers: FunctionHandlers? = nil,
         generationOptions: GenerationOptions? = nil
     ) async throws -> Value {
         try await reply(to: message, as: type, generationOptions, handlers).value()

@@ -110,6 +110,112 @@ private enum Fraction: Double, Codable, CaseIterable { case half = 0.5 }
         }
     }
 
+    private struct Trip: Encodable {
+        enum Stop: Encodable {
+            case town(String, wait: Duration)
+        }
+
+        var lasts: Duration
+        var stops: [Stop]
+        var days: Set<Date>
+        var links: [Int: URL]
+        var photo: Data?
+        var price: Decimal
+        var share: Float
+        var missing: Int?
+    }
+
+    @available(macOS 13, iOS 16, *)
+    @Test func areWrittenInTheSameFormAtAnyDepth() async throws {
+        let at = Date(timeIntervalSince1970: 0)
+        let id = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
+        let url = try #require(URL(string: "https://a.b/c", relativeTo: URL(string: "https://a.b")))
+        let price = try #require(Decimal(string: "1.50"))
+        let wait = Duration.seconds(1.5)
+        #expect(try await result { Duration.seconds(3) } == "PT3S")
+        #expect(try await result { [Duration.zero, wait] } == #"["PT0S", "PT1.5S"]"#)
+        #expect(try await result { ["a": Optional(wait)] } == #"{"a": "PT1.5S"}"#)
+        #expect(try await result { id } == id.uuidString)
+        #expect(try await result { url } == "https://a.b/c")
+        #expect(try await result { Data("hi".utf8) } == "aGk=")
+        #expect(try await result { price } == "1.5")
+        #expect(try await result { 1...3 } == "[1, 3]")
+        let trip = Trip(
+            lasts: .seconds(5_400), stops: [.town("Oslo", wait: wait)], days: [at], links: [1: url],
+            photo: Data("hi".utf8), price: price, share: 0.1)
+        #expect(
+            try await result { trip }
+                == #"{"days": ["1970-01-01T00:00:00Z"], "lasts": "PT1H30M", "links": {"1": "https://a.b/c"}, "#
+                + #""photo": "aGk=", "price": 1.5, "share": 0.1, "#
+                + #""stops": [{"town": {"_0": "Oslo", "wait": "PT1.5S"}}]}"#)
+    }
+
+    @available(macOS 13, iOS 16, *)
+    @Test(arguments: [
+        (0, 0, "PT0S"), (59, 0, "PT59S"), (60, 0, "PT1M"), (3_600, 0, "PT1H"), (90_061, 0, "PT25H1M1S"),
+        (3_605, 0, "PT1H5S"), (-3, 0, "-PT3S"), (-1, -500_000_000_000_000_000, "-PT1.5S"),
+        (0, 1_000_000_000, "PT0.000000001S"), (0, 999_999_999, "PT0S"), (Int64.max, 0, "PT2562047788015215H30M7S"),
+    ])
+    func durationsAreWrittenInISO8601(_ seconds: Int64, _ attoseconds: Int64, _ text: String) {
+        #expect(Duration(secondsComponent: seconds, attosecondsComponent: attoseconds).iso8601 == text)
+    }
+
+    @Test func mayBeTextOfAnyType() async throws {
+        #expect(try await result { "a, b".dropFirst(3) } == "b")
+        #expect(try await result { Character("é") } == "é")
+        #expect(try await result { ["a" as Character, "b"] } == #"["a", "b"]"#)
+        #expect(
+            try await result { ["a": "xyz".prefix(1), "b": "z" as Unicode.Scalar] as [String: Any] }
+                == #"{"a": "x", "b": "z"}"#)
+        #expect(try await result { "a b".split(separator: " ") } == #"["a", "b"]"#)
+        #expect(try await result { NSString(string: "a") } == "a")
+        #expect(try await result { [NSString(string: "a")] } == #"["a"]"#)
+    }
+
+    /// Containers in every way in which a type may ask for them.
+    private final class Custom: Encodable, Sendable {
+        enum Key: String, CodingKey { case a, b, c, d }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encodeNil(forKey: .a)
+            var inner = members.nestedContainer(keyedBy: Key.self, forKey: .b)
+            try inner.encode(1, forKey: .a)
+            var items = members.nestedUnkeyedContainer(forKey: .c)
+            try items.encodeNil()
+            try items.encode("x")
+            var nested = items.nestedUnkeyedContainer()
+            try nested.encode(true)
+            _ = items.nestedContainer(keyedBy: Key.self)
+            try "y".encode(to: items.superEncoder())
+            try [2].encode(to: members.superEncoder())
+            try 3.5.encode(to: members.superEncoder(forKey: .d))
+            // A second container of the same object.
+            var more = encoder.container(keyedBy: Key.self)
+            try more.encode(UInt64.max, forKey: .a)
+        }
+    }
+
+    private final class Cycle: Encodable, Sendable {
+        func encode(to encoder: any Encoder) throws {
+            var items = encoder.unkeyedContainer()
+            try items.encode(self)
+        }
+    }
+
+    @Test func mayEncodeThemselves() async throws {
+        #expect(
+            try SdkJsonObject(["v": Custom()]).json == #"{"v": {"a": 18446744073709551615, "b": {"a": 1}, "#
+                + #""c": [null, "x", [true], {}, "y"], "d": 3.5, "super": [2]}}"#)
+        #expect {
+            try SdkJsonObject(["v": Cycle()])
+        } throws: {
+            "\($0)".hasSuffix("must not be nested deeper than 128 levels")
+        }
+        let reason = "v[0].value must be a finite number, found nan"
+        #expect(throws: SdkError.Serialization(reason: reason)) { try SdkJsonObject(["v": [Ratio(value: .nan)]]) }
+    }
+
     private struct Ratio: Codable {
         var value: Double
     }

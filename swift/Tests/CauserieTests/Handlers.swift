@@ -99,6 +99,26 @@ import Testing
         #expect(results.allSatisfy { $0.error == nil })
     }
 
+    @Test func mayReturnPartsOfAMessage() async throws {
+        let image = ChatMessageContent.image(data: Data([1, 2]))
+        let returned: [(@Sendable () -> Any?, [ChatMessageContent])] = [
+            ({ image }, [image]), ({ Optional(image) }, [image]),
+            ({ [.text("See:"), image] as [ChatMessageContent] }, [.text("See:"), image]),
+            ({ [ChatMessageContent.audio(data: Data([3]))] as [Any] }, [.audio(data: Data([3]))]),
+            ({ [String]() }, [.text("[]")]),
+        ]
+        for (value, content) in returned {
+            let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+            var handlers = FunctionHandlers()
+            handlers.on("f") { _ in value() }
+            try conversation.registerFunctions(functions: [plainFunction("f")])
+            // The scripted model takes text only, so the reply may fail when it reads the result.
+            let end = try? await conversation.respond(to: "Hi", handlers: handlers)
+            #expect(conversation.history.first { $0.role == .tool }?.content == content)
+            #expect((end == nil) == (content != [.text("[]")]))
+        }
+    }
+
     /// A value that refuses to be encoded, and one that JSON does not have.
     @Test(arguments: [false, true]) func mustReturnJson(inParallel: Bool) async throws {
         let values: [@Sendable () -> Any?] = [
@@ -139,6 +159,45 @@ import Testing
         #expect(errors.first?.error is ShopError)
         #expect(kept.records.contains { $0.level == .debug && $0.message.hasPrefix("a reply of") })
     }
+}
+
+extension Logging {
+    @Test func hasNoErrorsOfFunctionsThatWereCancelled() async throws {
+        let kept = KeptLog()
+        setLogHandler { level, message, _ in kept.add(level, message, nil) }
+        defer { setLogHandler(nil) }
+        let (started, ended) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+        var ends = ended.stream.makeAsyncIterator()
+        var handlers = FunctionHandlers()
+        handlers.on(plainFunction("slow")) { _ in
+            started.continuation.yield()
+            do { try await Task.sleep(nanoseconds: .max / 2) } catch { throw Released(signal: ended.continuation) }
+            return nil
+        }
+        let calls = calling("[slow()]")
+        let conversation = try scripted(calls, calls, #"["Done."]"#)
+        let reply = conversation.respondWithFunctions("Hi", handlers: handlers)
+        let reading = Task { for try await _ in reply {} }
+        for await _ in started.stream { break }
+        reply.cancel()
+        try await reading.value
+        await ends.next()
+        handlers.timeLimit = .leastNonzeroMagnitude
+        #expect(try await conversation.respond(to: "Hi", handlers: handlers).text == "Done.")
+        await ends.next()
+        #expect(kept.records.filter { $0.message == "function slow failed" }.isEmpty)
+    }
+}
+
+/// An error that signals when nothing uses it any more, so after it would have been logged.
+private final class Released: Error {
+    let signal: AsyncStream<Void>.Continuation
+
+    init(signal: AsyncStream<Void>.Continuation) {
+        self.signal = signal
+    }
+
+    deinit { signal.yield() }
 }
 
 private final class KeptLog: @unchecked Sendable {

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func readsNumbersAndBooleansOfFoundation() throws {
-        let text = #"{"f": false, "i": 3, "l": [true, 0, 1.5]}"#
+        let text = #"{"f": false, "i": 3, "l": [true, 0, 1.5, "s"]}"#
         let parsed = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(try SdkJsonObject(parsed).json == text)
         #expect(
@@ -138,5 +138,44 @@ import Testing
         #expect(SdkBigInteger("+0012")?.description == "12")
         #expect(SdkBigInteger("-0")?.description == "0")
         for text in ["", "-", "1.5", "1e3", "٣", " 1", "--1"] { #expect(SdkBigInteger(text) == nil) }
+    }
+}
+
+/// A history as a part of an app's state.
+@Suite struct CodableHistories {
+    private struct State: Codable, Equatable {
+        var title: String
+        var history: [ChatMessage]
+    }
+
+    @Test func areTheSameWhenTheyAreDecoded() async throws {
+        let types = ["z", "a", "m", "b"].map { name in
+            SdkFunctionParameter(name: name, type: .SdkStr(), parameterDescription: "", optional: true)
+        }
+        let function = SdkFunction(name: "f", functionDescription: "d", parameters: types)
+        var handlers = FunctionHandlers()
+        handlers.on(function) { _ in "1" }
+        let first = calling("[f(z='1', a='2')]")
+        let runner = try loadScriptedModel(script: #"{"replies": [\#(first), ["Do", "ne.", {"stall": true}]]}"#)
+        let conversation = runner.createConversation(systemPrompt: "é\"", handlers: handlers)
+        let reply = conversation.generateResponse("Hi")
+        for try await event in reply { if case .chunk = event { reply.cancel() } }
+        let picture = ChatMessage(role: .user, content: [.image(data: .init([1, 2])), .text("b")])
+        let state = State(title: "t", history: conversation.history + [picture])
+        #expect(state.history.map(\.role) == [.system, .user, .assistant, .tool, .assistant, .user])
+        #expect(state.history[4].incomplete)
+        #expect(try JSONDecoder().decode(State.self, from: JSONEncoder().encode(state)) == state)
+        #expect(try PropertyListDecoder().decode(State.self, from: PropertyListEncoder().encode(state)) == state)
+    }
+
+    @Test func mustBeMessages() throws {
+        for text in [
+            #"["x"]"#, #"[""]"#,
+            #"["{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", \"content\": \"b\"}"]"#,
+        ] {
+            #expect(throws: (any Error).self) { try JSONDecoder().decode([ChatMessage].self, from: Data(text.utf8)) }
+        }
+        let message = #"["{\"role\": \"user\", \"content\": \"Hi\"}"]"#
+        #expect(try JSONDecoder().decode([ChatMessage].self, from: Data(message.utf8)) == [hi])
     }
 }

@@ -88,6 +88,123 @@ import Causerie
     }
 }
 
+extension Responding {
+    @Test func toolsMayBelongToActors() async throws {
+        let runner = try runner(calling("[counter(by=2), screen(title='Oslo'), counter(by=3)]"), #"["Done."]"#)
+        let counter = Counter()
+        let screen = Screen()
+        let conversation = try runner.createConversation(tools: [counter, screen])
+        #expect(try await conversation.respond("Weather?").text == "Done.")
+        #expect(conversation.history.filter { $0.role == .tool }.map(\.text) == ["2", "null", "5"])
+        #expect(await counter.total == 5)
+        #expect(await screen.title == "Oslo")
+    }
+
+    @Test func handlersMayBelongToTheMainActor() async throws {
+        let runner = try runner(calling("[check_weather(city='Oslo')]"), #"["Done."]"#)
+        let screen = Screen()
+        var handlers = FunctionHandlers()
+        handlers.on(weather) { @MainActor call in
+            screen.show(call.arguments["city"] as? String)
+            return screen.title
+        }
+        _ = try await runner.createConversation(handlers: handlers).respond("Weather?")
+        #expect(await screen.title == "Oslo")
+    }
+
+    @Test func genericToolsHaveNames() async throws {
+        let runner = try runner(calling("[find_note(title='a')]"), #"["Done."]"#)
+        let conversation = try runner.createConversation(tools: [Find<Note>(), Find<[String: Int]>()])
+        #expect(conversation.functions.map(\.name) == ["find_note", "find_dictionary_string_int"])
+        #expect(try await conversation.respond("Notes?").text == "Done.")
+        #expect(conversation.history.first { $0.role == .tool }?.text == "a")
+        #expect(try SdkFunction(of: Page<Note>.self).name == "page_note")
+        #expect(Described<Note>.sdkName == "described_note")
+    }
+
+    @Test func aToolWithAnInvalidNameIsRefusedAtOnce() throws {
+        let runner = try runner(#"["a"]"#)
+        #expect { try runner.createConversation(tools: [Misnamed()]) } throws: { SdkError.invalidFunction ~= $0 }
+    }
+
+    @Test func aConversationKeepsItsRunner() async throws {
+        let runner = try runner(calling("[check_weather(city='Oslo')]"), #"["Sunny."]"#)
+        let conversation = runner.createConversation("Be brief.")
+        #expect(conversation.modelRunner === runner && conversation.fork().modelRunner === runner)
+        #expect(runner.createConversationFromHistory(history: [hi]).modelRunner === runner)
+        #expect(try runner.createConversation(tools: [Clock()]).modelRunner === runner)
+        #expect(conversation.history.map(\.text) == ["Be brief."])
+    }
+
+    /// As the specification writes the calls, which names no label for a message.
+    @Test func messagesNeedNoLabel() async throws {
+        let value = #"["{\"title\": \"a\"}"]"#
+        let runner = try runner(#"["a"]"#, #"["b"]"#, #"["c"]"#, #"["d"]"#, #"["e"]"#, value, value, value)
+        let conversation = runner.createConversation()
+        let handlers = weatherHandlers
+        #expect(try await text(of: conversation.generateResponse(hi)) == "a")
+        #expect(try await text(of: conversation.generateResponse(hi, generationOptions: GenerationOptions())) == "b")
+        #expect(try await conversation.respond(hi).text == "c")
+        #expect(try await conversation.respond("Hi").text == "d")
+        #expect(try await text(of: conversation.respondWithFunctions(hi, handlers: handlers)) == "e")
+        #expect(try await conversation.respond(hi, as: Note.self).title == "a")
+        #expect(try await conversation.respond("Hi", as: Note.self).title == "a")
+        for try await snapshot in conversation.generateResponse(hi, as: Note.self) where snapshot.isComplete {
+            #expect(snapshot.value?.title == "a")
+        }
+    }
+}
+
+private struct Note: Codable, Sendable {
+    var title: String
+}
+
+private struct Page<Item: Codable & Sendable>: Codable {
+    var items: [Item]
+}
+
+private struct Described<Item>: SdkDescribed {}
+
+private struct Find<Item>: SdkTool {
+    let description = "Find something."
+
+    func call(arguments: Note) async throws -> String { arguments.title }
+}
+
+private struct Misnamed: SdkTool {
+    let name = "9 lives"
+    let description = "Live."
+
+    func call(arguments: Note) async throws {}
+}
+
+private actor Counter: SdkTool {
+    struct Arguments: Codable {
+        var by: Int
+    }
+
+    let description = "Count."
+    var total = 0
+
+    func call(arguments: Arguments) async throws -> Int {
+        total += arguments.by
+        return total
+    }
+}
+
+@MainActor private final class Screen: SdkTool {
+    let description = "Show a title."
+    var title: String?
+
+    func show(_ title: String?) {
+        self.title = title
+    }
+
+    func call(arguments: Note) async throws {
+        show(arguments.title)
+    }
+}
+
 private struct CheckWeather: SdkTool {
     struct Arguments: Codable, SdkDescribed {
         var city: String

@@ -23,7 +23,7 @@ import Testing
                 SdkFunctionParameter(
                     name: "d",
                     type: .SdkObj(
-                        properties: ["e": .SdkBool(description: "E"), "n": .SdkNull()], required: ["e"],
+                        properties: ["e": .SdkBool(description: "E"), "n": .SdkNull], required: ["e"],
                         description: nil),
                     parameterDescription: "D", optional: true),
                 SdkFunctionParameter(name: "n", type: SdkNull(), parameterDescription: "N", optional: true),
@@ -47,6 +47,7 @@ import Testing
         #expect(SdkInt(enumValues: [1]) == .SdkInt(enumValues: [1], description: nil))
         #expect(SdkBool() == .SdkBool(description: nil))
         #expect(SdkArr(itemType: SdkNull()) == .SdkArr(itemType: .SdkNull()))
+        #expect(SdkArr(itemType: SdkNull) == .SdkArr(itemType: .SdkNull))
         #expect(SdkObj(properties: ["a": SdkBool()]) == .SdkObj(properties: ["a": .SdkBool()], required: []))
     }
 

@@ -83,6 +83,17 @@ private struct Draft: Codable, Equatable {
         }
         #expect(last?.value == Dish(title: "Soup", steps: []))
         #expect(last?.completion?.finishReason == .interrupted)
+        #expect(last?.isComplete == false)
+    }
+
+    @Test func areNotCompleteWhenTheyRunOutOfTime() async throws {
+        let conversation = try scripted(#"["{\"title\": \"Soup\", \"steps\": [", {"stall": true}]"#)
+        let options = GenerationOptions().with(\.timeoutMilliseconds, 100)
+        var last: ReplySnapshot<Dish>?
+        for try await snapshot in conversation.generateResponse("Soup?", as: Dish.self, generationOptions: options) {
+            last = snapshot
+        }
+        #expect(last?.completion?.finishReason == .interrupted && last?.isComplete == false)
     }
 
     @Test func refuseTypesThatAreNotSupported() async throws {
