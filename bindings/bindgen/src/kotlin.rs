@@ -26,27 +26,39 @@ pub(crate) const COMPANIONS: [(&str, &str); 7] = [
 /// Records that apps write in a block.
 pub(crate) const BUILDERS: [&str; 3] = ["GenerationOptions", "HubOptions", "LoadOptions"];
 
-/// Classes of which Java can leave out the last arguments.
-pub(crate) const OVERLOADED: [&str; 9] =
-    ["HubOptions", "SdkFunction", "SdkFunctionParameter", "SdkStr", "SdkNum", "SdkInt", "SdkBool", "SdkArr", "SdkObj"];
+/// Classes with so many defaults that Java takes their builders instead of leaving out the last arguments.
+pub(crate) const WITHOUT_OVERLOADS: [&str; 2] = ["GenerationOptions", "LoadOptions"];
+
+/// Annotations of classes.
+pub(crate) const ANNOTATIONS: [(&str, &str); 1] =
+    [("ChatMessage", "@kotlinx.serialization.Serializable(with = ChatMessageSerializer::class)")];
 
 /// Defaults that the metadata cannot express.
 pub(crate) const DEFAULTS: [(&str, &str); 1] = [("function_call_parser", "FunctionCallParser.MODEL")];
 
 /// Further members of classes.
-pub(crate) const MEMBERS: [(&str, &str); 3] = [
+pub(crate) const MEMBERS: [(&str, &str); 5] = [
     (
-        "AudioSample",
+        "MessageResponse.AudioSample",
         "override fun toString(): String = \"AudioSample(${samples.size} samples, sampleRate=$sampleRate)\"",
     ),
     (
         "Conversation",
-        "private val runner = lazy { ModelRunner(raw.modelRunner()) }\n\ninternal var handlers: FunctionHandlers? = null",
+        "private val runner = lazy { ModelRunner(raw.modelRunner()).also { it.model = model } }\n\n\
+         internal var handlers: FunctionHandlers? = null\n\n\
+         /** The identity of the model. */\ninternal var model: Any = Any()",
     ),
     (
-        "FunctionResult",
+        "MessageResponse.FunctionResult",
         "/** The exception of the function; null if it threw none, did not run, or took too long. Not compared. */\n\
          var error: Throwable? = null\n    internal set",
+    ),
+    ("MessageResponse.Complete", "/** The text of the reply. */\nval text: String get() = fullMessage.text"),
+    (
+        "ModelRunner",
+        "/** The identity of the model: runners of one model are equal. */\ninternal var model: Any = Any()\n\n\
+         override fun equals(other: Any?): Boolean = other is ModelRunner && model === other.model\n\n\
+         override fun hashCode(): Int = model.hashCode()",
     ),
 ];
 

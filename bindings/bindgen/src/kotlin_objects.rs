@@ -9,9 +9,9 @@ use uniffi_bindgen::interface::{Argument, AsType, Callable, Object, Type};
 
 use crate::kotlin::{COMPANIONS, HEADER, HIDDEN, MEMBERS, documentation, entry, member, type_name, write_body};
 
-/// Classes of which apps may write their own, and the hand-written interface with further members.
+/// Classes of which apps may write their own, and the hand-written interface or class with further members.
 const INTERFACES: [(&str, &str); 5] = [
-    ("Conversation", "ConversationMembers"),
+    ("Conversation", "TypedConversation()"),
     ("EmbeddingModel", "EmbeddingModelMembers"),
     ("LiveTranscription", "LiveTranscriptionMembers"),
     ("ModelRunner", "ModelRunnerMembers"),
@@ -39,8 +39,16 @@ const PROPERTIES: [&str; 10] = [
 const RENAMED: [(&str, &str); 1] = [("speak", "start_speech")];
 
 /// Methods that do more than to pass on.
-const OWN: [(&str, &str); 2] =
-    [("model_runner", "runner.value"), ("fork", "Conversation(raw.fork()).also { it.handlers = handlers }")];
+const OWN: [(&str, &str); 5] = [
+    ("create_conversation", "Conversation(raw.createConversation(systemPrompt)).also { it.model = model }"),
+    (
+        "create_conversation_from_history",
+        "Conversation(raw.createConversationFromHistory(history)).also { it.model = model }",
+    ),
+    ("fork", "Conversation(raw.fork()).also { it.handlers = handlers; it.model = model }"),
+    ("model_runner", "runner.value"),
+    ("restore_session", "Conversation(raw.restoreSession(path)).also { it.model = model }"),
+];
 
 /// What closing does first.
 const CLOSING: [(&str, &str); 2] =

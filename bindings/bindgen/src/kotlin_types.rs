@@ -7,8 +7,8 @@ use uniffi_bindgen::ComponentInterface;
 use uniffi_bindgen::interface::{AsType, Enum, Field, Record, Type, Variant};
 
 use crate::kotlin::{
-    BUILDERS, COMPANIONS, HEADER, HIDDEN, MEMBERS, OVERLOADED, class_name, constant, default, documentation, entry,
-    member, type_name, write_body,
+    ANNOTATIONS, BUILDERS, COMPANIONS, HEADER, HIDDEN, MEMBERS, WITHOUT_OVERLOADS, class_name, constant, default,
+    documentation, entry, member, type_name, write_body,
 };
 
 pub(crate) fn types(interface: &ComponentInterface) -> Result<String> {
@@ -34,9 +34,11 @@ pub(crate) fn types(interface: &ComponentInterface) -> Result<String> {
 
 fn write_record(text: &mut String, record: &Record) -> Result<()> {
     let name = record.name();
-    write!(text, "\n{}public data class {name}", documentation(record.docstring(), ""))?;
+    let annotation = entry(&ANNOTATIONS, name).map(|one| format!("{one}\n")).unwrap_or_default();
+    write!(text, "\n{}{annotation}public data class {name}", documentation(record.docstring(), ""))?;
     write_constructor(text, name, record.fields(), "")?;
     let mut members = members(name, record.fields());
+    members.extend(entry(&MEMBERS, name).map(str::to_owned));
     let checks = checks(record);
     if !checks.is_empty() {
         members.insert(0, format!("init {{\n{checks}}}"));
@@ -48,7 +50,8 @@ fn write_record(text: &mut String, record: &Record) -> Result<()> {
 }
 
 fn write_constructor(text: &mut String, name: &str, fields: &[Field], indent: &str) -> Result<()> {
-    if OVERLOADED.contains(&name) {
+    // Java can leave out the last arguments.
+    if !WITHOUT_OVERLOADS.contains(&name) && fields.iter().any(|field| default(field).is_some()) {
         text.push_str(" @JvmOverloads constructor");
     }
     text.push_str("(\n");
@@ -82,7 +85,6 @@ fn members(name: &str, fields: &[Field]) -> Vec<String> {
         members.push("override fun hashCode(): Int = parts.hashCode()".into());
         members.push(format!("override fun toString(): String = \"{name}({})\"", printed.join(", ")));
     }
-    members.extend(entry(&MEMBERS, name).map(str::to_owned));
     members
 }
 
@@ -157,7 +159,9 @@ fn write_sealed(text: &mut String, one: &Enum) -> Result<()> {
         write!(text, "    public data class {}", variant.name())?;
         write_constructor(text, variant.name(), variant.fields(), "    ")?;
         write!(text, " : {}()", one.name())?;
-        write_body(text, &members(variant.name(), variant.fields()), "    ")?;
+        let mut members = members(variant.name(), variant.fields());
+        members.extend(entry(&MEMBERS, &format!("{}.{}", one.name(), variant.name())).map(str::to_owned));
+        write_body(text, &members, "    ")?;
     }
     text.push_str("}\n");
     Ok(())

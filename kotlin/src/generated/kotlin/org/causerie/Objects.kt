@@ -92,15 +92,18 @@ public interface ConversationInterface {
 }
 
 /** A conversation with a model. */
-public class Conversation internal constructor(internal val raw: org.causerie.ffi.Conversation) : ConversationMembers, AutoCloseable {
-    private val runner = lazy { ModelRunner(raw.modelRunner()) }
+public class Conversation internal constructor(internal val raw: org.causerie.ffi.Conversation) : TypedConversation(), AutoCloseable {
+    private val runner = lazy { ModelRunner(raw.modelRunner()).also { it.model = model } }
 
     internal var handlers: FunctionHandlers? = null
+
+    /** The identity of the model. */
+    internal var model: Any = Any()
 
     @Throws(SdkException::class)
     override fun appendToHistory(message: ChatMessage): Unit = raw.appendToHistory(message)
 
-    override fun fork(): Conversation = Conversation(raw.fork()).also { it.handlers = handlers }
+    override fun fork(): Conversation = Conversation(raw.fork()).also { it.handlers = handlers; it.model = model }
 
     override val functions: List<SdkFunction> get() = raw.functions()
 
@@ -386,6 +389,13 @@ public interface ModelRunnerInterface {
 
 /** A loaded model, which creates conversations. */
 public class ModelRunner internal constructor(internal val raw: org.causerie.ffi.ModelRunner) : ModelRunnerMembers, AutoCloseable {
+    /** The identity of the model: runners of one model are equal. */
+    internal var model: Any = Any()
+
+    override fun equals(other: Any?): Boolean = other is ModelRunner && model === other.model
+
+    override fun hashCode(): Int = model.hashCode()
+
     override fun complete(prompt: String, options: GenerationOptions): ResponseStream = ResponseStream(raw.complete(prompt, options))
 
     override fun completeTokens(prompt: List<UInt>, options: GenerationOptions): ResponseStream = ResponseStream(raw.completeTokens(prompt, options))
@@ -394,9 +404,9 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
 
     override val contextSize: Int get() = raw.contextSize()
 
-    override fun createConversation(systemPrompt: String): Conversation = Conversation(raw.createConversation(systemPrompt))
+    override fun createConversation(systemPrompt: String): Conversation = Conversation(raw.createConversation(systemPrompt)).also { it.model = model }
 
-    override fun createConversationFromHistory(history: List<ChatMessage>): Conversation = Conversation(raw.createConversationFromHistory(history))
+    override fun createConversationFromHistory(history: List<ChatMessage>): Conversation = Conversation(raw.createConversationFromHistory(history)).also { it.model = model }
 
     @Throws(SdkException::class)
     override suspend fun decide(state: DecisionState, questions: List<DecisionQuestion>, options: DecisionOptions): Decisions = raw.decide(state, questions, options)
@@ -412,7 +422,7 @@ public class ModelRunner internal constructor(internal val raw: org.causerie.ffi
     override fun renderPrompt(messages: List<ChatMessage>, addGenerationPrompt: Boolean): String = raw.renderPrompt(messages, addGenerationPrompt)
 
     @Throws(SdkException::class)
-    override fun restoreSession(path: String): Conversation = Conversation(raw.restoreSession(path))
+    override fun restoreSession(path: String): Conversation = Conversation(raw.restoreSession(path)).also { it.model = model }
 
     @Throws(SdkException::class)
     override fun setFunctionRanker(model: EmbeddingModel): Unit = raw.setFunctionRanker(model.raw)

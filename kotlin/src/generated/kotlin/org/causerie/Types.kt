@@ -44,7 +44,7 @@ public data class DecisionAnswer(
 )
 
 /** A choice, or a level of a score. */
-public data class DecisionLabel(
+public data class DecisionLabel @JvmOverloads constructor(
     /** Its name. */
     val label: String,
     /** What it means. */
@@ -52,7 +52,7 @@ public data class DecisionLabel(
 )
 
 /** How decisions are read. */
-public data class DecisionOptions(
+public data class DecisionOptions @JvmOverloads constructor(
     /** Divides the log-probabilities of answers: below 1, the answers are more certain. Default: 1 for each kind. */
     val temperature: DecisionTemperatures? = null,
     /**
@@ -72,7 +72,7 @@ public data class DecisionOptions(
 }
 
 /** A question about a state. */
-public data class DecisionQuestion(
+public data class DecisionQuestion @JvmOverloads constructor(
     /** The question itself: text, and images for a model that takes them. */
     val instructions: List<ChatMessageContent>,
     /** What can be answered. */
@@ -84,7 +84,7 @@ public data class DecisionQuestion(
 }
 
 /** A temperature for each kind of question. */
-public data class DecisionTemperatures(
+public data class DecisionTemperatures @JvmOverloads constructor(
     /** For questions that are answered by yes or no. */
     val predicate: Double = 1.0,
     /** For choices. */
@@ -121,7 +121,7 @@ public data class LabelProbability(
 )
 
 /** How texts are embedded. */
-public data class EmbedOptions(
+public data class EmbedOptions @JvmOverloads constructor(
     /** What the texts are used for, which chooses the prompt in the model's files. Default: unspecified. */
     val textUse: TextUse? = null,
     /**
@@ -163,7 +163,7 @@ public data class EmbeddingModelInfo(
 )
 
 /** Options for loading an embedding model. */
-public data class EmbeddingModelOptions(
+public data class EmbeddingModelOptions @JvmOverloads constructor(
     /** The device that computes. Default: the CPU. */
     val device: Device? = null,
     /** Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores. */
@@ -202,7 +202,7 @@ public data class Ranking(
 )
 
 /** How documents are ranked. */
-public data class RerankOptions(
+public data class RerankOptions @JvmOverloads constructor(
     /** The number of results. Default: all documents. */
     val topN: Int? = null,
     /** What makes a document relevant, for models that are asked in words. Default: that it answers the query. Other models refuse it. */
@@ -277,7 +277,7 @@ public data class SdkFunction @JvmOverloads constructor(
 )
 
 /** A function call that the model made. Validate the arguments before running the function. */
-public data class SdkFunctionCall(
+public data class SdkFunctionCall @JvmOverloads constructor(
     /** The name of the function, which need not be registered. */
     val name: String,
     /** The arguments exactly as the model wrote them. Some may be missing or of the wrong type. */
@@ -508,7 +508,8 @@ public data class LogRecord(
 )
 
 /** One message of a conversation. */
-public data class ChatMessage(
+@kotlinx.serialization.Serializable(with = ChatMessageSerializer::class)
+public data class ChatMessage @JvmOverloads constructor(
     /** The author. */
     val role: ChatMessageRole,
     /** The parts, in order. Empty for a reply that holds only calls. */
@@ -1243,7 +1244,7 @@ public class LoadOptionsBuilder {
 }
 
 /** Sampling values that replace those that a model's files recommend. */
-public data class SamplingDefaults(
+public data class SamplingDefaults @JvmOverloads constructor(
     /** As in `GenerationOptions`. */
     val temperature: Float? = null,
     /** As in `GenerationOptions`. */
@@ -1358,7 +1359,7 @@ public data class TokenLogprob(
 )
 
 /** Limits on the function calls of one message. */
-public data class RoundOptions(
+public data class RoundOptions @JvmOverloads constructor(
     /** Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8. */
     val maxRounds: Int? = null,
     /** Seconds that a function may take. Default: no limit. */
@@ -1372,7 +1373,7 @@ public data class RoundOptions(
 }
 
 /** Facts about a model. */
-public data class ModelInfo(
+public data class ModelInfo @JvmOverloads constructor(
     /** The name that its files give it. */
     val name: String?,
     /** The family, by the name in its files. */
@@ -1421,7 +1422,7 @@ public data class ModelInfo(
 )
 
 /** How a sound is transcribed. The defaults are the same as in the original Whisper. */
-public data class TranscribeOptions(
+public data class TranscribeOptions @JvmOverloads constructor(
     /** The code of the language that is spoken, such as `en`. Default: the model detects it. */
     val language: String? = null,
     /** Whether the words are translated. Default: they are not. */
@@ -1453,7 +1454,7 @@ public data class TranscribeOptions(
 )
 
 /** Options for loading a transcriber. */
-public data class TranscriberOptions(
+public data class TranscriberOptions @JvmOverloads constructor(
     /** The device that computes. Default: the CPU. */
     val device: Device? = null,
     /** Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores. */
@@ -1538,7 +1539,7 @@ public data class HttpRequest(
 /** The answers that a question allows. */
 public sealed class DecisionKind {
     /** Yes or no. */
-    public data class Predicate(
+    public data class Predicate @JvmOverloads constructor(
         /** When yes is right. */
         val yes: String? = null,
         /** When no is right. */
@@ -2245,7 +2246,10 @@ public sealed class MessageResponse {
         val unconstrained: String?,
         /** Remarks about the reply as a whole: that its text looks like a call, although no function was called. */
         val diagnostics: List<Diagnostic>,
-    ) : MessageResponse()
+    ) : MessageResponse() {
+        /** The text of the reply. */
+        val text: String get() = fullMessage.text
+    }
 }
 
 /** A section of a reply. */
@@ -2270,6 +2274,12 @@ public sealed class FunctionOutcome {
     public data class Json(
         /** The JSON text. */
         val text: String,
+    ) : FunctionOutcome()
+
+    /** It returned parts of a message, such as a picture. */
+    public data class Content(
+        /** The parts. */
+        val content: List<ChatMessageContent>,
     ) : FunctionOutcome()
 
     /** It failed. */

@@ -89,6 +89,7 @@ public class BlockingReply internal constructor(
 
 /** The reply to a message; see [BlockingReply]. Handlers of the conversation run its calls. */
 @JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
 public fun Conversation.generateResponseBlocking(
     message: ChatMessage,
     options: GenerationOptions = GenerationOptions()
@@ -96,6 +97,7 @@ public fun Conversation.generateResponseBlocking(
 
 /** The reply to a text of the user; see [BlockingReply]. */
 @JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
 public fun Conversation.generateResponseBlocking(
     text: String,
     options: GenerationOptions = GenerationOptions()
@@ -103,19 +105,31 @@ public fun Conversation.generateResponseBlocking(
 
 /** A reply to the history as it stands; see [BlockingReply]. */
 @JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
 public fun Conversation.continueResponseBlocking(options: GenerationOptions = GenerationOptions()): BlockingReply =
     blocking(null, options)
 
 /** The reply to a message with all its function calls; see `respondWithFunctions` of Kotlin. */
 @JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
 public fun Conversation.respondWithFunctionsBlocking(
     message: ChatMessage,
     handlers: FunctionHandlers,
     options: GenerationOptions = GenerationOptions()
 ): BlockingReply = blocking(message, options, handlers)
 
+/** The reply to a text of the user with all its function calls. */
+@JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
+public fun Conversation.respondWithFunctionsBlocking(
+    text: String,
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): BlockingReply = blocking(ChatMessage(ChatMessageRole.USER, text), options, handlers)
+
 /** Like [respondWithFunctionsBlocking], as a reply to the history as it stands. */
 @JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
 public fun Conversation.continueWithFunctionsBlocking(
     handlers: FunctionHandlers,
     options: GenerationOptions = GenerationOptions()

@@ -1,8 +1,12 @@
 package org.causerie
 
+import java.util.concurrent.Executor
+import java.util.function.Consumer
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
@@ -11,10 +15,10 @@ import kotlinx.coroutines.flow.update
 import kotlinx.coroutines.launch
 
 /** What a screen shows of a conversation. */
-public data class ChatState(
+public data class ChatState @JvmOverloads constructor(
     /**
      * The messages of the history but its system message. While a reply is under way, the last one is what has been written of
-     * it; it is `incomplete`.
+     * it, with its reasoning and its calls; it is `incomplete`.
      */
     val messages: List<ChatMessage> = listOf(),
     /** Whether a reply is under way. */
@@ -22,7 +26,12 @@ public data class ChatState(
     /** The error of the last reply, if it failed. */
     val error: Throwable? = null,
     /** The end of the last reply, with its counts and times. */
-    val complete: MessageResponse.Complete? = null
+    val complete: MessageResponse.Complete? = null,
+    /**
+     * The message of the last reply, if that failed before the message joined the history, for example because it is too long.
+     * [ChatSession.regenerate] sends it again.
+     */
+    val failed: ChatMessage? = null
 )
 
 /**
@@ -42,11 +51,19 @@ public data class ChatState(
  * @param scope the scope in which replies are read, such as that of a view model
  * @property generationOptions the options of replies
  */
-public class ChatSession(
+public class ChatSession @JvmOverloads constructor(
     private val conversation: Conversation,
     private val scope: CoroutineScope,
     @Volatile public var generationOptions: GenerationOptions = GenerationOptions()
 ) {
+    /** A session for apps without coroutines: an executor reads the replies, and calls the listeners. See [observe]. */
+    @JvmOverloads
+    public constructor(
+        conversation: Conversation,
+        executor: Executor,
+        generationOptions: GenerationOptions = GenerationOptions()
+    ) : this(conversation, CoroutineScope(executor.asCoroutineDispatcher() + SupervisorJob()), generationOptions)
+
     private val current = MutableStateFlow(ChatState(visible()))
     private var reply: BlockingReply? = null
     private var reading: Job? = null
@@ -62,13 +79,31 @@ public class ChatSession(
     /** Sends a message. A reply that is under way is stopped first. */
     public fun send(message: ChatMessage): Unit = answer(message)
 
-    /** Generates the last reply anew: what came after the last message of the user is removed. */
-    public fun regenerate(): Unit = answer(null)
+    /**
+     * Generates the last reply anew: what came after the last message of the user is removed. If nothing is written in its place,
+     * it comes back. A message that [failed][ChatState.failed] is sent again instead.
+     */
+    @Synchronized
+    public fun regenerate(): Unit = answer(current.value.failed)
 
-    /** Stops the reply. What has been written of it stays, unless `onCancel` says otherwise. */
+    /**
+     * Stops the reply. What has been written of it stays, unless `onCancel` says otherwise. The message stays as well, even if
+     * its reply has not begun.
+     */
     @Synchronized
     public fun stop() {
         reply?.cancel()
+    }
+
+    /**
+     * Calls a listener with the state, at once and after changes, in the scope of the session: for Java. A listener that is
+     * slow misses states, but never the last one.
+     *
+     * @return ends the listening when it is closed
+     */
+    public fun observe(listener: Consumer<ChatState>): AutoCloseable {
+        val listening = scope.launch { state.collect { listener.accept(it) } }
+        return AutoCloseable { listening.cancel() }
     }
 
     /** Waits for the end of the reply, and of what was sent meanwhile. */
@@ -84,14 +119,15 @@ public class ChatSession(
     private fun answer(message: ChatMessage?) {
         stop()
         val earlier = reading
+        val options = generationOptions
         // Nothing is sent before it is read.
-        val next = conversation.blocking(message, generationOptions)
+        val next = conversation.blocking(message, options)
         reply = next
-        current.update { it.copy(isResponding = true) }
+        current.update { it.copy(isResponding = true, failed = null) }
         reading = scope.launch {
             try {
                 earlier?.join()
-                read(next, message)
+                read(next, message, options)
             } catch (err: IllegalStateException) {
                 // The conversation may be closed as soon as the scope has ended.
                 ensureActive()
@@ -110,42 +146,54 @@ public class ChatSession(
         }
     }
 
-    private suspend fun read(next: BlockingReply, message: ChatMessage?) {
-        var error: Exception? = null
-        val complete = try {
-            if (message == null) removeReply()
-            follow(next, message)
+    private suspend fun read(next: BlockingReply, message: ChatMessage?, options: GenerationOptions) {
+        var result = ChatState()
+        // What the history must have in the end, unless the reply has left something there.
+        var expected = listOfNotNull(message)
+        var size = 0
+        try {
+            if (message == null) expected = removeReply()
+            size = conversation.history.size
+            val complete = follow(next, message)
+            result = ChatState(complete = complete)
+            val isStopped = complete?.finishReason == FinishReason.INTERRUPTED
+            // A reply that was stopped before it began has not added its message.
+            if (isStopped && (message == null || options.onCancel != OnCancel.DROP_TURN)) add(expected, size)
         } catch (err: CancellationException) {
             throw err
         } catch (err: Exception) {
-            error = err
-            null
+            if (message == null) add(expected, size)
+            result = ChatState(error = err, failed = message.takeIf { conversation.history.size == size })
         }
-        end(next, visible(), error, complete)
+        end(next, result.copy(messages = visible()))
+    }
+
+    /** Adds messages to the history if it still has the size that it had before the reply. */
+    private fun add(messages: List<ChatMessage>, size: Int) {
+        if (conversation.history.size == size) messages.forEach(conversation::appendToHistory)
     }
 
     @Synchronized
-    private fun end(
-        ended: BlockingReply,
-        messages: List<ChatMessage>,
-        error: Exception?,
-        complete: MessageResponse.Complete?
-    ) {
+    private fun end(ended: BlockingReply, state: ChatState) {
         // Another message may wait already.
-        current.value = ChatState(messages, isResponding = reply !== ended, error, complete)
+        current.value = state.copy(isResponding = reply !== ended)
     }
 
     /** Shows a reply as it grows, and returns its end. */
     private suspend fun follow(reply: BlockingReply, message: ChatMessage?): MessageResponse.Complete? {
         var before = visible() + listOfNotNull(message)
-        var text = ""
+        var growing = EMPTY
         while (true) {
-            show(before, text)
+            current.value = ChatState(before + growing, isResponding = true)
             when (val event = reply.nextEvent() ?: return null) {
-                is MessageResponse.Chunk -> text += event.text
+                is MessageResponse.Chunk -> growing = growing.copy(content = text(growing.text + event.text))
+                is MessageResponse.ReasoningChunk ->
+                    growing = growing.copy(reasoningContent = growing.reasoningContent.orEmpty() + event.reasoning)
+                is MessageResponse.FunctionCalls ->
+                    growing = growing.copy(functionCalls = growing.functionCalls.orEmpty() + event.functionCalls)
                 is MessageResponse.RoundComplete -> {
                     before = visible()
-                    text = ""
+                    growing = EMPTY
                 }
                 is MessageResponse.Complete -> return event
                 else -> {}
@@ -153,16 +201,21 @@ public class ChatSession(
         }
     }
 
-    private fun show(before: List<ChatMessage>, text: String) {
-        val growing = ChatMessage(ChatMessageRole.ASSISTANT, text).copy(incomplete = true)
-        current.value = ChatState(before + growing, isResponding = true)
-    }
-
-    private fun removeReply() {
-        val last = conversation.history.indexOfLast { it.role == ChatMessageRole.USER }
+    /** Removes what came after the last message of the user, and returns it. */
+    private fun removeReply(): List<ChatMessage> {
+        val history = conversation.history
+        val last = history.indexOfLast { it.role == ChatMessageRole.USER }
         if (last < 0) throw SdkException.InvalidMessage("the history must have a message of the user to reply to")
         conversation.truncate(last + 1)
+        return history.drop(last + 1)
     }
 
     private fun visible(): List<ChatMessage> = conversation.history.filter { it.role != ChatMessageRole.SYSTEM }
+
+    private companion object {
+        fun text(text: String): List<ChatMessageContent> = listOf(ChatMessageContent.Text(text))
+
+        /** A reply of which nothing is written yet. */
+        val EMPTY = ChatMessage(ChatMessageRole.ASSISTANT, text(""), incomplete = true)
+    }
 }

@@ -21,6 +21,13 @@ public interface DecisionQuestionKinds {
         name: String? = null
     ): DecisionQuestion = question(instructions, DecisionKind.Predicate(yes, no), name)
 
+    /** Creates a question that is answered by yes or no. */
+    public fun predicate(instructions: String): DecisionQuestion = predicate(instructions, yes = null)
+
+    /** Creates a question that is answered by one of the labels. */
+    public fun choice(instructions: String, vararg choices: String): DecisionQuestion =
+        choice(instructions, *choices, name = null)
+
     /** Creates a question that is answered by one of the labels. */
     public fun choice(instructions: String, vararg choices: String, name: String? = null): DecisionQuestion =
         choice(instructions, choices.map { DecisionLabel(it) }, name)
@@ -28,6 +35,18 @@ public interface DecisionQuestionKinds {
     /** Creates a question that is answered by one of the labels, which have descriptions. */
     public fun choice(instructions: String, choices: List<DecisionLabel>, name: String? = null): DecisionQuestion =
         question(instructions, DecisionKind.Choice(choices), name)
+
+    /** Creates a question that is answered by one of the labels, which have descriptions. */
+    public fun choice(instructions: String, choices: List<DecisionLabel>): DecisionQuestion =
+        choice(instructions, choices, name = null)
+
+    /** Creates a question that is answered by a number: of the levels, the first is 0. */
+    public fun score(instructions: String, vararg levels: String): DecisionQuestion =
+        score(instructions, *levels, name = null)
+
+    /** Creates a question that is answered by a number: of the levels, which have descriptions, the first is 0. */
+    public fun score(instructions: String, levels: List<DecisionLabel>): DecisionQuestion =
+        score(instructions, levels, name = null)
 
     /** Creates a question that is answered by a number: of the levels, the first is 0. */
     public fun score(instructions: String, vararg levels: String, name: String? = null): DecisionQuestion =

@@ -8,6 +8,7 @@ import kotlin.coroutines.cancellation.CancellationException
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlin.time.DurationUnit
+import kotlin.time.toKotlinDuration
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
@@ -28,10 +29,12 @@ import kotlinx.coroutines.withTimeoutOrNull
  * }
  * ```
  *
- * The model reads a returned string as it is, and maps, lists, numbers and values of serializable classes as JSON. An
- * exception becomes an error that the model reads; it is the `error` of the [MessageResponse.FunctionResult], and is
- * logged (see [setLogHandler]). A result that JSON cannot represent ends the reply with an
- * [SdkException.Serialization].
+ * The model reads a returned string as it is. Numbers, maps, lists, arrays, pairs, `Optional`s, enums, Java's records and
+ * values of serializable classes become JSON; UUIDs and the values of `java.time` become strings. Decimals are read as
+ * doubles. A [ChatMessageContent], such as a picture, or a list of them is the content of the result's message, for models
+ * that take it. An exception becomes an error that the model reads; it is the `error` of the
+ * [MessageResponse.FunctionResult], and is logged (see [setLogHandler]). A result that JSON cannot represent ends the reply
+ * with an [SdkException.Serialization].
  */
 public class FunctionHandlers {
     /** Maximum number of replies whose calls are run. The calls of the next reply are left to the app. */
@@ -47,6 +50,11 @@ public class FunctionHandlers {
         @JvmSynthetic set(value) {
             timeLimit = value?.toDouble(DurationUnit.SECONDS)
         }
+
+    /** Sets [timeout], for Java. */
+    public fun setTimeout(value: java.time.Duration?) {
+        timeout = value?.toKotlinDuration()
+    }
 
     /** Whether all calls of a reply run at once. Their results come in order. */
     public var inParallel: Boolean = false
@@ -112,13 +120,13 @@ public class FunctionHandlers {
         conversation: ConversationMembers,
         message: ChatMessage?,
         options: GenerationOptions
-    ): ResponseStream = conversation.startResponseWithFunctions(
-        message,
-        handlers.keys.toList(),
-        functions,
-        RoundOptions(maxRounds, timeLimit, inParallel),
-        options
-    )
+    ): ResponseStream {
+        if (timeLimit?.isNaN() == true) {
+            throw SdkException.InvalidOption("timeLimit must be a number of seconds, found NaN", "timeLimit")
+        }
+        val rounds = RoundOptions(maxRounds, timeLimit, inParallel)
+        return conversation.startResponseWithFunctions(message, handlers.keys.toList(), functions, rounds, options)
+    }
 
     internal suspend fun run(calls: List<SdkFunctionCall>): List<RanFunction> = coroutineScope {
         calls.map { call -> async { outcome(call) } }.awaitAll()
@@ -147,10 +155,23 @@ public class FunctionHandlers {
         return RanFunction(FunctionOutcome.Failed(reason), err)
     }
 
-    private fun written(call: SdkFunctionCall, value: Any?): FunctionOutcome = when (value) {
-        is CharSequence -> FunctionOutcome.Text(value.toString())
-        is Unit -> FunctionOutcome.Json("null")
-        else -> FunctionOutcome.Json(encodeJson(value, "the result of ${call.name}"))
+    private fun written(call: SdkFunctionCall, value: Any?): FunctionOutcome {
+        val place = "the result of ${call.name}"
+        val parts = parts(value)
+        return when {
+            value is CharSequence -> FunctionOutcome.Text(value.toString())
+            value is Unit -> FunctionOutcome.Json("null")
+            value is ChatMessage ->
+                throw SdkException.Serialization("$place must not be a message: return the content of the message")
+            parts != null -> FunctionOutcome.Content(parts)
+            else -> FunctionOutcome.Json(encodeJson(value, place))
+        }
+    }
+
+    /** The parts of a message, if a result is one or a list of them. */
+    private fun parts(value: Any?): List<ChatMessageContent>? {
+        val items = value as? List<*> ?: listOf(value)
+        return items.filterIsInstance<ChatMessageContent>().takeIf { it.isNotEmpty() && it.size == items.size }
     }
 
     private class Returned(val value: Any?)
@@ -161,7 +182,7 @@ internal class RanFunction(val outcome: FunctionOutcome, val error: Exception? =
 
 /** Runs a function and blocks its thread meanwhile; see [FunctionHandlers.onBlocking]. */
 public fun interface FunctionHandler {
-    /** The function's result for a call: a string, a value that JSON can represent, or a value of a serializable class. */
+    /** The function's result for a call: see [FunctionHandlers] for what it may be. */
     @Throws(Exception::class)
     public fun run(call: SdkFunctionCall): Any?
 }

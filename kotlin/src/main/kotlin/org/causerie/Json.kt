@@ -1,6 +1,13 @@
 package org.causerie
 
+import java.lang.reflect.Array as ReflectedArray
+import java.math.BigDecimal
 import java.math.BigInteger
+import java.util.Optional
+import java.util.OptionalDouble
+import java.util.OptionalInt
+import java.util.OptionalLong
+import java.util.UUID
 
 /*
  * JSON objects as maps. They are passed to and from the engine as JSON text, which is written and parsed here. Integers
@@ -14,7 +21,8 @@ private const val MAX_DEPTH = 128
 internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text).readObject()
 
 /**
- * Writes an object of null, Boolean, numbers, strings, values of serializable classes, and maps and lists of these.
+ * Writes an object of null, Boolean, numbers, strings, enums, values of serializable classes and Java's records, and maps,
+ * lists and arrays of these.
  *
  * @throws SdkException.Serialization with the path of any other value
  */
@@ -31,6 +39,8 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
         null, is Boolean, is Byte, is Short, is Int, is Long, is BigInteger -> text.append(value)
         is Float -> writeFloat(text, value.toString().toDouble(), path)
         is Double -> writeFloat(text, value, path)
+        is Number -> text.append(decimal(value, path))
+        is UByte, is UShort, is UInt, is ULong -> text.append(value)
         is CharSequence -> writeString(text, value)
         is Char -> writeString(text, value.toString())
         is Map<*, *> -> {
@@ -52,22 +62,49 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
             text.append(']')
         }
         is Array<*> -> writeValue(text, value.asList(), path, depth)
-        else -> text.append(
-            serialized(value, path)
-                ?: throw SdkException.Serialization("$path must be a JSON value, found ${value.javaClass.name}")
-        )
+        else -> {
+            val serialized = serialized(value, path)
+            if (serialized != null) text.append(serialized) else writeValue(text, plain(value, path), path, depth)
+        }
     }
 }
 
+/** The digits of any other number, such as a `BigDecimal` or an `AtomicInteger`. */
+private fun decimal(number: Number, path: String): BigDecimal = number.toString().toBigDecimalOrNull()
+    ?: throw SdkException.Serialization("$path must be a finite number, found $number (${number.javaClass.name})")
+
+/** A value of the platform's libraries, or of an app's enum or record, as one that [writeValue] takes. */
+private fun plain(value: Any, path: String): Any? = when {
+    value.javaClass.isArray -> List(ReflectedArray.getLength(value)) { ReflectedArray.get(value, it) }
+    // As kotlinx.serialization does.
+    value is Pair<*, *> -> mapOf("first" to value.first, "second" to value.second)
+    value is Triple<*, *, *> -> mapOf("first" to value.first, "second" to value.second, "third" to value.third)
+    value is Enum<*> -> value.name
+    value is UUID -> value.toString()
+    value is kotlin.time.Duration -> value.toIsoString()
+    // By name, because old versions of Android lack these classes.
+    value.javaClass.name.startsWith("java.time.") -> value.toString()
+    value is Optional<*> -> value.orElse(null)
+    value is OptionalInt -> if (value.isPresent) value.asInt else null
+    value is OptionalLong -> if (value.isPresent) value.asLong else null
+    value is OptionalDouble -> if (value.isPresent) value.asDouble else null
+    else -> reading(path) { RecordClass.of(value.javaClass)?.values(value) }
+        ?: throw SdkException.Serialization("$path must be a JSON value, found ${value.javaClass.name}")
+}
+
 private fun serialized(value: Any, path: String): String? = try {
-    encodeSerializable(value)
+    reading(path) { encodeSerializable(value, path) }
 } catch (_: NoClassDefFoundError) {
     // The app has no dependency on kotlinx-serialization-json.
     null
+}
+
+/** Runs code of the app, a serializer or a record, which may throw anything. */
+private fun <T> reading(path: String, read: () -> T): T = try {
+    read()
 } catch (err: SdkException) {
     throw err
 } catch (err: Exception) {
-    // Of a serializer that the app has written.
     throw SdkException.Serialization("$path must be a JSON value: $err").apply { initCause(err) }
 }
 

@@ -30,6 +30,11 @@ public object ChatMessageRoles {
 public fun ChatMessage(role: ChatMessageRole, textContent: String): ChatMessage =
     ChatMessage(role, listOf(ChatMessageContent.Text(textContent)))
 
+/** Creates a message of parts, such as a picture and a text. */
+@JvmName("chatMessage")
+public fun ChatMessage(role: ChatMessageRole, content: List<ChatMessageContent>): ChatMessage =
+    ChatMessage(role, content, reasoningContent = null)
+
 /** The text of all parts, joined. */
 public val ChatMessage.text: String
     get() = content.filterIsInstance<ChatMessageContent.Text>().joinToString("") { it.text }

@@ -3,6 +3,7 @@
 
 package org.causerie
 
+import java.util.function.Consumer
 import kotlin.coroutines.cancellation.CancellationException
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
@@ -69,7 +70,7 @@ public interface ModelLoading {
 }
 
 /** The progress of loading a model by its name. */
-public data class ModelLoadProgress(
+public data class ModelLoadProgress @JvmOverloads constructor(
     /** What is done. */
     val phase: Phase,
     /** The progress of the phase, from 0 to 1. */
@@ -114,6 +115,30 @@ public fun loadModelBlocking(
     options: LoadOptions = LoadOptions(),
     progress: LoadProgress? = null
 ): ModelRunner = runBlocking { loadWatched(path, options, progress?.let { it::proceed }) }
+
+/** Loads a model with default options and blocks the thread. [progress] returns whether to continue. */
+@Throws(SdkException::class, InterruptedException::class)
+public fun loadModelBlocking(path: String, progress: LoadProgress): ModelRunner =
+    loadModelBlocking(path, LoadOptions(), progress)
+
+/**
+ * Loads a model by its name, downloads it before if it is missing, and blocks the thread. See [ModelLoading.load].
+ *
+ * @param progress called on other threads with the progress, which begins at 0 in each phase
+ */
+@JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
+public fun loadModelBlocking(
+    model: String,
+    hub: Hub,
+    options: LoadOptions = LoadOptions(),
+    progress: Consumer<ModelLoadProgress>? = null
+): ModelRunner = runBlocking { ModelRunner.load(model, hub, options, progress?.let { it::accept }) }
+
+/** Loads a model by its name with default options and blocks the thread. */
+@Throws(SdkException::class, InterruptedException::class)
+public fun loadModelBlocking(model: String, hub: Hub, progress: Consumer<ModelLoadProgress>): ModelRunner =
+    loadModelBlocking(model, hub, LoadOptions(), progress)
 
 /** Unloads the model and blocks the thread. See `unload`. */
 @Throws(SdkException::class, InterruptedException::class)
@@ -180,6 +205,16 @@ public interface ModelRunnerMembers : ModelRunnerInterface {
         }
         return conversation.also { it.handlers = handlers }
     }
+
+    /** Creates a conversation with functions whose calls are left to the app. */
+    @Throws(SdkException::class)
+    public fun createConversation(systemPrompt: String, functions: List<SdkFunction>): Conversation =
+        createConversation(systemPrompt, functions, handlers = null)
+
+    /** Creates a conversation whose calls the handlers run. */
+    @Throws(SdkException::class)
+    public fun createConversation(systemPrompt: String, handlers: FunctionHandlers): Conversation =
+        createConversation(systemPrompt, listOf(), handlers)
 
     /** Creates a conversation that continues a history, and whose calls the handlers run. See [createConversation]. */
     public fun createConversationFromHistory(history: List<ChatMessage>, handlers: FunctionHandlers): Conversation =

@@ -83,6 +83,10 @@ public interface TranscriberMembers : TranscriberInterface {
     @Throws(SdkException::class)
     public fun live(sampleRate: Int, options: TranscribeOptions = TranscribeOptions()): LiveTranscription =
         startLiveTranscription(sampleRate.toLong(), options)
+
+    /** Starts the transcription of samples that are pushed as they come, with default options. */
+    @Throws(SdkException::class)
+    public fun live(sampleRate: Int): LiveTranscription = live(sampleRate, TranscribeOptions())
 }
 
 /** What a [LiveTranscription] can do beside the calls of the engine. */

@@ -7,6 +7,7 @@ import kotlinx.serialization.DeserializationStrategy
 import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
 import kotlinx.serialization.SerialInfo
+import kotlinx.serialization.Serializable
 import kotlinx.serialization.SerializationException
 import kotlinx.serialization.descriptors.SerialDescriptor
 import kotlinx.serialization.descriptors.StructureKind
@@ -44,6 +45,7 @@ public annotation class Description(val text: String)
 public inline fun <reified T> sdkFunction(): SdkFunction = sdkFunction(serializer<T>().descriptor)
 
 /** Returns a function whose parameters are the properties of a serializable class. */
+@Throws(SdkException::class)
 public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
     if (descriptor.kind != StructureKind.CLASS && descriptor.kind != StructureKind.OBJECT) {
         throw SdkException.InvalidFunction("${descriptor.serialName} must have properties, which become the arguments")
@@ -63,6 +65,7 @@ public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
 public inline fun <reified T> SdkFunctionCall.decode(): T = decode(serializer<T>())
 
 /** Decodes the arguments of a call as a value of a serializable class. */
+@Throws(SdkException::class)
 public fun <T> SdkFunctionCall.decode(deserializer: DeserializationStrategy<T>): T {
     val arguments = fitting(this, sdkFunction(deserializer.descriptor))
     return decoded(deserializer, encodeJsonObject(arguments), "")
@@ -76,6 +79,7 @@ public fun <T> SdkFunctionCall.decode(deserializer: DeserializationStrategy<T>):
 public inline fun <reified T> replySchema(): String = replySchema(serializer<T>().descriptor)
 
 /** Returns the JSON Schema of a serializable type. */
+@Throws(SdkException::class)
 public fun replySchema(descriptor: SerialDescriptor): String {
     val parameters = decodeJsonObject(functionSchema(replyFunction(descriptor)))["parameters"] as Map<*, *>
     val schema = (parameters["properties"] as Map<*, *>)[REPLY] as Map<*, *>
@@ -91,6 +95,7 @@ public fun replySchema(descriptor: SerialDescriptor): String {
 public inline fun <reified T> decodeReply(text: String): T = decodeReply(serializer<T>(), text)
 
 /** Decodes the text of a reply. */
+@Throws(SdkException::class)
 public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: String): T {
     val call = SdkFunctionCall(REPLY, readReply(text))
     val arguments = fitting(call, replyFunction(deserializer.descriptor))
@@ -109,7 +114,7 @@ public inline fun <reified T, reified R> FunctionHandlers.on(noinline handler: s
 /** Converts a result with the serializer of its declared type. Returns it unchanged if there is none, as for `Any`. */
 @PublishedApi
 internal fun <R> converted(serializer: KSerializer<R>?, result: R): Any? {
-    if (serializer == null || result is String || result is Unit) return result
+    if (serializer == null || result is String || result is Unit || result is ChatMessage) return result
     return try {
         decodeJsonObject("""{"": ${json.encodeToString(serializer, result)}}""")[""]
     } catch (_: SerializationException) {
@@ -119,14 +124,23 @@ internal fun <R> converted(serializer: KSerializer<R>?, result: R): Any? {
 
 /** Returns the JSON text of a value whose class is serializable, and null for any other. */
 @JvmSynthetic
-internal fun encodeSerializable(value: Any): String? = try {
-    when (value) {
-        is JsonElement -> value.toString()
-        else -> serializerOrNull(value.javaClass)?.let { json.encodeToString(it, value) }
+internal fun encodeSerializable(value: Any, path: String): String? = try {
+    val serializer = if (value is JsonElement) null else serializerOrNull(value.javaClass)
+    when {
+        value is JsonElement -> value.toString()
+        serializer != null -> json.encodeToString(serializer, value)
+        isGeneric(value.javaClass) -> throw SdkException.Serialization(
+            "$path must be a JSON value, found ${value.javaClass.name}, which is generic: its serializer is only " +
+                "known where its type is written, so return a JsonElement, or write `on<Arguments, Result> { }`"
+        )
+        else -> null
     }
 } catch (err: SerializationException) {
     throw SdkException.Serialization(firstLine(err))
 }
+
+private fun isGeneric(type: Class<*>): Boolean =
+    type.typeParameters.isNotEmpty() && type.isAnnotationPresent(Serializable::class.java)
 
 private const val REPLY = "reply"
 

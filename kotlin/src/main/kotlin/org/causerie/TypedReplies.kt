@@ -1,18 +1,11 @@
-// Members are chosen where no type is written, and these where one is.
-@file:Suppress("EXTENSION_SHADOWED_BY_MEMBER")
-
 package org.causerie
 
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.flow.last
+import kotlinx.serialization.DeserializationStrategy
 import kotlinx.serialization.KSerializer
 import kotlinx.serialization.serializer
-
-/*
- * Replies whose text is a value of a serializable class. The JSON Schema of the class constrains the text; see `replySchema`.
- * The members of `Conversation` have the same names without a type, so `respond<Recipe>("A soup, please.")` means these.
- */
 
 /** A reply as it is written, with the value that its text is so far. */
 public class ReplySnapshot<T> @PublishedApi internal constructor(
@@ -23,8 +16,8 @@ public class ReplySnapshot<T> @PublishedApi internal constructor(
     /** The end of the reply; null before the last snapshot. */
     public val complete: MessageResponse.Complete?
 ) {
-    /** Whether the value is complete. */
-    public val isComplete: Boolean get() = complete != null
+    /** Whether the value is complete. That of a reply that was interrupted is not. */
+    public val isComplete: Boolean get() = complete != null && complete.finishReason != FinishReason.INTERRUPTED
 
     /** The members so far, if the value is an object; otherwise none. */
     public val members: Map<String, Any?>
@@ -42,72 +35,94 @@ public class ReplySnapshot<T> @PublishedApi internal constructor(
 }
 
 /**
- * Sends a text of the user, and returns the reply as a value of a serializable class.
- *
- * ```
- * @Serializable
- * data class Recipe(val title: String, val steps: List<String>)
- *
- * val recipe = conversation.respond<Recipe>("A soup, please.")
- * ```
- *
- * @param generationOptions the options, of which the class replaces the schema
- * @param handlers they run the calls of functions; the conversation's own if null
- * @throws SdkException.InvalidArgument for a reply that is not such a value, for example because it was cut short
+ * What a [Conversation] can do beside [ConversationMembers]: replies whose text is a value of a serializable class. The JSON
+ * Schema of the class constrains the text; see [replySchema]. The members without a type have the same names, so
+ * `respond<Recipe>("A soup, please.")` means these.
  */
-public suspend inline fun <reified T> Conversation.respond(
-    text: String,
-    generationOptions: GenerationOptions = GenerationOptions(),
-    handlers: FunctionHandlers? = null
-): T = typed(ChatMessage(ChatMessageRole.USER, text), serializer<T>(), generationOptions, handlers)
+public abstract class TypedConversation internal constructor() : ConversationMembers {
+    // The parameter `serializer` tells these members from those without a type, which have the same names and parameters.
 
-/** Sends a message, and returns the reply as a value of a serializable class. */
-public suspend inline fun <reified T> Conversation.respond(
-    message: ChatMessage,
-    generationOptions: GenerationOptions = GenerationOptions(),
-    handlers: FunctionHandlers? = null
-): T = typed(message, serializer<T>(), generationOptions, handlers)
+    /**
+     * Sends a text of the user, and returns the reply as a value of a serializable class.
+     *
+     * ```
+     * @Serializable
+     * data class Recipe(val title: String, val steps: List<String>)
+     *
+     * val recipe = conversation.respond<Recipe>("A soup, please.")
+     * ```
+     *
+     * @param generationOptions the options, of which the class replaces the schema
+     * @param handlers they run the calls of functions; the conversation's own if null
+     * @param serializer the serializer of the class
+     * @throws SdkException.InvalidArgument for a reply that is not such a value, for example because it was cut short
+     */
+    @JvmName("respondTyped")
+    public suspend inline fun <reified T> respond(
+        text: String,
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null,
+        serializer: KSerializer<T> = serializer<T>()
+    ): T = typed(ChatMessage(ChatMessageRole.USER, text), serializer, generationOptions, handlers)
 
-/** Returns a reply to the history as it stands as a value of a serializable class. */
-public suspend inline fun <reified T> Conversation.respond(
-    generationOptions: GenerationOptions = GenerationOptions(),
-    handlers: FunctionHandlers? = null
-): T = typed(null, serializer<T>(), generationOptions, handlers)
+    /** Sends a message, and returns the reply as a value of a serializable class. */
+    @JvmName("respondTyped")
+    public suspend inline fun <reified T> respond(
+        message: ChatMessage,
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null,
+        serializer: KSerializer<T> = serializer<T>()
+    ): T = typed(message, serializer, generationOptions, handlers)
 
-/**
- * The reply to a text of the user as a value of a serializable class, while it grows.
- *
- * ```
- * @Serializable
- * data class Draft(val title: String = "", val steps: List<String> = listOf())
- *
- * conversation.generateResponse<Recipe>("A soup, please.").collect { show(it.partial<Draft>()) }
- * ```
- *
- * The last snapshot has the whole value, which is validated. The flow fails with [SdkException.InvalidArgument] for a reply that
- * is not such a value. It is like that of [ConversationMembers.generateResponse]; of a reply that was interrupted, the last
- * snapshot has the value so far.
- */
-public inline fun <reified T> Conversation.generateResponse(
-    text: String,
-    generationOptions: GenerationOptions = GenerationOptions()
-): Flow<ReplySnapshot<T>> = snapshots(ChatMessage(ChatMessageRole.USER, text), serializer<T>(), generationOptions)
+    /** Returns a reply to the history as it stands as a value of a serializable class. */
+    @JvmName("respondTyped")
+    public suspend inline fun <reified T> respond(
+        generationOptions: GenerationOptions = GenerationOptions(),
+        handlers: FunctionHandlers? = null,
+        serializer: KSerializer<T> = serializer<T>()
+    ): T = typed(null, serializer, generationOptions, handlers)
 
-/** The reply to a message as a value of a serializable class, while it grows. */
-public inline fun <reified T> Conversation.generateResponse(
-    message: ChatMessage,
-    generationOptions: GenerationOptions = GenerationOptions()
-): Flow<ReplySnapshot<T>> = snapshots(message, serializer<T>(), generationOptions)
+    /**
+     * The reply to a text of the user as a value of a serializable class, while it grows.
+     *
+     * ```
+     * @Serializable
+     * data class Draft(val title: String = "", val steps: List<String> = listOf())
+     *
+     * conversation.generateResponse<Recipe>("A soup, please.").collect { show(it.partial<Draft>()) }
+     * ```
+     *
+     * The last snapshot has the whole value, which is validated. The flow fails with [SdkException.InvalidArgument] for a
+     * reply that is not such a value. It is like that of [ConversationMembers.generateResponse]; of a reply that was
+     * interrupted, the last snapshot has the value so far.
+     */
+    @JvmName("generateTyped")
+    public inline fun <reified T> generateResponse(
+        text: String,
+        generationOptions: GenerationOptions = GenerationOptions(),
+        serializer: KSerializer<T> = serializer<T>()
+    ): Flow<ReplySnapshot<T>> = snapshots(ChatMessage(ChatMessageRole.USER, text), serializer, generationOptions)
 
-/** A reply to the history as it stands as a value of a serializable class, while it grows. */
-public inline fun <reified T> Conversation.generateResponse(
-    generationOptions: GenerationOptions = GenerationOptions()
-): Flow<ReplySnapshot<T>> = snapshots(null, serializer<T>(), generationOptions)
+    /** The reply to a message as a value of a serializable class, while it grows. */
+    @JvmName("generateTyped")
+    public inline fun <reified T> generateResponse(
+        message: ChatMessage,
+        generationOptions: GenerationOptions = GenerationOptions(),
+        serializer: KSerializer<T> = serializer<T>()
+    ): Flow<ReplySnapshot<T>> = snapshots(message, serializer, generationOptions)
+
+    /** A reply to the history as it stands as a value of a serializable class, while it grows. */
+    @JvmName("generateTyped")
+    public inline fun <reified T> generateResponse(
+        generationOptions: GenerationOptions = GenerationOptions(),
+        serializer: KSerializer<T> = serializer<T>()
+    ): Flow<ReplySnapshot<T>> = snapshots(null, serializer, generationOptions)
+}
 
 @PublishedApi
-internal suspend fun <T> Conversation.typed(
+internal suspend fun <T> ConversationMembers.typed(
     message: ChatMessage?,
-    serializer: KSerializer<T>,
+    serializer: DeserializationStrategy<T>,
     options: GenerationOptions,
     handlers: FunctionHandlers?
 ): T {
@@ -116,7 +131,7 @@ internal suspend fun <T> Conversation.typed(
 }
 
 @PublishedApi
-internal fun <T> Conversation.snapshots(
+internal fun <T> ConversationMembers.snapshots(
     message: ChatMessage?,
     serializer: KSerializer<T>,
     options: GenerationOptions
@@ -155,7 +170,11 @@ private fun <T> lastSnapshot(
 }
 
 /** The value of a whole reply. */
-private fun <T> value(event: MessageResponse.Complete, serializer: KSerializer<T>): T {
+private fun <T> value(event: MessageResponse.Complete, serializer: DeserializationStrategy<T>): T {
+    // The beginning of a number is a number, too.
+    if (event.finishReason == FinishReason.INTERRUPTED) {
+        throw SdkException.InvalidArgument("the reply was interrupted", "reply")
+    }
     if (!event.fullMessage.functionCalls.isNullOrEmpty()) {
         throw SdkException.InvalidArgument("the reply called functions that the app must run", "reply")
     }

@@ -59,6 +59,31 @@ public fun Conversation.respondAsync(
     listener: Consumer<MessageResponse> = Consumer {},
     options: GenerationOptions = GenerationOptions(),
     handlers: FunctionHandlers? = null
+): CompletableFuture<MessageResponse.Complete> = replyAsync(message, listener, options, handlers)
+
+/** Sends a text of the user, and returns at once. See [respondAsync] for a message. */
+@JvmOverloads
+public fun Conversation.respondAsync(
+    text: String,
+    listener: Consumer<MessageResponse> = Consumer {},
+    options: GenerationOptions = GenerationOptions(),
+    handlers: FunctionHandlers? = null
+): CompletableFuture<MessageResponse.Complete> =
+    replyAsync(ChatMessage(ChatMessageRole.USER, text), listener, options, handlers)
+
+/** Replies to the history as it stands, and returns at once. See [respondAsync] for a message. */
+@JvmOverloads
+public fun Conversation.respondAsync(
+    listener: Consumer<MessageResponse> = Consumer {},
+    options: GenerationOptions = GenerationOptions(),
+    handlers: FunctionHandlers? = null
+): CompletableFuture<MessageResponse.Complete> = replyAsync(null, listener, options, handlers)
+
+private fun Conversation.replyAsync(
+    message: ChatMessage?,
+    listener: Consumer<MessageResponse>,
+    options: GenerationOptions,
+    handlers: FunctionHandlers?
 ): CompletableFuture<MessageResponse.Complete> {
     val future = CompletableFuture<MessageResponse.Complete>()
     val reading = CoroutineScope(Dispatchers.Default).launch {

@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeoutException;
+import kotlinx.coroutines.GlobalScope;
 import org.junit.jupiter.api.Test;
 
 /** The API as used by apps in Java. */
@@ -253,6 +256,138 @@ class JavaTest {
             assertTrue(err.getMessage().contains("0"));
         } catch (SdkException err) {
             throw new AssertionError(err);
+        }
+    }
+
+    private static final String WEATHER =
+            "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[weather()]\","
+                    + " {\"control\": \"<|tool_call_end|>\"}], [\"It is sunny.\"]]}";
+
+    /** Loops over a reply without declaring exceptions. */
+    private static String textOrError(Conversation conversation) {
+        StringBuilder text = new StringBuilder();
+        try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, "Hi")) {
+            for (MessageResponse event : reply) {
+                if (event instanceof MessageResponse.Chunk) {
+                    text.append(((MessageResponse.Chunk) event).getText());
+                }
+            }
+        } catch (SdkException err) {
+            return err.getMessage();
+        } catch (InterruptedException err) {
+            throw new AssertionError(err);
+        }
+        return text.toString();
+    }
+
+    @Test
+    void theErrorsOfAReplyCanBeCaught() throws SdkException {
+        try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[{\"fail\": \"no memory\"}], [\"a\"]]}");
+                Conversation conversation = runner.createConversation()) {
+            assertEquals("no memory", textOrError(conversation));
+            assertEquals("a", textOrError(conversation));
+        }
+    }
+
+    @Test
+    void lastArgumentsCanBeLeftOut() throws Exception {
+        List<ChatMessageContent> parts = List.of(
+                new ChatMessageContent.Image(new byte[] {1}), new ChatMessageContent.Text("What is this?"));
+        ChatMessage message = new ChatMessage(ChatMessageRole.USER, parts);
+        assertEquals(message, Causerie.chatMessage(ChatMessageRole.USER, parts));
+        assertEquals("f", new SdkFunctionCall("f", Map.of()).getName());
+        assertEquals(TextUse.QUERY, new EmbedOptions(TextUse.QUERY).getTextUse());
+        assertEquals(List.of(), new ChatState(List.of()).getMessages());
+        DecisionQuestion.Companion questions = DecisionQuestion.Companion;
+        List<DecisionLabel> labels = List.of(new DecisionLabel("cold"), new DecisionLabel("hot"));
+        assertEquals(questions.predicate("Hot?", null, null, null), questions.predicate("Hot?"));
+        assertEquals(questions.choice("Hot?", labels, null), questions.choice("Hot?", "cold", "hot"));
+        assertEquals(questions.choice("Hot?", labels, null), questions.choice("Hot?", labels));
+        assertEquals(questions.score("Hot?", labels, null), questions.score("Hot?", "cold", "hot"));
+        assertEquals(questions.score("Hot?", labels, null), questions.score("Hot?", labels));
+
+        SdkFunction weather = new SdkFunction("weather", "The weather.", List.of());
+        FunctionHandlers handlers = new FunctionHandlers();
+        handlers.setTimeout(Duration.ofSeconds(3));
+        assertEquals(3.0, handlers.getTimeLimit());
+        handlers.onBlocking(weather, call -> "sunny");
+        try (ModelRunner runner = Causerie.loadScriptedModel(WEATHER);
+                Conversation conversation = runner.createConversation("Be brief.", handlers)) {
+            assertEquals("It is sunny.", Causerie.respondAsync(conversation, "Weather?").get().getText());
+        }
+        try (ModelRunner runner = Causerie.loadScriptedModel(WEATHER);
+                Conversation conversation = runner.createConversation("Be brief.", List.of(weather))) {
+            assertEquals(List.of(weather), conversation.getFunctions());
+            StringBuilder text = new StringBuilder();
+            try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, "Weather?", handlers)) {
+                Causerie.forEachText(reply, text::append);
+            }
+            assertEquals("It is sunny.", text.toString());
+        }
+        try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[\"a\"]]}");
+                Conversation conversation = runner.createConversation()) {
+            conversation.appendToHistory(Causerie.chatMessage(ChatMessageRole.USER, "Hi"));
+            StringBuffer seen = new StringBuffer();
+            Causerie.respondAsync(conversation, event -> seen.append(event instanceof MessageResponse.Chunk)).get();
+            assertTrue(seen.toString().startsWith("true"));
+        }
+    }
+
+    @Test
+    void aModelIsLoadedByItsNameOrPath() throws Exception {
+        String demo = System.getProperty("causerie.repository") + "/models/demo.gguf";
+        try (ModelRunner runner = Causerie.loadModelBlocking(demo, (fraction, phase) -> true)) {
+            assertEquals(runner, runner.createConversation().getModelRunner());
+        }
+        HubOptions options = new HubOptionsBuilder()
+                .cache(Files.createTempDirectory("causerie").toString())
+                .offline(true)
+                .build();
+        try (Hub hub = new Hub(options, new UrlTransport())) {
+            assertThrows(SdkException.class, () -> Causerie.loadModelBlocking("some/model", hub));
+            assertThrows(SdkException.class, () -> Causerie.loadModelBlocking("some/model", hub, progress -> {}));
+        }
+    }
+
+    @Test
+    void aSessionIsObservedWithoutCoroutines() throws Exception {
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try (ModelRunner runner = Causerie.loadScriptedModel("{\"replies\": [[\"a\"], [\"b\"]]}");
+                Conversation conversation = runner.createConversation()) {
+            ChatSession session = new ChatSession(conversation, executor);
+            CountDownLatch ended = new CountDownLatch(1);
+            try (AutoCloseable listening = session.observe(state -> {
+                if (state.getMessages().size() == 2 && !state.isResponding()) ended.countDown();
+            })) {
+                session.send("Hi");
+                ended.await();
+            }
+            assertEquals("a", Causerie.getText(session.getState().getValue().getMessages().get(1)));
+            ChatSession other = new ChatSession(runner.createConversation(), GlobalScope.INSTANCE);
+            assertTrue(other.getState().getValue().getMessages().isEmpty());
+        } finally {
+            executor.shutdown();
+        }
+    }
+
+    @Test
+    void aReplyIsAValueOfASerializableClass() throws Exception {
+        String offer = "{\\\"item\\\": \\\"tea\\\", \\\"price\\\": 2.5}";
+        String script = "{\"replies\": [[\"" + offer + "\"], [\"" + offer + "\"], [\"" + offer + "\"], [\"no\"]]}";
+        Offer tea = new Offer("tea", 2.5, true);
+        try (ModelRunner runner = Causerie.loadScriptedModel(script);
+                Conversation conversation = runner.createConversation()) {
+            assertEquals(tea, Causerie.respondBlocking(conversation, "What?", Offer.class));
+            ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "What?");
+            assertEquals(tea, Causerie.respondBlocking(conversation, message, Offer.class));
+            conversation.appendToHistory(message);
+            assertEquals(tea, Causerie.respondBlocking(conversation, Offer.class));
+            assertThrows(
+                    SdkException.InvalidArgument.class,
+                    () -> Causerie.respondBlocking(conversation, "What?", Offer.class));
+            assertThrows(
+                    SdkException.InvalidFunction.class,
+                    () -> Causerie.respondBlocking(conversation, "What?", Thread.class));
         }
     }
 

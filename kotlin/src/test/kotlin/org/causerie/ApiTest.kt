@@ -71,8 +71,10 @@ class ApiTest {
         /** Classes that are public in the class files, but not meant for apps; and one that only Android can load. */
         val INTERNAL = setOf(
             "AndroidImages",
+            "JavaSerializersKt",
             "JsonKt",
             "OptionNamesKt",
+            "RecordsKt",
             "ffi.GeneratedKt"
         )
     }

@@ -5,6 +5,7 @@ import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.job
@@ -57,6 +58,89 @@ class ChatSessionTest {
         assertTrue(chat.state.value.isResponding)
         chat.join()
         assertEquals(listOf("1", "a", "2", "b"), chat.state.value.messages.map { it.text })
+    }
+
+    @Test
+    fun `no message is lost when another one is sent before its reply begins`() = runBlocking {
+        // One thread, so no reply begins before all messages are sent.
+        val conversation = scripted(listOf("a")).createConversation()
+        val chat = ChatSession(conversation, this)
+        for (text in listOf("1", "2", "3")) chat.send(text)
+        chat.join()
+        assertEquals(listOf("1", "2", "3", "a"), chat.state.value.messages.map { it.text })
+        assertEquals(conversation.history, chat.state.value.messages)
+    }
+
+    @Test
+    fun `a message stays when its reply is stopped before it begins`() = runBlocking {
+        val chat = ChatSession(scripted(listOf("a")).createConversation(), this)
+        chat.send("1")
+        chat.stop()
+        chat.join()
+        assertEquals(listOf("1"), chat.state.value.messages.map { it.text })
+        assertEquals(FinishReason.INTERRUPTED, chat.state.value.complete?.finishReason)
+        chat.generationOptions = generationOptions { onCancel = OnCancel.DROP_TURN }
+        chat.send("2")
+        chat.stop()
+        chat.join()
+        assertEquals(listOf("1"), chat.state.value.messages.map { it.text })
+    }
+
+    @Test
+    fun `reasoning and calls are shown as they grow`() = runBlocking {
+        val (_, chat) = session(listOf("<think>", "Hm", "m.", "</think>", "a", STALL))
+        chat.generationOptions = generationOptions { enableThinking = true }
+        chat.send("Hi")
+        val growing = chat.awaitText("a").messages.last()
+        assertEquals("Hmm.", growing.reasoningContent)
+        chat.stop()
+        chat.join()
+        val handlers = functionHandlers { on(SdkFunction("f", "", listOf())) { awaitCancellation() } }
+        val calling = ChatSession(scripted(call("[f()]")).createConversation(handlers = handlers), scope)
+        calling.send("Hi")
+        val state = calling.state.first { it.messages.lastOrNull()?.functionCalls != null }
+        assertEquals(listOf("f"), state.messages.last().functionCalls?.map { it.name })
+    }
+
+    /** A model of which the context is too small for a long message. */
+    private fun smallContext(vararg replies: String) =
+        loadScriptedModel("""{"replies": [${replies.joinToString { "[\"$it\"]" }}], "context_size": 60}""")
+
+    @Test
+    fun `a message that failed is sent again`() = runBlocking {
+        val chat = ChatSession(smallContext("A.", "B.", "C.").createConversation(), scope)
+        chat.send("1")
+        chat.join()
+        val long = "long ".repeat(100)
+        chat.send(long)
+        chat.join()
+        assertEquals(long, chat.state.value.failed?.text)
+        assertTrue(chat.state.value.error is SdkException.PromptExceedsContext, "${chat.state.value.error}")
+        chat.regenerate()
+        chat.join()
+        assertEquals(listOf("1", "A."), chat.state.value.messages.map { it.text })
+        assertEquals(long, chat.state.value.failed?.text)
+        chat.send("2")
+        chat.join()
+        assertEquals(listOf("1", "A.", "2", "B."), chat.state.value.messages.map { it.text })
+        assertNull(chat.state.value.failed)
+    }
+
+    @Test
+    fun `a reply stays when it cannot be generated anew`() = runBlocking {
+        val chat = ChatSession(scripted(listOf("a"), listOf("b")).createConversation(), this)
+        chat.send("1")
+        chat.join()
+        chat.regenerate()
+        chat.stop()
+        chat.join()
+        assertEquals(listOf("1", "a"), chat.state.value.messages.map { it.text })
+        chat.generationOptions = generationOptions { temperature = -1f }
+        chat.regenerate()
+        chat.join()
+        assertTrue(chat.state.value.error is SdkException.InvalidOption)
+        assertEquals(listOf("1", "a"), chat.state.value.messages.map { it.text })
+        assertNull(chat.state.value.failed)
     }
 
     @Test

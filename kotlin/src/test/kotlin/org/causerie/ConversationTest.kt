@@ -20,7 +20,6 @@ import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
-import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertThrows
@@ -123,15 +122,16 @@ class ConversationTest {
     fun `cancelling the coroutine stops the reply`() = runBlocking {
         val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
         val seen = mutableListOf<Throwable>()
+        val begun = CompletableDeferred<Unit>()
         val job = launch(Dispatchers.Default) {
             try {
-                conversation.generateResponse("Hi").collect()
+                conversation.generateResponse("Hi").collect { begun.complete(Unit) }
             } catch (err: Throwable) {
                 seen += err
                 throw err
             }
         }
-        while (conversation.history.isEmpty()) yield()
+        begun.await()
         job.cancelAndJoin()
         assertTrue(seen.single() is CancellationException, "$seen")
         assertEquals("b", conversation.generateResponse("Hi").toList().text())

@@ -1,9 +1,11 @@
 package org.causerie
 
 import java.io.ByteArrayOutputStream
+import java.io.File
 import java.io.NotSerializableException
 import java.io.ObjectOutputStream
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -42,6 +44,25 @@ class HandlesTest {
         assertThrows(IllegalStateException::class.java) { conversation.generateResponse("Hi").read() }
         reply.close()
         reply.close()
+    }
+
+    @Test
+    fun `the runner of a conversation is equal to the one that created it`() {
+        val session = File.createTempFile("causerie", ".session")
+        conversation.saveSession(session.path, includeCache = false)
+        val conversations = listOf(
+            conversation,
+            conversation.fork(),
+            runner.createConversationFromHistory(listOf()),
+            runner.restoreSession(session.path),
+            conversation.modelRunner.createConversation()
+        )
+        session.delete()
+        for (one in conversations) {
+            assertEquals(runner, one.modelRunner)
+            assertEquals(runner.hashCode(), one.modelRunner.hashCode())
+        }
+        assertNotEquals(runner, scripted(listOf("a")))
     }
 
     @Test

@@ -1,6 +1,20 @@
 package org.causerie
 
+import java.math.BigDecimal
 import java.math.BigInteger
+import java.time.Duration
+import java.time.LocalDate
+import java.util.Optional
+import java.util.OptionalDouble
+import java.util.OptionalInt
+import java.util.OptionalLong
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.atomic.AtomicLong
+import java.util.concurrent.atomic.DoubleAdder
+import java.util.concurrent.atomic.LongAdder
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.serialization.Serializable
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Test
@@ -46,6 +60,43 @@ class JsonTest {
         assertEquals("""{"a":[1,2],"b":["x"]}""", encodeJsonObject(mapOf("a" to setOf(1, 2), "b" to arrayOf('x'))))
     }
 
+    @Serializable
+    private data class Box<T>(val item: T)
+
+    private enum class Sky { CLEAR }
+
+    @Test
+    fun `values of the platform's libraries are JSON`() {
+        val id = UUID.randomUUID()
+        for ((value, text) in listOf(
+            BigDecimal("1.50") to "1.50",
+            BigDecimal("0.12345678901234567890123") to "0.12345678901234567890123",
+            AtomicInteger(3) to "3",
+            AtomicLong(4) to "4",
+            LongAdder().apply { add(5) } to "5",
+            DoubleAdder().apply { add(0.5) } to "0.5",
+            5u to "5",
+            ULong.MAX_VALUE to "18446744073709551615",
+            Pair(1, "a") to """{"first":1,"second":"a"}""",
+            Triple(1, Sky.CLEAR, null) to """{"first":1,"second":"CLEAR","third":null}""",
+            id to "\"$id\"",
+            Duration.ofSeconds(90) to "\"PT1M30S\"",
+            90.seconds to "\"PT1M30S\"",
+            LocalDate.of(2026, 2, 3) to "\"2026-02-03\"",
+            Optional.of("x") to "\"x\"",
+            Optional.empty<Any>() to "null",
+            OptionalInt.of(1) to "1",
+            OptionalLong.empty() to "null",
+            OptionalDouble.of(0.5) to "0.5",
+            intArrayOf(1, 2) to "[1,2]",
+            doubleArrayOf(0.5) to "[0.5]",
+            booleanArrayOf(true) to "[true]",
+            arrayOf(Optional.of(1)) to "[1]"
+        )) {
+            assertEquals(text, encodeJson(value))
+        }
+    }
+
     @Test
     fun `options are spelled as in Kotlin`() {
         for ((text, expected) in listOf(
@@ -67,6 +118,10 @@ class JsonTest {
         }.reason
         assertEquals("arguments.a[1] must be a finite number, found NaN", reason(Double.NaN))
         assertEquals("arguments.a[1] must be a JSON value, found java.lang.Object", reason(Object()))
+        val notANumber = DoubleAdder().apply { add(Double.NaN) }
+        assertEquals("arguments.a[1] must be a finite number, found NaN", reason(notANumber).substringBefore(" ("))
+        val generic = "arguments.a[1] must be a JSON value, found org.causerie.JsonTest\$Box, which is generic"
+        assertEquals(generic, reason(Box(1)).substringBefore(':'))
         val endless = ArrayList<Any?>().apply { add(this) }
         assert(reason(endless).endsWith("must not be nested deeper than 128 levels"))
     }

@@ -2,6 +2,7 @@ package org.causerie
 
 import java.time.LocalDate
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.last
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.KSerializer
@@ -12,6 +13,7 @@ import kotlinx.serialization.encoding.Decoder
 import kotlinx.serialization.encoding.Encoder
 import kotlinx.serialization.json.Json
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -64,6 +66,25 @@ class TypedRepliesTest {
             val err = assertThrows(SdkException.InvalidArgument::class.java) { runBlocking { read() } }
             assertTrue("cut short" in err.message, err.message)
         }
+    }
+
+    @Test
+    fun `an interrupted value is not complete`() {
+        val conversation = scripted(listOf("12", STALL), listOf("12", STALL)).createConversation()
+        val options = generationOptions { timeoutMilliseconds = 300 }
+        val last = runBlocking { conversation.generateResponse<Int>("How many?", options).last() }
+        assertEquals(FinishReason.INTERRUPTED, last.complete?.finishReason)
+        assertFalse(last.isComplete)
+        val err = assertThrows(SdkException.InvalidArgument::class.java) {
+            runBlocking { conversation.respond<Int>("How many?", options) }
+        }
+        assertEquals("the reply was interrupted", err.reason)
+    }
+
+    @Test
+    fun `a serializer may be given`() = runBlocking {
+        val conversation = scripted(listOf("{", "\"day\": \"2026-02-03\"}")).createConversation()
+        assertEquals(Visit(LocalDate.of(2026, 2, 3)), conversation.respond("When?", serializer = Visit.serializer()))
     }
 
     @Test
