@@ -13,7 +13,7 @@ import kotlinx.serialization.json.JsonEncoder
 import kotlinx.serialization.json.jsonArray
 
 /**
- * The serializer of [ChatMessage]: as JSON an object, like those of [messagesToJson]; in other formats a string with its
+ * The serializer of [ChatMessage]: as JSON an object, as [messagesToJson] writes it; in other formats a string with its
  * text. So `Json.encodeToString(conversation.history)` works, and a history may be a property of serializable classes.
  */
 public object ChatMessageSerializer : KSerializer<ChatMessage> {
