@@ -6,9 +6,9 @@ import { json } from "./json.js";
 /** The name of a function, which may be an entry of `tools`. One without a name is refused by the engine. */
 const nameOf = (definition) => String(definition.function?.name ?? definition.name);
 
-/** A function as an entry of `tools`. Entries of `tools` are passed as they are. */
+/** A function as an entry of `tools`, without the app's own members. */
 function tool(definition) {
-  if (definition.type === "function") return definition;
+  if (definition.type === "function" && definition.function !== undefined) return { type: "function", function: definition.function };
   const { name, description = "", parameters } = definition;
   return { type: "function", function: { name, description, ...(parameters && { parameters }) } };
 }

@@ -24,7 +24,7 @@ async function resultOf(response) {
 }
 
 test("a function is run as a method of its object, however it is given", async () => {
-  const entry = { type: "function", function: { name: "weather", parameters }, sky: "sunny", run({ city }) { return `${this.sky} in ${city}`; } };
+  const entry = { type: "function", function: { name: "weather", parameters }, sky: "sunny", cache: new Map(), run({ city }) { return `${this.sky} in ${city}`; } };
   const handlers = { sky() { return "sunny"; }, weather({ city }) { return `${this.sky()} in ${city}`; } };
   for (const weather of [new Weather(), entry]) {
     const registered = scripted().createConversation();

@@ -39,7 +39,8 @@ def check(place: str, hint: Any, value: Any) -> None:
     elif not _is_of(value, hint):
         raise TypeError(f"{place} must be {_name(hint)}, found {_found(value)}")
     elif origin is list:
-        for at, item in enumerate(value):
+        is_vector = inner[0] is float and set(map(type, value)) <= {float, int}
+        for at, item in enumerate([] if is_vector else value):  # vectors are long
             check(f"{place}[{at}]", inner[0], item)
     elif hint is dict or inner[1:] == (Any,):
         json_text(value, place)
@@ -74,12 +75,14 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 @functools.cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """The fields of a class of values, with their types. Generated ones declare only parameters."""
-    start = kind.__init__
-    if not dataclasses.is_dataclass(kind):
+    """The fields of a class of values, with their types. Generated ones declare only parameters, and apps may have subclasses with
+    fields of their own."""
+    ours: Any = next((base for base in kind.__mro__ if base.__module__.startswith("causerie.")), None)
+    start = ours.__init__
+    if not dataclasses.is_dataclass(ours):
         return {}
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)} or _hints(start)
+    hints = typing.get_type_hints(ours)
+    return {field.name: hints[field.name] for field in dataclasses.fields(ours)} or _hints(start)
 
 
 def _prefix(place: str, value: Any) -> str:
@@ -92,6 +95,8 @@ def _prefix(place: str, value: Any) -> str:
 
 
 def _name(hint: Any) -> str:
+    if is_union(typing.get_origin(hint)):
+        return " or ".join(map(_name, typing.get_args(hint)))
     if typing.get_origin(hint) is list:
         return f"a list of {'strings' if (item := typing.get_args(hint)[0]) is str else _name(item)}"
     name: str = hint.__name__

@@ -100,7 +100,8 @@ class Conversation:
     def history(self) -> list[ChatMessage]:
         """A copy of all messages so far.
 
-        A reply joins them before its `Complete` is delivered, and as soon as it has called functions.
+        A reply joins them before its `Complete` is delivered, and as soon as it has called functions. Waits for a reply that was
+        cancelled or left: it ends with the running step of the model.
         """
         return self._ffi.history()
 

@@ -177,9 +177,9 @@ class ChatMessage:
     @classmethod
     def from_dict(cls, message: Mapping[str, Any]) -> ChatMessage:
         """Parses a chat-completions message. Raises `SdkError.Serialization` or `SdkError.InvalidMessage`."""
-        for key in ("role", "content"):
-            # Other unknown keys are kept for the export.
-            if key not in message and (near := difflib.get_close_matches(key, map(str, message), 1, 0.75)):
+        # Other unknown keys are kept for the export, and replies may have no content.
+        for key in ["role"] if message.get("role") == "assistant" else ["role", "content"]:
+            if key not in message and (near := difflib.get_close_matches(key, map(str, message), 1, 0.85)):
                 raise SdkError.InvalidMessage(f"message has the unknown key {near[0]}; did you mean {key}?")
         return messages_from_json(json_text([dict(message)]))[0]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from support import runner
@@ -13,6 +14,7 @@ from support import runner
 import causerie
 from causerie import (
     ChatMessage,
+    ChatMessageRole,
     FunctionHandlers,
     GenerationOptions,
     Hub,
@@ -26,8 +28,30 @@ from causerie import (
     SdkNum,
     SdkObj,
     SdkStr,
+    Text,
 )
 from causerie.embedding import EmbedOptions
+
+
+@dataclasses.dataclass
+class Noted(ChatMessage):
+    """A message with fields of an app, which the engine does not get."""
+
+    kind: Literal["a", "b"] = "a"
+    meta: Any = None
+    number: int = 1 << 70
+
+
+def test_classes_of_apps_may_have_fields_of_their_own() -> None:
+    conversation = runner(["Hello!"]).create_conversation_from_history([Noted(ChatMessageRole.USER, [Text("Hi")])])
+    assert [message.text for message in conversation.history] == ["Hi"]
+
+
+def test_replies_may_have_keys_like_content() -> None:
+    call = {"type": "function", "id": "1", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [{"role": "assistant", "tool_calls": [call], "intent": "book"}, {"role": "user", "content": "x", "context": 1}]
+    for message in messages:
+        assert ChatMessage.from_dict(message).role == message["role"]
 
 
 def parameter(kind: Any, name: Any = "city", **others: Any) -> SdkFunction:

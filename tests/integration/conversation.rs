@@ -2,12 +2,16 @@
 //! stream applies to them.
 
 use std::future::Future;
-use std::task::{Context, Poll, Waker};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 use causerie::{
-    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
-    ResponseStream, Role, SdkError, SdkFunction,
+    CancelHandle, ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse,
+    ModelRunner, ResponseStream, Role, SdkError, SdkFunction,
 };
 use futures_core::Stream;
 
@@ -195,6 +199,32 @@ fn the_history_has_a_reply_that_was_left() {
         assert_eq!(history.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::User, Role::Assistant]);
         assert_eq!(forked, history);
     }
+}
+
+/// Cancels a reply and reads the history where it is woken, which is on the thread that computes the reply.
+struct ReadingWaker {
+    conversation: Conversation,
+    reply: CancelHandle,
+    sender: Sender<usize>,
+}
+
+impl Wake for ReadingWaker {
+    fn wake(self: Arc<Self>) {
+        self.reply.cancel();
+        let _ = self.sender.send(self.conversation.history().len()); // fails once the test has ended
+    }
+}
+
+#[test]
+fn a_reader_may_ask_for_the_history_where_it_is_woken() {
+    let conversation = runner().create_conversation("");
+    let mut stream = ask(&conversation, options(usize::MAX));
+    let (sender, woken) = channel();
+    let waker = ReadingWaker { conversation: conversation.clone(), reply: stream.cancel_handle(), sender };
+    let waker = Waker::from(Arc::new(waker));
+    assert!(Pin::new(&mut stream).poll_next(&mut Context::from_waker(&waker)).is_pending());
+    assert!(woken.recv_timeout(Duration::from_secs(60)).is_ok(), "the reader must be woken and get the history");
+    assert!(read(stream).1.is_ok());
 }
 
 #[test]

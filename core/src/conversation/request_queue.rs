@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::engine::CancelHandle;
+use crate::engine::{CancelHandle, is_engine_thread};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, OnBusy, OnCancel};
@@ -69,12 +69,14 @@ impl RequestQueue {
         !self.state.lock().requests.is_empty()
     }
 
-    /// The state once cancelled replies have ended, as they do with the running step of the model. Waits for no other replies.
+    /// The state once cancelled replies have ended, as they do with the running step of the model. Waits for no other replies, and
+    /// for none on the thread that would end it.
     fn settled(&self) -> MutexGuard<'_, QueueState> {
         let mut state = self.state.lock();
         loop {
             state.close_abandoned(None);
-            if state.requests.is_empty() || !state.requests.iter().all(QueuedRequest::is_cancelled) {
+            let is_settled = state.requests.is_empty() || !state.requests.iter().all(QueuedRequest::is_cancelled);
+            if is_settled || is_engine_thread() {
                 return state;
             }
             self.left.wait(&mut state);

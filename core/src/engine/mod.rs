@@ -40,6 +40,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, Thread};
@@ -72,12 +73,25 @@ pub(crate) struct Engine {
     thread: Thread,
 }
 
+thread_local! {
+    static IS_ENGINE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether replies are computed on this thread, so that it must not wait for one. It wakes the readers of replies, and some of them go on
+/// where they are woken.
+pub(crate) fn is_engine_thread() -> bool {
+    IS_ENGINE.get()
+}
+
 impl Engine {
     pub(crate) fn start(loaded: LoadedModel, cache: PrefixCache) -> Result<Self> {
         let loaded = Arc::new(loaded);
         let (sender, commands) = channel();
         let worker = Worker::new(Arc::clone(&loaded), cache);
-        let work = move || worker.run(&commands);
+        let work = move || {
+            IS_ENGINE.set(true);
+            worker.run(&commands);
+        };
         let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(work);
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine thread").caused_by(err))?;

@@ -18,7 +18,8 @@ public final class Conversation: Sendable {
         self.handlers = handlers
     }
 
-    /// All messages so far, as a copy. A reply joins them before its ``MessageResponse/complete(_:)`` is delivered.
+    /// All messages so far, as a copy. A reply joins them before its ``MessageResponse/complete(_:)`` is delivered. Waits for a reply
+    /// that was cancelled or left: it ends with the running step of the model.
     ///
     /// The registered functions are part of the first message, so a conversation created from a history has them as
     /// well.

@@ -61,6 +61,11 @@ final class ValueEncoder: Encoder {
         return member
     }
 
+    /// The encoder of a member that is put together, perhaps in several pieces.
+    fileprivate func nested(_ key: any CodingKey) -> ValueEncoder {
+        members[key.stringValue] ?? member(key)
+    }
+
     private func inner(_ key: AnyKey) -> ValueEncoder {
         ValueEncoder(at: place, depth: depth + 1, codingPath: codingPath + [key])
     }
@@ -92,11 +97,11 @@ private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        encoder.member(key).container(keyedBy: type)
+        encoder.nested(key).container(keyedBy: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        encoder.member(key).unkeyedContainer()
+        encoder.nested(key).unkeyedContainer()
     }
 
     func superEncoder() -> any Encoder { encoder.member(AnyKey(stringValue: "super")) }

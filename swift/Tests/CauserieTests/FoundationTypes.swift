@@ -193,6 +193,8 @@ private enum Fraction: Double, Codable, CaseIterable { case half = 0.5 }
             // A second container of the same object.
             var more = encoder.container(keyedBy: Key.self)
             try more.encode(UInt64.max, forKey: .a)
+            var rest = more.nestedContainer(keyedBy: Key.self, forKey: .b)
+            try rest.encode(2, forKey: .b)
         }
     }
 
@@ -205,7 +207,7 @@ private enum Fraction: Double, Codable, CaseIterable { case half = 0.5 }
 
     @Test func mayEncodeThemselves() async throws {
         #expect(
-            try SdkJsonObject(["v": Custom()]).json == #"{"v": {"a": 18446744073709551615, "b": {"a": 1}, "#
+            try SdkJsonObject(["v": Custom()]).json == #"{"v": {"a": 18446744073709551615, "b": {"a": 1, "b": 2}, "#
                 + #""c": [null, "x", [true], {}, "y"], "d": 3.5, "super": [2]}}"#)
         #expect {
             try SdkJsonObject(["v": Cycle()])

@@ -153,7 +153,7 @@ public class ChatSession @JvmOverloads constructor(
         var size = 0
         try {
             if (message == null) expected = removeReply()
-            size = conversation.history.size
+            size = visible().size
             val complete = follow(next, message)
             result = ChatState(complete = complete)
             val isStopped = complete?.finishReason == FinishReason.INTERRUPTED
@@ -163,14 +163,17 @@ public class ChatSession @JvmOverloads constructor(
             throw err
         } catch (err: Exception) {
             if (message == null) add(expected, size)
-            result = ChatState(error = err, failed = message.takeIf { conversation.history.size == size })
+            result = ChatState(error = err, failed = message.takeIf { visible().size == size })
         }
         end(next, result.copy(messages = visible()))
     }
 
-    /** Adds messages to the history if it still has the size that it had before the reply. */
+    /**
+     * Adds messages to the history if it still has the size that it had before the reply, without the system message, which a
+     * reply may add for its functions.
+     */
     private fun add(messages: List<ChatMessage>, size: Int) {
-        if (conversation.history.size == size) messages.forEach(conversation::appendToHistory)
+        if (visible().size == size) messages.forEach(conversation::appendToHistory)
     }
 
     @Synchronized

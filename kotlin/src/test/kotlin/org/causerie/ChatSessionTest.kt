@@ -127,6 +127,18 @@ class ChatSessionTest {
     }
 
     @Test
+    fun `a first message fails although its reply has added functions to the history`() = runBlocking {
+        val handlers = functionHandlers { on(SdkFunction("f", "", listOf())) { "1" } }
+        val conversation = smallContext("A.").createConversationFromHistory(listOf(), handlers)
+        val chat = ChatSession(conversation, scope)
+        val long = "long ".repeat(100)
+        chat.send(long)
+        chat.join()
+        assertEquals(long, chat.state.value.failed?.text)
+        assertEquals(listOf<ChatMessage>(), chat.state.value.messages)
+    }
+
+    @Test
     fun `a reply stays when it cannot be generated anew`() = runBlocking {
         val chat = ChatSession(scripted(listOf("a"), listOf("b")).createConversation(), this)
         chat.send("1")
