@@ -42,14 +42,16 @@ class FunctionHandlers:
         for event in conversation.respond_with_functions("What is the weather in Oslo?", handlers):
             ...
 
-    The model reads a returned string as it is, `Text` parts as their text, and any other value as JSON. An exception becomes
-    an error that the model reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A call that takes longer
-    than `time_limit` becomes an error as well; its thread keeps running, and its result is dropped. `SystemExit`
-    and other exceptions that do not derive from `Exception` are raised to the reader, and so is an
-    `SdkError.Serialization` for a result that JSON cannot represent. Functions
-    may be asynchronous. With `for` they run on the reading thread; with `async for`, a time limit or in parallel on
-    separate threads. A cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with calls, the
-    calls of the next reply are left to the app. A wrong option raises `SdkError.InvalidOption`.
+    The model reads a returned string as it is, and any other value as JSON. A part of a message, or a list of parts and strings with
+    one, is the content of the tool message: `Text`, and `Image` or `Audio` for models that read them in results. An exception
+    becomes an error that the model reads; it is the `error` of the `FunctionResult`, and is logged with the logger `causerie`. A
+    call that takes longer than `time_limit` becomes an error as well; its thread keeps running, and its result is dropped.
+    `SystemExit` and other exceptions that do not derive from `Exception` are raised to the reader, and so is an
+    `SdkError.Serialization` for a result that JSON cannot represent.
+
+    Functions may be asynchronous. With `for` they run on the reading thread; with `async for`, a time limit or in parallel on
+    separate threads. A cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with
+    calls, the calls of the next reply are left to the app. A wrong option raises `SdkError.InvalidOption`.
     """
 
     def __init__(

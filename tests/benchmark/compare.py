@@ -62,7 +62,7 @@ def causerie(model, threads, options):
 
 def llama_cpp(model, threads, options):
     n_prompt, n_reply, n = options.prompt_tokens, options.reply_tokens, options.at_once
-    # Values that are not f16 need flash attention, which is on by default only where it is known to be quicker.
+    # Values that are not f16 need flash attention.
     cache = ["-fa", "on", "-ctk", options.cache_type, "-ctv", options.cache_type] if options.cache_type != "f16" else []
     if n > 1:
         command = [options.llama / "llama-batched-bench", "-m", model, "-t", threads, "-npp", n_prompt, "-ntg", n_reply, "-npl", n]
@@ -136,8 +136,8 @@ def main():
     def over_rounds(value):
         return [value(limits, runs) for limits, runs in quiet]
 
-    print(f"{processor()}; {options.prompt_tokens} prompt tokens, {options.reply_tokens} reply tokens, {options.at_once} at once, keys and values in {options.cache_type}; "
-          f"medians of {len(quiet)} rounds, {len(rounds) - len(quiet)} discarded")
+    print(f"{processor()}; {options.prompt_tokens} prompt tokens, {options.reply_tokens} reply tokens, {options.at_once} at once, "
+          f"keys and values in {options.cache_type}; medians of {len(quiet)} rounds, {len(rounds) - len(quiet)} discarded")
     reads = {n: statistics.median(over_rounds(lambda limits, _: limits[str(n)])) for n in threads}
     print("memory bandwidth: " + ", ".join(f"{speed:.1f} GB/s with {n} threads" for n, speed in reads.items()))
     columns = ["file", "threads", "engine", "prefill/s", "decode/s", "of the limit", "peak memory", "prefill ratio", "decode ratio"]

@@ -6,10 +6,9 @@ use std::task::{Context, Waker};
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
-    ChatMessage, ChatMessageContent, Conversation, ErrorKind, FinishReason, FunctionError, FunctionHandlers,
-    FunctionOutcome, GenerationOptions, MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions,
-    SdkError, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, ToolCallConstraint,
-    ToolChoice,
+    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionError, FunctionHandlers, FunctionOutcome,
+    GenerationOptions, MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunction,
+    SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
 };
 use futures_core::Stream;
 
@@ -17,7 +16,7 @@ pub(crate) fn call(text: &str) -> ScriptedReply {
     ScriptedReply::new().control("<|tool_call_start|>").text(text).control("<|tool_call_end|>")
 }
 
-fn conversation(replies: impl IntoIterator<Item = ScriptedReply>) -> Conversation {
+pub(crate) fn conversation(replies: impl IntoIterator<Item = ScriptedReply>) -> Conversation {
     let script = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply);
     offering(script.load().unwrap().create_conversation(""))
 }
@@ -35,7 +34,7 @@ fn user(text: &str) -> ChatMessage {
 }
 
 /// The messages after the system message, which carries the functions.
-fn said(conversation: &Conversation) -> Vec<ChatMessage> {
+pub(crate) fn said(conversation: &Conversation) -> Vec<ChatMessage> {
     conversation.history().split_off(1)
 }
 
@@ -78,33 +77,6 @@ fn the_model_reads_what_it_would_by_hand() {
         stats.iter().map(|stats| (stats.prompt_tokens, stats.cached_prompt_tokens, stats.completion_tokens)).collect()
     };
     assert_eq!(read(&[&end.earlier_rounds[..], &[end.stats]].concat()), read(&stats));
-}
-
-#[test]
-fn a_function_returns_the_parts_of_its_message() {
-    let conversation = conversation([call("[f(), g()]"), call("[f(n=1)]"), "Done.".into()]);
-    let parts = || vec![ChatMessageContent::Text("a".into()), ChatMessageContent::Text("b".into())];
-    let returned = move |call: &SdkFunctionCall| match call.arguments.is_empty() {
-        true => Ok(parts()),
-        false => Err("no"),
-    };
-    let handlers = FunctionHandlers::new().on_content("f", returned).run_by_reader(["g"]);
-    let mut stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
-    let mut results = Vec::new();
-    while let Some(event) = stream.iter().next() {
-        match event.unwrap() {
-            MessageResponse::RunFunctions(_) => stream.answer(vec![FunctionOutcome::Content(Vec::new())]),
-            MessageResponse::FunctionResult(result) => results.push((result.text, result.content)),
-            _ => {}
-        }
-    }
-    let text = |text: &str| vec![ChatMessageContent::Text(text.to_owned())];
-    let failed = r#"{"error": "no"}"#;
-    let expected = [("ab".to_owned(), parts()), (String::new(), text("")), (failed.to_owned(), text(failed))];
-    assert_eq!(results, expected);
-    let messages = said(&conversation);
-    let sent = messages.iter().filter(|message| message.role == Role::Tool);
-    assert!(sent.map(|message| &message.content).eq(expected.iter().map(|(_, content)| content)));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod documents;
 mod killed;
 mod layers;
 mod function_errors;
+mod function_parts;
 mod function_sets;
 mod functions;
 mod images;

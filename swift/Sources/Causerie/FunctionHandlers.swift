@@ -10,7 +10,8 @@ import Foundation
 /// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON, in which a `Date`
 /// and a `Duration` are strings in ISO 8601. A ``ChatMessageContent``, or an array of them, is a part of the message that the model
 /// reads, for models that read pictures or sound in results. The model also reads the description of a thrown error, which is the
-/// ``FunctionResult/error`` of the result and is logged, unless the function was cancelled; see ``setLogHandler(_:)``. A result that JSON cannot represent ends the reply with ``SdkError/Serialization(reason:)``.
+/// ``FunctionResult/error`` of the result and is logged, unless the function was cancelled; see ``setLogHandler(_:)``. A result that
+/// JSON cannot represent ends the reply with ``SdkError/Serialization(reason:)``.
 public struct FunctionHandlers: Sendable {
     /// Runs a call and returns a value that JSON can represent, or parts of a message.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?

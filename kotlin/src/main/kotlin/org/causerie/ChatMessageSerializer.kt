@@ -32,7 +32,7 @@ public object ChatMessageSerializer : KSerializer<ChatMessage> {
     override fun deserialize(decoder: Decoder): ChatMessage {
         val messages = if (decoder is JsonDecoder) "[${decoder.decodeJsonElement()}]" else decoder.decodeString()
         return try {
-            messagesFromJson(messages).single()
+            messagesFromJson(messages).singleOrNull() ?: throw SerializationException("the text must have one message")
         } catch (err: SdkException) {
             throw SerializationException(err.message, err)
         }

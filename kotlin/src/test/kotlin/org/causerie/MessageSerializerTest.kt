@@ -1,8 +1,12 @@
 package org.causerie
 
+import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.SerializationException
+import kotlinx.serialization.descriptors.SerialDescriptor
+import kotlinx.serialization.encoding.AbstractDecoder
 import kotlinx.serialization.json.Json
+import kotlinx.serialization.modules.EmptySerializersModule
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Test
@@ -34,5 +38,16 @@ class MessageSerializerTest {
     @Test
     fun `what is not a message is refused`() {
         assertThrows(SerializationException::class.java) { Json.decodeFromString<ChatMessage>("""{"role": "robot"}""") }
+        assertThrows(SerializationException::class.java) { ChatMessageSerializer.deserialize(TextDecoder("[]")) }
+        val two = messagesToJson(listOf(user(), user()))
+        assertThrows(SerializationException::class.java) { ChatMessageSerializer.deserialize(TextDecoder(two)) }
+    }
+
+    /** A format that is not JSON. */
+    @OptIn(ExperimentalSerializationApi::class)
+    private class TextDecoder(private val text: String) : AbstractDecoder() {
+        override val serializersModule = EmptySerializersModule()
+        override fun decodeElementIndex(descriptor: SerialDescriptor) = 0
+        override fun decodeString() = text
     }
 }
