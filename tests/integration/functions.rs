@@ -8,7 +8,7 @@ use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
     ChatMessage, Conversation, ErrorKind, FinishReason, FunctionError, FunctionHandlers, FunctionOutcome,
     GenerationOptions, MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunction,
-    SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
+    SdkFunctionParameter, SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
 };
 use futures_core::Stream;
 
